@@ -1,0 +1,23 @@
+// A moment by which a wait must end. Every wait in the library takes one, so that nothing hangs.
+#pragma once
+
+#include <chrono>
+
+namespace streamvec {
+
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static Deadline never() { return Deadline(Clock::time_point::max()); }
+  static Deadline after(Clock::duration wait) { return Deadline(Clock::now() + wait); }
+
+  bool passed() const { return when_ != Clock::time_point::max() && Clock::now() >= when_; }
+  Clock::time_point when() const { return when_; }
+
+ private:
+  explicit Deadline(Clock::time_point when) : when_(when) {}
+  Clock::time_point when_;
+};
+
+}  // namespace streamvec
