@@ -1,0 +1,34 @@
+// Where text comes from. A source hands out documents in batches and remembers where it stands.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/deadline.h"
+#include "streamvec/core/status.h"
+
+namespace streamvec {
+
+// A piece of text that is cleaned and trained on as a whole. Long texts come as several pieces, cut between words.
+struct Document {
+  std::string text;
+  std::string cursor;  // opaque; seek(cursor) goes on after this document
+};
+
+// Not thread-safe: callers share one behind a lock.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Appends 1..count_max documents to `out` and returns how many; 0 when the stream has ended.
+  virtual Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) = 0;
+  // Goes on after the document that carried `cursor`; "" means the beginning.
+  // kFailedPrecondition when the source cannot be read twice, or is no longer what the cursor was made for.
+  virtual Status seek(const std::string& cursor) = 0;
+  virtual bool replayable() const = 0;      // seek() works: files yes, stdin no
+  virtual int64_t bytes_total() const = 0;  // of text as stored (compressed size if compressed), -1 when unknown
+  virtual int64_t bytes_read() const = 0;   // as stored, since the beginning: for progress
+  virtual std::string name() const = 0;     // for messages: path or "-"
+};
+
+}  // namespace streamvec
