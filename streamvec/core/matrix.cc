@@ -33,7 +33,7 @@ Result<Matrix> Matrix::make(int64_t rows, int64_t cols, int64_t rows_max) {
                  " values (", bytes >> 20, " MB); try a smaller vocabulary or --dim");
   // Rows are visited at random: with 2 MB pages a row costs far fewer page-table walks.
   if (memory != nullptr) ::madvise(memory, bytes, MADV_HUGEPAGE);
-  matrix.data_ = {static_cast<float*>(memory), Unmap{bytes}};
+  matrix.data_ = std::unique_ptr<float, Unmap>(static_cast<float*>(memory), Unmap{bytes});
   return matrix;
 }
 

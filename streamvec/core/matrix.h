@@ -50,10 +50,10 @@ class Matrix {
 
  private:
   struct Unmap {
-    size_t bytes = 0;
+    size_t bytes;
     void operator()(float* data) const;
   };
-  std::unique_ptr<float, Unmap> data_;
+  std::unique_ptr<float, Unmap> data_{nullptr, Unmap{0}};
   int64_t rows_ = 0, cols_ = 0, stride_ = 0, rows_max_ = 0;
 };
 

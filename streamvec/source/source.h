@@ -20,15 +20,20 @@ struct Document {
 class Source {
  public:
   virtual ~Source() = default;
-  // Appends 1..count_max documents to `out` and returns how many; 0 when the stream has ended.
+  // Appends 1..count_max documents to `out` and returns how many; 0 when the stream has ended. After an error, `out`
+  // may hold documents read before it. A source of which nothing at all was read at its end gives kInvalidArgument.
   virtual Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) = 0;
   // Goes on after the document that carried `cursor`; "" means the beginning.
-  // kFailedPrecondition when the source cannot be read twice, or is no longer what the cursor was made for.
+  // kFailedPrecondition when the source cannot be read twice, or is no longer what the cursor was made for;
+  // kInvalidArgument for a cursor that is none of its own. After an error, seek again before reading.
   virtual Status seek(const std::string& cursor) = 0;
   virtual bool replayable() const = 0;      // seek() works: files yes, stdin no
   virtual int64_t bytes_total() const = 0;  // of text as stored (compressed size if compressed), -1 when unknown
-  virtual int64_t bytes_read() const = 0;   // as stored, since the beginning: for progress
-  virtual std::string name() const = 0;     // for messages: path or "-"
+  // As stored, since the beginning: for progress. The same after seek(cursor) as it was after that document.
+  virtual int64_t bytes_read() const = 0;
+  virtual std::string name() const = 0;  // for messages: path or "-"
+  // What was met on the way and is no error, a line each ("a.txt is empty").
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace streamvec

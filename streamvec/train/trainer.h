@@ -15,8 +15,8 @@
 namespace streamvec {
 
 struct TrainOptions {
-  std::string model = "sgns";         // sgns or cbow
-  int64_t dim = 200;
+  std::optional<std::string> model;   // sgns or cbow; unset: what the directory holds, else sgns
+  std::optional<int64_t> dim;         // unset: what the directory holds, else 200
   int32_t window = 5;                 // words to each side, each centre draws 1..window
   int32_t negatives = 10;             // negative samples weighed against each pair
   double sample = 2e-3;               // subsampling threshold of frequent words; 0 keeps all
@@ -32,7 +32,7 @@ struct TrainOptions {
   uint64_t seed = 1;
   double checkpoint_every_s = 0;      // 0: only at the end
   TokenizerOptions tokenizer;
-  std::string stop_words;             // a file, a word a line; "" none
+  std::vector<std::string> stop_words;  // each "english" or a file, a word a line
   std::string stem;                   // a Snowball language; "" none
   std::string lemmas;                 // a file of "form<TAB>lemma" lines; "" none
 };
@@ -48,6 +48,7 @@ struct TrainProgress {
   int32_t epoch = 0;
   int64_t vocab = 0;
   int64_t dim = 0;
+  std::string model;
   std::string kernel;        // the one that ran
   int64_t bytes_replaced = 0, words_dropped = 0, updates_refused = 0;  // bad input met on the way
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
@@ -59,7 +60,11 @@ struct TrainHooks {
   const std::atomic<bool>* stop = nullptr;                      // set: save and return what there is
 };
 
-// Learns from `sources` (paths or "-") into the checkpoint directory `out`, continuing what it holds.
+// Learns from `sources` (paths or "-") into the checkpoint directory `out`, continuing what it holds: a run that was
+// stopped goes on exactly where it was (same sources and options; threads, kernel and checkpoint_every_s may differ);
+// otherwise the vectors there are trained further on the new text, and its new words are added.
+// Another model or dim than the directory's: kFailedPrecondition with both values, and nothing is changed.
+// On an error in the middle (a damaged file, a full disk) what was learnt is saved where that is possible.
 Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
                             const std::string& out, const TrainHooks& hooks);
 

@@ -1,0 +1,92 @@
+// streamvec: finds the command, reads its options, runs it, and turns what came of it into an exit code.
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "apps/streamvec/commands.h"
+#include "apps/streamvec/help.h"
+#include "apps/streamvec/output.h"
+#include "apps/streamvec/signals.h"
+#include "apps/streamvec/suggest.h"
+
+namespace streamvec::cli {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kMisuse = 2;
+
+int complain(const Status& status, int exit_code) {
+  std::cerr << "streamvec: " << status.message() << std::endl;
+  return exit_code;
+}
+
+int show(const std::string& text) {
+  const Status status = print(text);
+  return status.ok() ? kDone : complain(status, kFailed);
+}
+
+Status unknown_command(const std::string& name) {
+  return error(Code::kInvalidArgument, "unknown command ", name, "; did you mean ", nearest_name(name, command_names()),
+               "? (`streamvec help` lists all)");
+}
+
+Result<int> run_version(const Arguments& arguments) {
+  const Json json = {{"version", STREAMVEC_VERSION}, {"compiler", __VERSION__}};
+  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json) : print("streamvec " STREAMVEC_VERSION "\n"));
+  return kDone;
+}
+
+Result<int> run(const Command& command, const Arguments& arguments) {
+  using Run = Result<int> (*)(const Arguments&);
+  static const std::pair<std::string_view, Run> kRuns[] = {
+      {"demo", run_demo},       {"train", run_train},     {"eval", run_eval},
+      {"nearest", run_nearest}, {"analogy", run_analogy}, {"vector", run_vector},
+      {"export", run_export},   {"import", run_import},   {"version", run_version}};
+  for (const auto& [name, function] : kRuns)
+    if (name == command.name) return function(arguments);
+  std::cerr << "command " << command.name << " is in the table but not in main" << std::endl;
+  std::abort();
+}
+
+int help(const std::vector<std::string>& args) {
+  if (args.empty()) return show(overview());
+  const Command* command = find_command(args[0]);
+  return command == nullptr ? complain(unknown_command(args[0]), kMisuse) : show(help_of(*command));
+}
+
+bool wants_help(const std::vector<std::string>& args) {
+  for (const std::string& arg : args) {
+    if (arg == "--") return false;
+    if (arg == "--help" || arg == "-h") return true;
+  }
+  return false;
+}
+
+int main_of(std::string name, const std::vector<std::string>& args) {
+  if (name == "--help" || name == "-h") return show(overview());
+  if (name == "--version") name = "version";
+  const Command* command = find_command(name);
+  if (command == nullptr) return complain(unknown_command(name), kMisuse);
+  if (wants_help(args)) return show(help_of(*command));
+  const auto arguments = parse(*command, args);
+  if (!arguments.ok())
+    return complain(arguments.status(), arguments.status().code() == Code::kInvalidArgument ? kMisuse : kFailed);
+  if (command->name == "help") return help(arguments->words);
+  const auto exit_code = run(*command, *arguments);
+  return exit_code.ok() ? *exit_code : complain(exit_code.status(), kFailed);
+}
+
+}  // namespace
+}  // namespace streamvec::cli
+
+int main(int argc, char** argv) {
+  streamvec::cli::ignore_broken_pipes();
+  const std::vector<std::string> args(argv + (argc > 0), argv + argc);
+  if (args.empty()) return streamvec::cli::show(streamvec::cli::greeting());
+  try {
+    return streamvec::cli::main_of(args[0], {args.begin() + 1, args.end()});
+  } catch (const std::bad_alloc&) {
+    std::cerr << "streamvec: out of memory; try a smaller --dim or --vocab-max" << std::endl;
+    return 1;
+  }
+}

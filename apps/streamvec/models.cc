@@ -1,0 +1,22 @@
+#include "apps/streamvec/models.h"
+
+#include <iostream>
+
+#include "streamvec/train/checkpoint.h"
+
+namespace streamvec::cli {
+Result<Snapshot> open_model(const std::string& directory) {
+  std::vector<std::string> notes;
+  auto snapshot = load_snapshot(directory, &notes);
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  return snapshot;
+}
+
+void name_unknown(const std::vector<std::string>& unknown, const std::string& directory) {
+  if (unknown.empty()) return;
+  std::cerr << "streamvec: " << directory << " does not know";
+  for (size_t i = 0; i < unknown.size(); ++i) std::cerr << (i == 0 ? " " : ", ") << unknown[i];
+  std::cerr << "; words rarer than its --min-count were left out" << std::endl;
+}
+
+}  // namespace streamvec::cli

@@ -1,0 +1,51 @@
+#include "apps/streamvec/signals.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace streamvec::cli {
+namespace {
+
+std::atomic<bool> stop_wanted{false};
+std::atomic<int64_t> first_ms{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Only async-signal-safe calls here.
+void on_signal(int signal) {
+  const int errno_before = errno;
+  if (!stop_wanted.exchange(true)) {
+    first_ms = now_ms();
+    constexpr char kText[] = "\nstopping: the model is being saved (Ctrl-C again leaves at once)\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
+  } else if (signal == SIGINT && now_ms() - first_ms >= 500) {
+    ::_exit(130);
+  }
+  errno = errno_before;
+}
+
+}  // namespace
+
+const std::atomic<bool>& stop_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;  // without SA_RESTART: a read from a silent pipe comes back
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  return stop_wanted;
+}
+
+void ignore_broken_pipes() {
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace streamvec::cli

@@ -1,0 +1,16 @@
+// Ctrl-C and SIGTERM as a wish to stop.
+#pragma once
+
+#include <atomic>
+
+namespace streamvec::cli {
+
+// From now on the first SIGINT or SIGTERM sets the flag that is returned (and says so on standard error), and a SIGINT
+// half a second or more after it ends the program at once with 130. Nearer ones are taken for the same wish, because
+// `timeout` and `make` send a signal twice: to the process and to its group.
+const std::atomic<bool>& stop_on_signals();
+
+// Writes to a pipe without reader fail instead of killing the program.
+void ignore_broken_pipes();
+
+}  // namespace streamvec::cli

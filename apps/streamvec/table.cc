@@ -1,0 +1,162 @@
+// The table itself: what the program can be asked to do.
+#include <array>
+
+#include "apps/streamvec/options.h"
+
+namespace streamvec::cli {
+namespace {
+
+constexpr double kIntegerMax = 9e15;  // below 2^53: every whole number up to here is a double, too
+constexpr double kSlotsMax = 2147483647.0;
+constexpr double kSecondsMax = 1e9;
+
+constexpr std::array kCommands = std::to_array<Command>({
+    {.name = "demo",
+     .synopsis = "[--seconds N]",
+     .summary = "learn from text the program makes itself, and check what was learned",
+     .details =
+         "Makes text with planted word classes and analogies, trains on it with a live progress line, then shows "
+         "neighbours of a few words and how many analogies come out right. Needs no files and leaves none. "
+         "Exits 1 when the planted truth was not found.",
+     .examples = "streamvec demo\nstreamvec demo --seconds 5\n"},
+    {.name = "train",
+     .synopsis = "SOURCE... --out DIR [options]",
+     .summary = "learn vectors from text",
+     .details =
+         "A SOURCE is a file (plain, .gz, .zst, .xz, .bz2), a directory of such files, or - for standard input.\n"
+         "The model goes to DIR. If DIR holds a model already, training continues from it: an interrupted run goes on "
+         "where it stopped, and new text adds to what was learned, new words included. --model and --dim are then "
+         "those "
+         "of DIR unless given; others than those of DIR are refused.\n"
+         "Progress goes to standard error. Ctrl-C or SIGTERM saves and leaves with 0; a second Ctrl-C leaves at once.",
+     .examples = "streamvec train corpus.txt.xz --out model --dim 200 --epochs 3\n"
+                 "zcat news.gz | streamvec train - --out model --json\n",
+     .words_min = 1,
+     .words_max = -1},
+    {.name = "eval",
+     .synopsis = "DIR [--similarity F]... [--analogy F]... [--pip] [--text F]...",
+     .summary = "measure a model",
+     .details =
+         "Similarity files hold a pair of words and a score a line (tab, space or comma); the figure is Spearman's "
+         "rank "
+         "correlation. Analogy files hold four words a line, sections begin with `: name`; the answer is sought among "
+         "the most frequent words only.\n"
+         "--text gives the held-out loss, and is the text for --pip; without it --pip reads the sources that the model "
+         "was trained on, if they can still be read.",
+     .examples = "streamvec eval model --similarity wordsim353.tsv --analogy questions-words.txt\n"
+                 "streamvec eval model --pip --text corpus.txt --json\n",
+     .words_min = 1,
+     .words_max = 1},
+    {.name = "nearest",
+     .synopsis = "DIR WORD... [-k 10]",
+     .summary = "show the words nearest to each WORD",
+     .details =
+         "By cosine, over all words of the model. Words that the model does not know are named on standard error "
+         "(in JSON: \"seen\": false and no neighbours) and the exit is 1; the others are answered all the same.",
+     .examples = "streamvec nearest model king queen -k 5\n",
+     .words_min = 2,
+     .words_max = -1},
+    {.name = "analogy",
+     .synopsis = "DIR A B C [-k 10]",
+     .summary = "find what is to C as B is to A",
+     .details = "Words nearest to B - A + C (3CosAdd), A, B and C left out. Exits 1 when one of them is not known.",
+     .examples = "streamvec analogy model man king woman\n",
+     .words_min = 4,
+     .words_max = 4},
+    {.name = "vector",
+     .synopsis = "DIR WORD...",
+     .summary = "print the vector of each WORD",
+     .details =
+         "One line each: the word and its values, parted by spaces. Words that the model does not know are named "
+         "on standard error and the exit is 1; the others are printed all the same.",
+     .examples = "streamvec vector model king queen\n",
+     .words_min = 2,
+     .words_max = -1},
+    {.name = "export",
+     .synopsis = "DIR --format FORMAT OUT",
+     .summary = "write the vectors for other programs",
+     .details =
+         "word2vec and word2vec-bin are what gensim and fastText read; glove is word2vec without the first line. "
+         "npy and safetensors write the words to a .vocab.tsv beside OUT; projector makes OUT a directory with the "
+         "two TSV files that the TensorBoard projector loads. Files appear whole or not at all.",
+     .examples = "streamvec export model --format word2vec-bin vectors.bin\n",
+     .words_min = 2,
+     .words_max = 2},
+    {.name = "import",
+     .synopsis = "FILE --out DIR",
+     .summary = "make a model of vectors that another program wrote",
+     .details =
+         "FILE is any format that `export` writes, or a directory of projector files; which one is found out from "
+         "its content. `streamvec train` can continue from DIR on new text. A model already in DIR is refused.",
+     .examples = "streamvec import vectors.bin --out model\n",
+     .words_min = 1,
+     .words_max = 1},
+    {.name = "version", .synopsis = "", .summary = "print the version", .details = "", .examples = ""},
+    {.name = "help",
+     .synopsis = "[COMMAND]",
+     .summary = "explain the program or a command",
+     .details = "",
+     .examples = "streamvec help train\n",
+     .words_max = 1},
+});
+
+constexpr std::array kOptions = std::to_array<Option>({
+    {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
+    {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector", "", "", "export", "how to write",
+     0, 0, false, "export"},
+    {"model", Kind::kChoice, "sgns|cbow", "sgns", "", "train",
+     "what is learned: sgns predicts the words around a word, cbow a word from those around it"},
+    {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
+    {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
+    {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},
+    {"sample", Kind::kReal, "X", "2e-3", "", "train", "words above this share of the text are thinned out; 0: none", 0,
+     1},
+    {"min-count", Kind::kInteger, "N", "3", "", "train", "words seen less often are left out", 1, kIntegerMax},
+    {"epochs", Kind::kInteger, "N", "1", "", "train", "times the text is read for training", 1, 1000000},
+    {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
+    {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},
+    {"lr", Kind::kReal, "X", "", "the optimizer's own", "train", "learning rate at the start", 1e-9, 100},
+    {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train", "how the learning rate falls"},
+    {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train", "how gradients become steps"},
+    {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train",
+     "which arithmetic; auto is the fastest this machine has"},
+    {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train", "centre words of a block", 0, 4096},
+    {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
+     kSlotsMax},
+    {"seed", Kind::kInteger, "N", "1", "", "train demo", "of all random numbers", 0, kIntegerMax},
+    {"checkpoint-every", Kind::kReal, "SECONDS", "0", "0, at the end only", "train", "save this often while training",
+     0, kSecondsMax},
+    {"tokenizer", Kind::kChoice, "words|whitespace", "words", "", "train",
+     "words drops punctuation; whitespace cuts as word2vec and fastText do"},
+    {"keep-case", Kind::kFlag, "", "false", "", "train", "King and king are two words"},
+    {"no-nfkc", Kind::kFlag, "", "false", "", "train", "leave Unicode compatibility forms as they are"},
+    {"stop-words", Kind::kText, "F", "", "", "train",
+     "leave out the words of this file, one a line; `english` is built in", 0, 0, true},
+    {"stem", Kind::kText, "LANGUAGE", "", "", "train", "learn word stems by a Snowball stemmer (english, german, ...)"},
+    {"lemmas", Kind::kText, "F", "", "", "train", "replace words by this file's `form<TAB>lemma` lines"},
+    {"similarity", Kind::kText, "F", "", "", "eval", "a word similarity set", 0, 0, true},
+    {"analogy", Kind::kText, "F", "", "", "eval", "an analogy set", 0, 0, true},
+    {"analogy-vocab", Kind::kInteger, "N", "30000", "", "eval",
+     "answers are sought among this many most frequent words; 0: all", 0, kSlotsMax},
+    {"pip", Kind::kFlag, "", "false", "", "eval",
+     "distance to the factorised co-occurrence statistics (SPPMI), with its references"},
+    {"text", Kind::kText, "F", "", "", "eval", "text for the held-out loss and --pip", 0, 0, true},
+    {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
+    {"k", Kind::kInteger, "N", "10", "", "nearest analogy", "how many words to show", 1, kSlotsMax},
+    {"seconds", Kind::kReal, "N", "10", "", "demo", "about how long to train", 0.1, 3600},
+    {"config", Kind::kText, "F.toml", "", "", "train eval nearest analogy export import demo",
+     "read options from this file, by the same names; flags win over it"},
+    {"json", Kind::kFlag, "", "false", "", "train eval nearest analogy vector export import demo version",
+     "print one JSON value at the end"},
+});
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return kCommands;
+}
+std::span<const Option> options() {
+  return kOptions;
+}
+
+}  // namespace streamvec::cli

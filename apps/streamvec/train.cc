@@ -1,0 +1,152 @@
+// streamvec train: learn from sources into a model directory.
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "apps/streamvec/commands.h"
+#include "apps/streamvec/output.h"
+#include "apps/streamvec/progress.h"
+#include "apps/streamvec/signals.h"
+#include "apps/streamvec/training.h"
+
+namespace streamvec::cli {
+namespace {
+
+double peak_rss_mb() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+double per_second(int64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+Json json_of(const TrainProgress& result, const std::string& out, bool stopped) {
+  return {{"tokens", result.tokens},
+          {"pairs", result.pairs},
+          {"seconds", rounded(result.seconds)},
+          {"tokens_per_s", rounded(per_second(result.tokens, result.seconds))},
+          {"pairs_per_s", rounded(per_second(result.pairs, result.seconds))},
+          {"loss", rounded(result.loss)},
+          {"vocab", result.vocab},
+          {"dim", result.dim},
+          {"rss_mb", rounded(peak_rss_mb())},
+          {"model", result.model},
+          {"kernel", result.kernel},
+          {"epochs", result.epoch},
+          {"lr", rounded(result.lr)},
+          {"out", out},
+          {"stopped", stopped},
+          {"bytes_replaced", result.bytes_replaced},
+          {"words_dropped", result.words_dropped},
+          {"updates_refused", result.updates_refused},
+          {"notes", result.notes}};
+}
+
+std::string summary_of(const TrainProgress& result, const std::string& out) {
+  std::ostringstream text;
+  if (result.vocab == 0) return "";  // stopped before there was anything
+  text << out << ": " << result.vocab << " words, " << result.dim << " dimensions, loss " << rounded(result.loss)
+       << "\n"
+       << short_count(static_cast<double>(result.tokens)) << " tokens, "
+       << short_count(static_cast<double>(result.pairs)) << " pairs in " << short_duration(result.seconds) << " ("
+       << short_count(per_second(result.tokens, result.seconds)) << " tokens/s, kernel " << result.kernel << ", "
+       << short_count(peak_rss_mb()) << " MB at most)\n";
+  return text.str();
+}
+
+void warn(const TrainProgress& result) {
+  for (const std::string& note : result.notes) std::cerr << "note: " << note << "\n";
+  if (result.bytes_replaced > 0)
+    std::cerr << "note: " << result.bytes_replaced << " bytes were not UTF-8 and replaced\n";
+  if (result.words_dropped > 0) std::cerr << "note: " << result.words_dropped << " overlong words were dropped\n";
+  if (result.updates_refused > 0)
+    std::cerr << "note: " << result.updates_refused << " updates were not finite and refused; try a smaller --lr\n";
+}
+
+}  // namespace
+
+std::string ProgressText::operator()(const TrainProgress& progress) {
+  std::ostringstream line;
+  char number[64];
+  if (progress.fraction >= 0) {
+    std::snprintf(number, sizeof number, "%5.1f%%  ", 100 * progress.fraction);
+    line << number;
+  } else {
+    line << short_count(static_cast<double>(progress.tokens)) << " tokens  ";
+  }
+  line << short_count(per_second(progress.tokens, progress.seconds)) << " tokens/s";
+  std::snprintf(number, sizeof number, "  lr %.4f  loss %.4f", progress.lr, progress.loss);
+  line << number << "  " << short_count(static_cast<double>(progress.vocab)) << " words";
+  // A resumed run begins somewhere in the middle: only what was done since then tells its speed.
+  if (fraction_first_ < 0) {
+    fraction_first_ = progress.fraction;
+    seconds_first_ = progress.seconds;
+  }
+  const double done = progress.fraction - fraction_first_;
+  if (fraction_first_ >= 0 && done > 0)
+    line << "  ETA " << short_duration((progress.seconds - seconds_first_) / done * (1 - progress.fraction));
+  return line.str();
+}
+
+std::string counting_text(int64_t tokens, double fraction) {
+  std::string line = "counting words: " + short_count(static_cast<double>(tokens)) + " tokens";
+  if (fraction >= 0) line += ", " + std::to_string(static_cast<int>(100 * fraction)) + "%";
+  return line;
+}
+
+TrainHooks hooks_on(ProgressLine& line, const std::atomic<bool>& stop) {
+  TrainHooks hooks;
+  hooks.progress = [&line, text = ProgressText()](const TrainProgress& progress) mutable { line.show(text(progress)); };
+  hooks.counting = [&line](int64_t tokens, double fraction) { line.show(counting_text(tokens, fraction)); };
+  hooks.stop = &stop;
+  return hooks;
+}
+
+TrainOptions train_options(const Arguments& arguments) {
+  TrainOptions options;
+  // Unless they are given, a model that is continued keeps its own.
+  if (arguments.given("model")) options.model = arguments.text("model");
+  if (arguments.given("dim")) options.dim = arguments.integer("dim");
+  options.window = static_cast<int32_t>(arguments.integer("window"));
+  options.negatives = static_cast<int32_t>(arguments.integer("negatives"));
+  options.sample = arguments.real("sample");
+  options.min_count = arguments.integer("min-count");
+  options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
+  options.threads = static_cast<int32_t>(arguments.integer("threads"));
+  if (arguments.given("lr")) options.lr = arguments.real("lr");
+  options.schedule = arguments.text("schedule");
+  options.optimizer = arguments.text("optimizer");
+  options.kernel = arguments.text("kernel");
+  options.batch = static_cast<int32_t>(arguments.integer("batch"));
+  options.vocab_max = arguments.integer("vocab-max");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  options.checkpoint_every_s = arguments.real("checkpoint-every");
+  if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;
+  options.tokenizer.fold_case = !arguments.flag("keep-case");
+  options.tokenizer.nfkc = !arguments.flag("no-nfkc");
+  options.stop_words = arguments.list("stop-words");
+  options.stem = arguments.text("stem");
+  options.lemmas = arguments.text("lemmas");
+  return options;
+}
+
+Result<int> run_train(const Arguments& arguments) {
+  if (arguments.text("device") == "cuda")
+    return error(Code::kUnimplemented, "--device cuda: this build of streamvec has no CUDA; try --device cpu");
+  const std::string out = arguments.text("out");
+  const std::atomic<bool>& stop = stop_on_signals();
+  ProgressLine line(2);
+  const auto result = train(train_options(arguments), arguments.words, out, hooks_on(line, stop));
+  line.clear();
+  if (!result.ok()) return result.status();
+  warn(*result);
+  const bool stopped = stop && result->fraction < 1;  // a wish that comes after the end changes nothing
+  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(*result, out, stopped))
+                                                   : print(summary_of(*result, out)));
+  return 0;
+}
+
+}  // namespace streamvec::cli

@@ -1,0 +1,103 @@
+#include "streamvec/eval/neighbours.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "streamvec/eval/set_file.h"
+#include "streamvec/kernel/top_k.h"
+
+namespace streamvec {
+namespace {
+
+// 1 / length, or 0 for a vector that has no direction.
+double inverse_length(std::span<const float> vector) {
+  double squares = 0;
+  for (const float value : vector) squares += double{value} * value;
+  return squares > 0 && std::isfinite(squares) ? 1 / std::sqrt(squares) : 0;
+}
+
+void write_unit(std::span<const float> vector, float* out) {
+  const double scale = inverse_length(vector);
+  if (scale == 0) return;  // `out` is zero already, and NaN * 0 would not be
+  for (size_t i = 0; i < vector.size(); ++i) out[i] = static_cast<float>(vector[i] * scale);
+}
+
+}  // namespace
+
+Result<Matrix> unit_rows(MatrixView<const float> rows, std::span<const Slot> slots) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix unit, Matrix::make(static_cast<int64_t>(slots.size()), rows.cols));
+  for (size_t i = 0; i < slots.size(); ++i) write_unit(rows.row_span(slots[i]), unit.row(static_cast<int64_t>(i)));
+  return unit;
+}
+
+Result<Matrix> unit_rows(MatrixView<const float> rows) {
+  std::vector<Slot> slots(static_cast<size_t>(rows.rows));
+  std::iota(slots.begin(), slots.end(), 0);
+  return unit_rows(rows, slots);
+}
+
+Result<NeighbourIndex> NeighbourIndex::make(const Snapshot& snapshot, int64_t limit) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, unit_rows(snapshot.input.view()));
+  const int64_t count = rows.rows();
+  return NeighbourIndex(snapshot, std::move(rows), limit > 0 ? std::min(limit, count) : count);
+}
+
+Result<Slot> NeighbourIndex::find(std::string_view word) const {
+  const Slot slot = find_word(vocabulary(), word);
+  if (slot == kNoSlot) return error(Code::kNotFound, "\"", word, "\" is not in the model's vocabulary");
+  return slot;
+}
+
+std::vector<Neighbour> NeighbourIndex::search(std::span<const float> vector, std::span<const Slot> excluded,
+                                              int32_t k) const {
+  k = static_cast<int32_t>(std::min<int64_t>(k, limit_));
+  if (k <= 0) return {};
+  std::vector<Hit> hits(static_cast<size_t>(k));
+  const MatrixView<const float> rows{rows_.view().data, limit_, rows_.cols(), rows_.stride()};
+  const std::span<const int32_t> lists[1] = {excluded};
+  top_k(rows, {vector.data(), 1, rows.cols, rows.cols}, lists, k, hits);
+  std::vector<Neighbour> neighbours;
+  for (const Hit& hit : hits)
+    if (hit.row >= 0) neighbours.push_back({hit.row, hit.score});
+  return neighbours;
+}
+
+Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::string_view word, int32_t k) const {
+  STREAMVEC_ASSIGN_OR_RETURN(const Slot slot, find(word));
+  return search(rows_.view().row_span(slot), {{slot}}, k);
+}
+
+Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const float> vector, int32_t k) const {
+  if (static_cast<int64_t>(vector.size()) != rows_.cols())
+    return error(Code::kInvalidArgument, "a vector of ", vector.size(), " values was given, the model has ",
+                 rows_.cols());
+  if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); }))
+    return error(Code::kInvalidArgument, "the vector given holds NaN or Inf");
+  std::vector<float> unit(vector.size());
+  write_unit(vector, unit.data());
+  return search(unit, {}, k);
+}
+
+Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const WeightedWord> words, int32_t k) const {
+  std::vector<float> sum(static_cast<size_t>(rows_.cols()));
+  std::vector<Slot> slots;
+  for (const WeightedWord& term : words) {
+    STREAMVEC_ASSIGN_OR_RETURN(const Slot slot, find(term.word));
+    slots.push_back(slot);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * rows_.row(slot)[i]);
+  }
+  std::vector<float> unit(sum.size());
+  write_unit(sum, unit.data());
+  return search(unit, slots, k);
+}
+
+Result<double> NeighbourIndex::cosine(std::string_view a, std::string_view b) const {
+  STREAMVEC_ASSIGN_OR_RETURN(const Slot slot_a, find(a));
+  STREAMVEC_ASSIGN_OR_RETURN(const Slot slot_b, find(b));
+  const std::span<const float> x = rows_.view().row_span(slot_a), y = rows_.view().row_span(slot_b);
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0,
+                            std::plus<>(), [](float u, float v) { return double{u} * v; });
+}
+
+}  // namespace streamvec

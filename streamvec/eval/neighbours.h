@@ -1,0 +1,63 @@
+// Which words lie nearest: the exact search over a snapshot's word vectors, by cosine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/model/snapshot.h"
+#include "streamvec/vocab/vocabulary.h"
+
+namespace streamvec {
+
+struct Neighbour {
+  Slot slot = kNoSlot;
+  float cosine = 0;
+};
+
+// A word of a combination: king - man + woman is {king, 1}, {man, -1}, {woman, 1}.
+struct WeightedWord {
+  std::string word;
+  double weight = 1;
+};
+
+// The slots named, with rows of length 1; a row of zeros, or with NaN or Inf, becomes zeros.
+Result<Matrix> unit_rows(MatrixView<const float> rows, std::span<const Slot> slots);
+Result<Matrix> unit_rows(MatrixView<const float> rows);  // all of them
+
+// Borrows the snapshot, which must outlive it, and owns a copy of its word vectors with length 1. Thread-safe.
+class NeighbourIndex {
+ public:
+  // Neighbours are sought among the first `limit` slots (after a counting pass the most frequent words); 0: among all.
+  // kResourceExhausted when there is no memory for the copy.
+  static Result<NeighbourIndex> make(const Snapshot& snapshot, int64_t limit = 0);
+
+  // The k nearest words, nearest first, fewer when there are no more; of equal cosines the lower slot comes first.
+  // The word itself is left out. kNotFound when it is unknown as written and case-folded.
+  Result<std::vector<Neighbour>> nearest(std::string_view word, int32_t k) const;
+  // Nothing is left out. kInvalidArgument when the vector has another dimension or is not finite.
+  Result<std::vector<Neighbour>> nearest(std::span<const float> vector, int32_t k) const;
+  // Of the weighted sum of the words' unit vectors; the words themselves are left out.
+  Result<std::vector<Neighbour>> nearest(std::span<const WeightedWord> words, int32_t k) const;
+
+  Result<double> cosine(std::string_view a, std::string_view b) const;
+
+  const Vocabulary& vocabulary() const { return snapshot_->vocabulary; }
+  MatrixView<const float> rows() const { return rows_.view(); }  // of length 1, by slot
+
+ private:
+  NeighbourIndex(const Snapshot& snapshot, Matrix rows, int64_t limit)
+      : snapshot_(&snapshot), rows_(std::move(rows)), limit_(limit) {}
+  Result<Slot> find(std::string_view word) const;
+  std::vector<Neighbour> search(std::span<const float> vector, std::span<const Slot> excluded, int32_t k) const;
+
+  const Snapshot* snapshot_;
+  Matrix rows_;
+  int64_t limit_;
+};
+
+}  // namespace streamvec

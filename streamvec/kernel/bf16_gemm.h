@@ -1,0 +1,32 @@
+// Small matrix products of bf16 operands with fp32 sums, in the two ways x86 has: AVX-512 dot products and AMX tiles.
+// Both read the same packed operands, so that the code around them is written once (pair_block_bf16.cc):
+//   a  row-major, `depth` values a row, pairs of neighbouring depth values in one 32-bit word;
+//   b  depth / 2 rows of `columns` such words: word [k][j] holds the values (2k, j) and (2k + 1, j).
+#pragma once
+
+#include <cstdint>
+
+#include "streamvec/kernel/pair_block_bands.h"
+
+namespace streamvec {
+
+using Bf16Pair = uint32_t;  // the lower half is the earlier value
+
+struct Bf16Gemm {
+  const char* name;
+  // c[i * columns + j] = sum_k a(i, k) b(k, j). REQUIRES: rows, columns multiples of 16, depth a multiple of 32.
+  void (*multiply)(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t columns, int32_t depth, float* c);
+  // out[i][j] += sum_k a(i, k) b(k, j) for i < rows, j < dim; a is padded with zeros to 16 rows, b has `columns`
+  // (dim rounded up to 32). near[i / 4] holds the only k for which rows i .. i + 3 have values other than 0.
+  void (*multiply_add)(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
+                       const RangePair* near, float* const* out);
+};
+
+bool cpu_has_avx512_bf16();
+// True when the CPU has AMX bf16 tiles and the kernel has let this process use them (asked for on the first call).
+bool cpu_has_amx_bf16();
+
+const Bf16Gemm& bf16_gemm_avx512();
+const Bf16Gemm& bf16_gemm_amx();
+
+}  // namespace streamvec

@@ -1,0 +1,166 @@
+// AMX tiles: one instruction multiplies a 16 x 32 by a 32 x 16 tile of bf16 and adds into 16 x 16 fp32 sums.
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cpuid.h>
+
+#include <algorithm>
+
+#include "streamvec/kernel/bf16_gemm.h"
+
+namespace streamvec {
+namespace {
+
+// Linux keeps the tile registers from a process until it asks (arch_prctl(2)): their state makes every context
+// switch dearer.
+bool ask_for_tiles() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+// Leaf 7 tells AMX_BF16 (edx bit 22) and AMX_TILE (bit 24). Leaf 0x1D, which describes the tiles, is hidden by some
+// hypervisors and is not asked: palette 1 is the only one there is.
+bool cpuid_has_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
+}
+
+}  // namespace
+
+bool cpu_has_amx_bf16() {
+  static const bool has = cpu_has_avx512_bf16() && cpuid_has_amx() && ask_for_tiles();
+  return has;
+}
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16")
+#pragma GCC optimize("O3")
+namespace {
+
+// All eight tiles are 16 rows of 64 bytes, so one configuration serves every product. It belongs to the thread.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+void configure_tiles() {
+  thread_local bool configured = false;
+  if (configured) return;
+  static const TileConfig config;
+  _tile_loadconfig(&config);
+  configured = true;
+}
+
+// Four sums at once, so that each loaded operand serves twice: c (32 x 32) = a (32 x depth) b (depth x 32).
+void multiply_32x32(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t pairs, float* c) {
+  const size_t a_bytes = pairs * sizeof(Bf16Pair), b_bytes = columns * sizeof(Bf16Pair);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int32_t k = 0; k < pairs; k += 16) {
+    _tile_loadd(4, a + k, a_bytes);
+    _tile_loadd(6, b + static_cast<size_t>(k) * columns, b_bytes);
+    _tile_loadd(7, b + static_cast<size_t>(k) * columns + 16, b_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a + 16 * static_cast<size_t>(pairs) + k, a_bytes);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c, b_bytes);
+  _tile_stored(1, c + 16, b_bytes);
+  _tile_stored(2, c + 16 * static_cast<size_t>(columns), b_bytes);
+  _tile_stored(3, c + 16 * static_cast<size_t>(columns) + 16, b_bytes);
+}
+
+void multiply_16x16(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t pairs, float* c) {
+  const size_t a_bytes = pairs * sizeof(Bf16Pair), b_bytes = columns * sizeof(Bf16Pair);
+  _tile_zero(0);
+  for (int32_t k = 0; k < pairs; k += 16) {
+    _tile_loadd(4, a + k, a_bytes);
+    _tile_loadd(6, b + static_cast<size_t>(k) * columns, b_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+  }
+  _tile_stored(0, c, b_bytes);
+}
+
+void multiply(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t columns, int32_t depth, float* c) {
+  configure_tiles();
+  const int32_t pairs = depth / 2;
+  for (int32_t i = 0; i < rows; i += 32)
+    for (int32_t j = 0; j < columns; j += 32) {
+      const Bf16Pair* a_tile = a + static_cast<size_t>(i) * pairs;
+      float* c_tile = c + static_cast<size_t>(i) * columns + j;
+      if (i + 32 <= rows && j + 32 <= columns) {
+        multiply_32x32(a_tile, b + j, columns, pairs, c_tile);
+        continue;
+      }
+      for (int32_t r = i; r < std::min(i + 32, rows); r += 16)
+        for (int32_t s = j; s < std::min(j + 32, columns); s += 16)
+          multiply_16x16(a + static_cast<size_t>(r) * pairs, b + s, columns, pairs,
+                         c + static_cast<size_t>(r) * columns + s);
+    }
+}
+
+// Sums of 16 rows go to a strip of memory that stays in the first cache, and from there onto the rows.
+void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
+                  const RangePair*, float* const* out) {
+  configure_tiles();
+  constexpr int32_t kStrip = 64;
+  alignas(64) float strip[16 * kStrip];
+  const int32_t pairs = depth / 2;
+  const size_t a_bytes = pairs * sizeof(Bf16Pair), b_bytes = columns * sizeof(Bf16Pair);
+  for (int32_t i = 0; i < rows; i += 16) {
+    const Bf16Pair* a_row = a + static_cast<size_t>(i) * pairs;
+    const int32_t rows_here = std::min(16, rows - i);
+    for (int32_t j = 0; j < dim; j += kStrip) {
+      const int32_t tiles = (std::min(kStrip, dim - j) + 15) / 16;
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+      for (int32_t k = 0; k < pairs; k += 16) {
+        const Bf16Pair* from = b + static_cast<size_t>(k) * columns + j;
+        _tile_loadd(4, a_row + k, a_bytes);
+        _tile_loadd(5, from, b_bytes);
+        _tile_dpbf16ps(0, 4, 5);
+        if (tiles > 1) {
+          _tile_loadd(6, from + 16, b_bytes);
+          _tile_dpbf16ps(1, 4, 6);
+        }
+        if (tiles > 2) {
+          _tile_loadd(7, from + 32, b_bytes);
+          _tile_dpbf16ps(2, 4, 7);
+        }
+        if (tiles > 3) {
+          _tile_loadd(5, from + 48, b_bytes);
+          _tile_dpbf16ps(3, 4, 5);
+        }
+      }
+      _tile_stored(0, strip, kStrip * sizeof(float));
+      _tile_stored(1, strip + 16, kStrip * sizeof(float));
+      _tile_stored(2, strip + 32, kStrip * sizeof(float));
+      _tile_stored(3, strip + 48, kStrip * sizeof(float));
+      for (int32_t r = 0; r < rows_here; ++r)
+        for (int32_t t = 0; t < tiles; ++t) {
+          float* to = out[i + r] + j + 16 * t;
+          _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), _mm512_load_ps(strip + r * kStrip + 16 * t)));
+        }
+    }
+  }
+}
+
+}  // namespace
+#pragma GCC pop_options
+
+const Bf16Gemm& bf16_gemm_amx() {
+  static const Bf16Gemm gemm{"bf16 AMX", multiply, multiply_add};
+  return gemm;
+}
+
+}  // namespace streamvec

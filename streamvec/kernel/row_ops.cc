@@ -1,0 +1,75 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "streamvec/kernel/row_ops.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include <cmath>
+
+#include "streamvec/kernel/row_ops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace streamvec::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+
+void add_scaled(const float* HWY_RESTRICT from, float scale, int32_t dim, float* HWY_RESTRICT to) {
+  const D d;
+  const auto factor = hn::Set(d, scale);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+    hn::Store(hn::MulAdd(factor, hn::Load(d, from + k), hn::Load(d, to + k)), d, to + k);
+}
+
+float mean_square(const float* HWY_RESTRICT row, int32_t dim) {
+  const D d;
+  auto sum = hn::Zero(d);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto value = hn::Load(d, row + k);
+    sum = hn::MulAdd(value, value, sum);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum)) / static_cast<float>(dim);
+}
+
+void adam_step(const float* HWY_RESTRICT gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim,
+               float* HWY_RESTRICT mean, float* HWY_RESTRICT variance, float* HWY_RESTRICT row) {
+  const D d;
+  const double correction1 = 1 - std::pow(double{rates.beta1}, static_cast<double>(step));
+  const double correction2 = 1 - std::pow(double{rates.beta2}, static_cast<double>(step));
+  const auto beta1 = hn::Set(d, rates.beta1), beta2 = hn::Set(d, rates.beta2);
+  const auto rest1 = hn::Set(d, 1 - rates.beta1), rest2 = hn::Set(d, 1 - rates.beta2);
+  const auto rate = hn::Set(d, static_cast<float>(lr / correction1));
+  const auto root_scale = hn::Set(d, static_cast<float>(1 / std::sqrt(correction2)));
+  const auto epsilon = hn::Set(d, rates.epsilon);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto g = hn::Load(d, gradient + k);
+    const auto m = hn::MulAdd(beta1, hn::Load(d, mean + k), hn::Mul(rest1, g));
+    const auto v = hn::MulAdd(beta2, hn::Load(d, variance + k), hn::Mul(rest2, hn::Mul(g, g)));
+    hn::Store(m, d, mean + k);
+    hn::Store(v, d, variance + k);
+    const auto root = hn::MulAdd(hn::Sqrt(v), root_scale, epsilon);
+    hn::Store(hn::Add(hn::Load(d, row + k), hn::Div(hn::Mul(rate, m), root)), d, row + k);
+  }
+}
+
+}  // namespace streamvec::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace streamvec {
+
+HWY_EXPORT(add_scaled);
+HWY_EXPORT(mean_square);
+HWY_EXPORT(adam_step);
+
+void add_scaled(const float* from, float scale, int32_t dim, float* to) {
+  HWY_DYNAMIC_DISPATCH(add_scaled)(from, scale, dim, to);
+}
+
+float mean_square(const float* row, int32_t dim) { return HWY_DYNAMIC_DISPATCH(mean_square)(row, dim); }
+
+void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
+               float* variance, float* row) {
+  HWY_DYNAMIC_DISPATCH(adam_step)(gradient, lr, step, rates, dim, mean, variance, row);
+}
+
+}  // namespace streamvec
+#endif

@@ -1,0 +1,23 @@
+// Small operations on single rows, with Highway and run-time dispatch. Rows start on 64-byte boundaries and are padded
+// with zeros to a multiple of 16 floats; `dim` is the length without padding, and the padding stays zero.
+#pragma once
+
+#include <cstdint>
+
+namespace streamvec {
+
+// to += scale * from
+void add_scaled(const float* from, float scale, int32_t dim, float* to);
+// The mean of the squares.
+float mean_square(const float* row, int32_t dim);
+
+struct AdamRates {
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float epsilon = 1e-8f;
+};
+// One step of Adam (Kingma, Ba 2015) up the slope `gradient`, the row's `step`-th (from 1).
+void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
+               float* variance, float* row);
+
+}  // namespace streamvec

@@ -1,0 +1,110 @@
+#include "streamvec/model/block_step.h"
+
+#include <cstring>
+
+namespace streamvec {
+
+void BlockStep::begin(size_t inputs, size_t outputs_max) {
+  inputs_ = inputs;
+  columns_ = static_cast<size_t>(round_up(static_cast<int32_t>(inputs), 16));
+  weights_.reserve((outputs_max + 1) * columns_);
+  weights_used_ = 0;
+  outputs_.clear();
+  y_.clear();
+  output_weights_.clear();
+  band_begin_.clear();
+  band_end_.clear();
+  new_weights();  // the first row is the common one
+}
+
+float* BlockStep::new_weights() {
+  float* row = weights_.data() + weights_used_ * columns_;
+  std::memset(row, 0, columns_ * sizeof(float));
+  ++weights_used_;
+  return row;
+}
+
+float* BlockStep::add_positive(Slot slot, int32_t band_begin, int32_t band_end) {
+  STREAMVEC_CHECK_EQ(band_begin_.size(), outputs_.size());  // positives come first
+  band_begin_.push_back(band_begin);
+  band_end_.push_back(band_end);
+  float* weights = new_weights();
+  add_output(slot, weights);
+  return weights;
+}
+
+void BlockStep::add_negative(Slot slot) { add_output(slot, common_weights()); }
+
+float* BlockStep::add_negative_with_weights(Slot slot) {
+  float* weights = new_weights();
+  add_output(slot, weights);
+  return weights;
+}
+
+void BlockStep::add_output(Slot slot, const float* weights) {
+  outputs_.push_back(slot);
+  y_.push_back(parameters_.output.rows.row(slot));
+  output_weights_.push_back(weights);
+}
+
+PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
+  STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
+  const RowLocks::Guard guard(parameters_.locks, inputs, outputs_);
+  Matrix& table = parameters_.input.rows;
+  x_.resize(inputs_);
+  for (size_t j = 0; j < inputs_; ++j) x_[j] = table.row(inputs[j]);
+  if (parameters_.options.optimizer == OptimizerKind::kSgd) {
+    x_steps_.resize(inputs_);
+    for (size_t j = 0; j < inputs_; ++j) x_steps_[j] = table.row(inputs[j]);
+    y_steps_.resize(outputs_.size());
+    for (size_t i = 0; i < outputs_.size(); ++i) y_steps_[i] = parameters_.output.rows.row(outputs_[i]);
+    return call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), lr);
+  }
+  zeroed_rows(inputs_, x_memory_, x_steps_);
+  zeroed_rows(outputs_.size(), y_memory_, y_steps_);
+  const PairBlockResult result = call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), 1);
+  if (!result.finite) return result;
+  step_rows(inputs, x_steps_, lr, parameters_.input);
+  step_rows(outputs_, y_steps_, lr, parameters_.output);
+  return result;
+}
+
+PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* const* slopes, float lr) {
+  STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
+  zeroed_rows(outputs_.size(), y_memory_, y_steps_);
+  const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1);
+  if (result.finite) step_rows(outputs_, y_steps_, lr, parameters_.output);
+  return result;
+}
+
+PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale) {
+  PairBlock block;
+  block.inputs = static_cast<int32_t>(inputs_);
+  block.positives = static_cast<int32_t>(band_begin_.size());
+  block.outputs = static_cast<int32_t>(outputs_.size());
+  block.dim = static_cast<int32_t>(parameters_.dim());
+  block.x = x;
+  block.y = y_.data();
+  block.weight = output_weights_.data();
+  block.band_begin = band_begin_.data();
+  block.band_end = band_end_.data();
+  block.scale = scale;
+  block.dx = dx;
+  block.dy = dy;
+  return kernel_->step(block);
+}
+
+void BlockStep::zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const {
+  const size_t stride = static_cast<size_t>(parameters_.input.rows.stride());
+  float* data = memory.reserve(count * stride);
+  std::memset(data, 0, count * stride * sizeof(float));
+  rows.resize(count);
+  for (size_t i = 0; i < count; ++i) rows[i] = data + i * stride;
+}
+
+void BlockStep::step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table) {
+  for (size_t i = 0; i < slots.size(); ++i)
+    table.optimizer->step(slots[i], gradients[i], lr, table.rows.row(slots[i]));
+}
+
+}  // namespace streamvec

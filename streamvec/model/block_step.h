@@ -1,0 +1,57 @@
+// One pair block from slots to stepped rows: row pointers, weights, the kernel, and the optimiser behind it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "streamvec/kernel/pair_block.h"
+#include "streamvec/kernel/scratch.h"
+#include "streamvec/model/parameters.h"
+
+namespace streamvec {
+
+// Filled by a model, then run. Outputs are rows of the output table: positives first, then negatives.
+class BlockStep {
+ public:
+  BlockStep(Parameters& parameters, std::unique_ptr<PairKernel> kernel)
+      : parameters_(parameters), kernel_(std::move(kernel)) {}
+
+  // Begins a block with `inputs` columns of weight and at most outputs_max outputs. Rows of weight are given out zeroed
+  // and stay where they are until the next begin().
+  void begin(size_t inputs, size_t outputs_max);
+  // A word that did occur, with weight only in columns [begin, end) of the row returned.
+  float* add_positive(Slot slot, int32_t band_begin, int32_t band_end);
+  // A negative with the block's common weights (common_weights()), or with its own in the row returned.
+  void add_negative(Slot slot);
+  float* add_negative_with_weights(Slot slot);
+  float* common_weights() { return weights_.data(); }
+
+  // Inputs are rows of the input table.
+  PairBlockResult run(std::span<const Slot> inputs, float lr);
+  // Inputs are rows of the caller's; the slope at each is added to `slopes`, not scaled by any rate.
+  PairBlockResult run(std::span<const float* const> inputs, float* const* slopes, float lr);
+
+  std::span<const Slot> outputs() const { return outputs_; }
+  std::string kernel_name() const { return kernel_->name(); }
+
+ private:
+  void add_output(Slot slot, const float* weights);
+  float* new_weights();
+  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale);
+  // `count` zeroed rows of gradient.
+  void zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const;
+  static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table);
+
+  Parameters& parameters_;
+  std::unique_ptr<PairKernel> kernel_;
+  size_t inputs_ = 0, columns_ = 0, weights_used_ = 0;
+  std::vector<Slot> outputs_;
+  std::vector<const float*> x_, y_, output_weights_;
+  std::vector<int32_t> band_begin_, band_end_;  // of the positives
+  AlignedBuffer<float> weights_, x_memory_, y_memory_;
+  std::vector<float*> x_steps_, y_steps_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,15 @@
+#include "streamvec/model/model.h"
+
+#include "streamvec/model/workers.h"
+
+namespace streamvec {
+
+Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters) {
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
+  const WindowOptions windows = settled(options.windows);
+  if (options.model == "sgns") return make_sgns_worker(windows, parameters, std::move(kernel));
+  if (options.model == "cbow") return make_cbow_worker(windows, parameters, std::move(kernel));
+  return error(Code::kInvalidArgument, "no model is called '", options.model, "'; try sgns or cbow");
+}
+
+}  // namespace streamvec

@@ -1,0 +1,41 @@
+// A model in training: what one thread does with one chunk of text. Models differ in how a centre and its window become
+// rows of a pair block (kernel/pair_block.h); parameters, sampling and kernels are shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "streamvec/core/random.h"
+#include "streamvec/core/status.h"
+#include "streamvec/model/parameters.h"
+#include "streamvec/model/window_plan.h"
+
+namespace streamvec {
+
+struct StepStats {
+  int64_t pairs = 0;    // (centre, context) pairs trained
+  double loss = 0;      // their summed loss: -log sigma(pair) - sum over `negatives` of log sigma(-negative)
+  int64_t refused = 0;  // blocks left out because a row or a product was not finite
+};
+
+struct ModelOptions {
+  std::string model = "sgns";  // sgns or cbow
+  WindowOptions windows;
+  std::string kernel = "auto";
+};
+
+// One per thread; holds scratch memory and borrows the parameters. Trains in place.
+class ModelWorker {
+ public:
+  virtual ~ModelWorker() = default;
+  // Every slot of the chunk must have its row. One thread and equal arguments give equal bits.
+  virtual StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) = 0;
+  virtual std::string kernel_name() const = 0;
+};
+
+// kInvalidArgument for a model or kernel nobody knows, kFailedPrecondition for a kernel this machine cannot run.
+Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters);
+
+}  // namespace streamvec

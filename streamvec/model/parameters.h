@@ -1,0 +1,45 @@
+// The tables that a model trains, with what its optimiser keeps beside them. Shared by all training threads without
+// locks: two threads that meet in a row may lose part of one step, which SGD forgives (Niu et al. 2011, Hogwild).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/model/row_locks.h"
+#include "streamvec/optim/optimizer.h"
+
+namespace streamvec {
+
+struct Table {
+  Matrix rows;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+class Parameters {
+ public:
+  struct Options {
+    int64_t rows = 0;      // the vocabulary's size
+    int64_t rows_max = 0;  // how far it may grow; 0: not at all
+    int64_t dim = 200;
+    OptimizerKind optimizer = OptimizerKind::kSgd;
+    uint64_t seed = 1;
+  };
+  // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
+  static Result<Parameters> make(const Options& options);
+
+  // REQUIRES: no thread trains meanwhile on rows that are not there yet; rows <= rows_max.
+  void grow(int64_t rows);
+  int64_t rows() const { return input.rows.rows(); }
+  int64_t dim() const { return options.dim; }
+
+  Options options;
+  Table input, output;
+  RowLocks locks;
+
+ private:
+  void draw_rows(int64_t begin, int64_t end);
+};
+
+}  // namespace streamvec

@@ -1,0 +1,61 @@
+// Lock-free training reads and writes rows that other threads write, which C++ calls a data race. Ordinary builds accept
+// it: rows are plain floats, a torn step costs a little noise. Built with STREAMVEC_ROW_LOCKS (the tsan preset), every
+// block locks its rows first, so that ThreadSanitizer is silent about them and every report it makes is a real bug.
+#pragma once
+
+#include <span>
+
+#include "streamvec/vocab/vocabulary.h"
+
+#ifdef STREAMVEC_ROW_LOCKS
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+#endif
+
+namespace streamvec {
+
+#ifdef STREAMVEC_ROW_LOCKS
+class RowLocks {
+ public:
+  static constexpr size_t kStripes = 512;  // per table
+
+  // Locks all stripes of the given rows, in one order for everybody, until the guard goes.
+  class Guard {
+   public:
+    Guard(RowLocks& locks, std::span<const Slot> inputs, std::span<const Slot> outputs) {
+      for (Slot slot : inputs) held_.push_back(static_cast<size_t>(slot) % kStripes);
+      for (Slot slot : outputs) held_.push_back(kStripes + static_cast<size_t>(slot) % kStripes);
+      std::sort(held_.begin(), held_.end());
+      held_.erase(std::unique(held_.begin(), held_.end()), held_.end());
+      mutexes_ = locks.mutexes_.get();
+      for (size_t stripe : held_) (*mutexes_)[stripe].lock();
+    }
+    ~Guard() {
+      for (size_t stripe : held_) (*mutexes_)[stripe].unlock();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    std::array<std::mutex, 2 * kStripes>* mutexes_;
+    std::vector<size_t> held_;
+  };
+
+ private:
+  std::unique_ptr<std::array<std::mutex, 2 * kStripes>> mutexes_ =
+      std::make_unique<std::array<std::mutex, 2 * kStripes>>();
+};
+#else
+class RowLocks {
+ public:
+  struct Guard {
+    Guard(RowLocks&, std::span<const Slot>, std::span<const Slot>) {}
+    ~Guard() {}
+  };
+};
+#endif
+
+}  // namespace streamvec

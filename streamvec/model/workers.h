@@ -1,0 +1,16 @@
+// The kinds of ModelWorker; make_model_worker() (model.h) chooses among them by name.
+#pragma once
+
+#include <memory>
+
+#include "streamvec/kernel/pair_block.h"
+#include "streamvec/model/model.h"
+
+namespace streamvec {
+
+std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, Parameters& parameters,
+                                              std::unique_ptr<PairKernel> kernel);
+std::unique_ptr<ModelWorker> make_cbow_worker(const WindowOptions& windows, Parameters& parameters,
+                                              std::unique_ptr<PairKernel> kernel);
+
+}  // namespace streamvec

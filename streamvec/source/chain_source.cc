@@ -1,0 +1,83 @@
+#include "streamvec/source/chain_source.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace streamvec {
+
+using Json = nlohmann::json;
+
+ChainSource::ChainSource(std::vector<std::unique_ptr<Source>> sources) : sources_(std::move(sources)) {
+  STREAMVEC_CHECK(!sources_.empty());
+}
+
+Result<int64_t> ChainSource::read(int64_t count_max, Deadline deadline, std::vector<Document>& out) {
+  for (; index_ < sources_.size(); ++index_) {
+    const size_t size_before = out.size();
+    STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, sources_[index_]->read(count_max, deadline, out));
+    for (size_t i = size_before; i < out.size(); ++i)
+      out[i].cursor = Json{{"source", index_}, {"cursor", out[i].cursor}}.dump();
+    if (count == 0) continue;
+    anything_read_ = true;
+    return count;
+  }
+  if (!anything_read_) return error(Code::kInvalidArgument, "all sources are empty (", name(), "); give them text");
+  return 0;
+}
+
+Status ChainSource::seek(const std::string& cursor) {
+  index_ = 0;
+  anything_read_ = false;
+  Json at = {{"source", 0}, {"cursor", ""}};
+  if (!cursor.empty()) at = Json::parse(cursor, nullptr, false);
+  if (!at.is_object() || !at.value("source", Json()).is_number_unsigned() || !at.value("cursor", Json()).is_string())
+    return error(Code::kInvalidArgument, "not a cursor of several sources: ", cursor.substr(0, 200));
+  const size_t index = at["source"];
+  if (index >= sources_.size())
+    return error(Code::kFailedPrecondition, "the run stopped in source ", index + 1, ", but there are only ",
+                 sources_.size(), " now; name the same sources in the same order, or start anew");
+  STREAMVEC_RETURN_IF_ERROR(sources_[index]->seek(at["cursor"]));
+  for (size_t i = index + 1; i < sources_.size(); ++i) STREAMVEC_RETURN_IF_ERROR(sources_[i]->seek(""));
+  index_ = index;
+  anything_read_ = !cursor.empty();
+  return {};
+}
+
+bool ChainSource::replayable() const {
+  return std::all_of(sources_.begin(), sources_.end(), [](const auto& source) { return source->replayable(); });
+}
+
+int64_t ChainSource::bytes_total() const {
+  int64_t total = 0;
+  for (const auto& source : sources_) {
+    if (source->bytes_total() < 0) return -1;
+    total += source->bytes_total();
+  }
+  return total;
+}
+
+int64_t ChainSource::bytes_read() const {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < sources_.size() && i <= index_; ++i) {
+    // A member that was passed by seek() has not been read, but counts as a whole.
+    const bool passed = i < index_ && sources_[i]->bytes_total() >= 0;
+    bytes += passed ? sources_[i]->bytes_total() : sources_[i]->bytes_read();
+  }
+  return bytes;
+}
+
+std::string ChainSource::name() const {
+  std::string names = sources_[0]->name();
+  for (size_t i = 1; i < sources_.size(); ++i) names += ", " + sources_[i]->name();
+  return names;
+}
+
+std::vector<std::string> ChainSource::notes() const {
+  std::vector<std::string> lines;
+  for (const auto& source : sources_)
+    for (std::string& line : source->notes()) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace streamvec

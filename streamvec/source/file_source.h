@@ -1,0 +1,72 @@
+// Text from files: plain or compressed by gzip, zstd, xz or bzip2 (known by their content), and directories of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/source/decoded_file.h"
+#include "streamvec/source/source.h"
+
+namespace streamvec {
+
+// Reads the files in the order given, in pieces of up to 64 KB cut as piece.h says; a piece never spans two files.
+// A directory stands for the regular files in it and below, sorted by path; what starts with '.' is skipped, links to
+// directories are not followed. A byte order mark at the beginning of a file is taken off. Files without a byte are
+// noted. Never holds more than 192 KB of a file. read() waits for the disk only and does not look at its deadline.
+//
+// A cursor is JSON: the file's index and path, the decoded bytes read of it, its size and time of change. seek() reads
+// the rest of the file alone if it is plain and decodes it from its beginning if it is compressed; when size or time
+// have changed since, it returns kFailedPrecondition with both values.
+class FileSource : public Source {
+ public:
+  struct Options {
+    bool empty_ok = false;  // whether it is no error that all files are empty (other sources follow)
+  };
+  // Checks that each path is there and can be opened before anything is read: kNotFound, kPermissionDenied,
+  // kInvalidArgument for what is neither file nor directory. REQUIRES: at least one path.
+  static Result<std::unique_ptr<Source>> open(const std::vector<std::string>& paths, Options options);
+  static Result<std::unique_ptr<Source>> open(const std::vector<std::string>& paths) { return open(paths, Options()); }
+
+  Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
+  Status seek(const std::string& cursor) override;
+  bool replayable() const override { return true; }
+  int64_t bytes_total() const override { return bytes_total_; }
+  int64_t bytes_read() const override { return bytes_read_; }
+  std::string name() const override;
+  std::vector<std::string> notes() const override;
+
+ private:
+  FileSource(std::vector<FileStamp> files, Options options);
+  void rewind();
+  Status open_file();
+  void close_file();
+  Status fill();
+  Status check_beginning();
+  Result<bool> next(Document& document);
+  std::string_view buffered() const { return {buffer_.data() + begin_, end_ - begin_}; }
+  void take(size_t count);
+  std::string cursor() const;
+  Status skip_to(int64_t offset);
+
+  std::vector<FileStamp> files_;
+  Options options_;
+  int64_t bytes_total_ = 0;
+  std::set<size_t> empty_;  // files found to be empty
+
+  size_t index_ = 0;                 // of the file being read
+  std::optional<DecodedFile> file_;  // open while it is read
+  bool file_ended_ = false;
+  std::vector<char> buffer_;
+  size_t begin_ = 0, end_ = 0;  // what of it is text not handed out yet
+  int64_t offset_ = 0;          // decoded bytes of the file before begin_
+  int64_t bytes_before_ = 0;    // of the files before this one, as stored
+  int64_t bytes_read_ = 0;
+  bool anything_read_ = false;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,149 @@
+#include "streamvec/train/checkpoint_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+namespace streamvec {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kStepDigitsMax = 18;
+
+// "120.partial" is step 120 with the ending ".partial"; nothing when the name is not one of ours.
+struct StepName {
+  int64_t step = 0;
+  std::string ending;
+};
+std::optional<StepName> parse_name(const std::string& name) {
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  if (digits == 0 || digits > kStepDigitsMax || (name[0] == '0' && digits > 1)) return std::nullopt;
+  StepName parsed;
+  std::from_chars(name.data(), name.data() + digits, parsed.step);
+  parsed.ending = name.substr(digits);
+  return parsed;
+}
+
+bool is_leftover(const std::string& name) {
+  if (name.starts_with("latest.partial-")) return true;
+  const auto parsed = parse_name(name);
+  return parsed && (parsed->ending == ".partial" || parsed->ending.ends_with(".removed"));
+}
+
+// What may stand in a directory that counts as empty: our own leftovers, and what file systems and desktops put there.
+bool is_harmless(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename();
+  std::error_code ignored;
+  return is_leftover(name) || name == "latest" || name == "lost+found" ||
+         (name.starts_with('.') && entry.is_regular_file(ignored));
+}
+
+Result<std::vector<fs::directory_entry>> list_entries(const std::string& dir) {
+  std::error_code failed;
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator at(dir, failed), end; !failed && at != end; at.increment(failed)) entries.push_back(*at);
+  if (failed) return file_error(failed.value(), "list", dir);
+  return entries;
+}
+
+uint64_t inode_of(const fs::path& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
+void remove_files(const std::string& path) {
+  // The state goes last: a directory with a state is a checkpoint, one without it never was.
+  for (const char* name : {kModelFile, kVocabularyFile, kCursorsFile, kStateFile})
+    ::unlink((path + "/" + name).c_str());
+  ::rmdir(path.c_str());
+}
+
+Status refuse_foreign(const std::string& dir) {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto checkpoints, list_checkpoints(dir));
+  if (!checkpoints.empty()) return {};
+  STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list_entries(dir));
+  for (const fs::directory_entry& entry : entries)
+    if (!is_harmless(entry))
+      return error(Code::kFailedPrecondition, dir, " holds other things than a model (", entry.path().filename().string(),
+                   "); choose a directory that is new or empty");
+  return {};
+}
+
+Status make_directory(const std::string& dir) {
+  std::error_code failed;
+  if (fs::create_directories(dir, failed)) return sync_directory(dir + "/..");
+  if (failed) return file_error(failed.value(), "create the directory", dir);
+  return {};
+}
+
+std::string lock_holder(int descriptor) {
+  char text[32] = {};
+  const ssize_t count = ::pread(descriptor, text, sizeof text - 1, 0);
+  const std::string holder(text, static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  return holder.empty() ? "" : " (process " + holder.substr(0, holder.find('\n')) + ")";
+}
+
+}  // namespace
+
+Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir) {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list_entries(dir));
+  std::vector<CheckpointPath> found;
+  for (const fs::directory_entry& entry : entries) {
+    const auto name = parse_name(entry.path().filename());
+    std::error_code ignored;
+    if (!name || (name->ending != "" && name->ending != ".replaced")) continue;
+    if (fs::exists(entry.path() / kStateFile, ignored) || fs::exists(entry.path() / kModelFile, ignored))
+      found.push_back({name->step, name->ending != "", entry.path().string(), inode_of(entry.path())});
+  }
+  std::sort(found.begin(), found.end(), [](const CheckpointPath& a, const CheckpointPath& b) {
+    return a.step != b.step ? a.step > b.step : a.replaced < b.replaced;
+  });
+  return found;
+}
+
+Result<FileHandle> lock_model_directory(const std::string& dir) {
+  STREAMVEC_RETURN_IF_ERROR(make_directory(dir));
+  STREAMVEC_RETURN_IF_ERROR(refuse_foreign(dir));
+  const std::string path = dir + "/.lock";
+  FileHandle lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (lock.get() < 0) return file_error(errno, "create", path);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK)
+      return error(Code::kFailedPrecondition, dir, " is being written by another process", lock_holder(lock.get()),
+                   "; wait for it, stop it, or choose another directory");
+    // A network file system without locks: the user keeps writers apart.
+    if (errno != ENOTSUP && errno != ENOSYS && errno != ENOLCK) return file_error(errno, "lock", path);
+  }
+  // For the message above; the lock itself does not depend on it.
+  const std::string holder = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), holder.data(), holder.size(), 0) < 0) return lock;
+  return lock;
+}
+
+void remove_checkpoint(const std::string& path) {
+  const std::string removed = path + ".removed";
+  if (::rename(path.c_str(), removed.c_str()) == 0) remove_files(removed);
+}
+
+void remove_leftovers(const std::string& dir) {
+  const auto entries = list_entries(dir);
+  if (!entries.ok()) return;
+  for (const fs::directory_entry& entry : *entries) {
+    const std::string name = entry.path().filename();
+    if (!is_leftover(name)) continue;
+    if (name.starts_with("latest"))
+      ::unlink(entry.path().c_str());
+    else
+      remove_files(entry.path().string());
+  }
+}
+
+}  // namespace streamvec

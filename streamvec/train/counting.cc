@@ -1,0 +1,47 @@
+#include "streamvec/train/counting.h"
+
+#include <thread>
+#include <vector>
+
+#include "streamvec/train/feed.h"
+#include "streamvec/train/pacer.h"
+
+namespace streamvec {
+
+Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, int64_t types_max, int32_t threads,
+                            const TrainHooks& hooks) {
+  STREAMVEC_RETURN_IF_ERROR(source.seek(""));
+  Feed feed(source, 1, RunState());
+  std::vector<WordCounter> counters(static_cast<size_t>(threads), WordCounter(types_max));
+  std::vector<std::thread> workers;
+  for (WordCounter& counter : counters)
+    workers.emplace_back([&] {
+      Tokenizer cutter(tokenizer);
+      Tokens tokens;
+      Piece piece;
+      while (feed.next(piece)) {
+        cutter.tokenize(piece.document.text, tokens);
+        counter.add(tokens.words);
+        PieceResult result;
+        result.tokens = static_cast<int64_t>(tokens.words.size());
+        feed.finish(piece, result);
+      }
+    });
+  bool stopped = false;
+  Pacer pacer;
+  while (!feed.over()) {
+    if (hooks.stop != nullptr && hooks.stop->load()) {
+      stopped = true;
+      feed.stop();
+    }
+    if (pacer.wait() && hooks.counting)
+      hooks.counting(feed.state().tokens, feed.bytes_fraction());
+  }
+  for (std::thread& worker : workers) worker.join();
+  STREAMVEC_RETURN_IF_ERROR(feed.status());
+  Counted counted{std::move(counters.front()), feed.state().tokens, stopped};
+  for (size_t i = 1; i < counters.size(); ++i) counted.words.merge(counters[i]);
+  return counted;
+}
+
+}  // namespace streamvec

@@ -1,0 +1,23 @@
+// The pass over the text that finds its vocabulary, before training, where a source can be read twice.
+#pragma once
+
+#include <cstdint>
+
+#include "streamvec/core/status.h"
+#include "streamvec/source/source.h"
+#include "streamvec/train/trainer.h"
+#include "streamvec/vocab/counter.h"
+
+namespace streamvec {
+
+struct Counted {
+  WordCounter words;
+  int64_t tokens = 0;    // raw tokens, those of every type
+  bool stopped = false;  // hooks.stop was set: the counts are of a part
+};
+
+// Reads the source from its beginning to its end with `threads` threads and leaves it at its end.
+Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, int64_t types_max, int32_t threads,
+                            const TrainHooks& hooks);
+
+}  // namespace streamvec

@@ -1,0 +1,110 @@
+#include "streamvec/train/feed.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace streamvec {
+
+Feed::Feed(Source& source, int32_t epochs, RunState state)
+    : source_(source), epochs_(epochs), state_(std::move(state)), steps_given_(state_.step) {
+  ended_ = state_.epoch >= epochs_;
+}
+
+bool Feed::next(Piece& piece) {
+  // Short waits, so that a source with nothing to say does not keep the lock from stop() and pause().
+  constexpr std::chrono::milliseconds kWait{100};
+  while (true) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !paused_ || ended_; });
+    if (ended_) return false;
+    const Result<bool> read = read_piece(Deadline::after(kWait), piece);
+    if (read.ok() && *read) {
+      ++in_flight_;
+      return true;
+    }
+    if (!read.ok() && read.status().code() == Code::kDeadlineExceeded) continue;
+    if (!read.ok()) status_ = read.status();
+    ended_ = true;
+    changed_.notify_all();
+    return false;
+  }
+}
+
+Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
+  documents_.clear();
+  STREAMVEC_ASSIGN_OR_RETURN(int64_t count, source_.read(1, deadline, documents_));
+  while (count == 0) {
+    ++state_.epoch;
+    state_.cursor.clear();
+    if (state_.epoch >= epochs_) return false;
+    state_.loss = 0;
+    state_.loss_pairs = 0;
+    STREAMVEC_RETURN_IF_ERROR(source_.seek(""));
+    STREAMVEC_ASSIGN_OR_RETURN(count, source_.read(1, deadline, documents_));
+  }
+  piece.document = std::move(documents_.front());
+  piece.epoch = state_.epoch;
+  piece.step = steps_given_++;
+  piece.fraction = state_.fraction(epochs_);
+  state_.cursor = piece.document.cursor;
+  return true;
+}
+
+void Feed::finish(const Piece& piece, const PieceResult& result) {
+  const std::lock_guard lock(mutex_);
+  ++state_.step;
+  state_.tokens += result.tokens;
+  state_.pairs += result.pairs;
+  state_.updates_refused += result.refused;
+  state_.bytes_replaced += result.bytes_replaced;
+  state_.words_dropped += result.words_dropped;
+  // Pieces of the epoch before that end late are left out of the new epoch's loss; at the very end all belong to it.
+  if (piece.epoch == std::min(state_.epoch, epochs_ - 1)) {
+    state_.loss += result.loss;
+    state_.loss_pairs += result.pairs;
+  }
+  --in_flight_;
+  changed_.notify_all();
+}
+
+void Feed::stop() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+bool Feed::over() const {
+  const std::lock_guard lock(mutex_);
+  return ended_ && in_flight_ == 0;
+}
+
+Status Feed::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+RunState Feed::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+double Feed::bytes_fraction() const {
+  const std::lock_guard lock(mutex_);
+  const int64_t total = source_.bytes_total();
+  return total > 0 ? static_cast<double>(source_.bytes_read()) / static_cast<double>(total) : -1;
+}
+
+RunState Feed::pause() {
+  std::unique_lock lock(mutex_);
+  paused_ = true;
+  changed_.wait(lock, [&] { return in_flight_ == 0; });
+  return state_;
+}
+
+void Feed::resume() {
+  const std::lock_guard lock(mutex_);
+  paused_ = false;
+  changed_.notify_all();
+}
+
+}  // namespace streamvec

@@ -1,0 +1,78 @@
+#include "streamvec/train/run_state.h"
+
+#include <algorithm>
+
+namespace streamvec {
+
+double RunState::fraction(int32_t epochs) const {
+  if (epoch_tokens < 0) return -1;
+  const double total = static_cast<double>(epoch_tokens) * epochs;
+  return total > 0 ? std::min(1.0, static_cast<double>(tokens) / total) : 1;
+}
+
+nlohmann::json describe_run(const TrainOptions& options, double lr, const std::vector<std::string>& sources) {
+  const TokenizerOptions& tokenizer = options.tokenizer;
+  return {{"sources", sources},
+          {"window", options.window},
+          {"negatives", options.negatives},
+          {"sample", options.sample},
+          {"min-count", options.min_count},
+          {"epochs", options.epochs},
+          {"lr", lr},
+          {"schedule", options.schedule},
+          {"optimizer", options.optimizer},
+          {"batch", options.batch},
+          {"vocab-max", options.vocab_max},
+          {"seed", options.seed},
+          {"tokenizer", tokenizer.split == TokenizerOptions::Split::kWords ? "words" : "whitespace"},
+          {"keep-case", !tokenizer.fold_case},
+          {"no-nfkc", !tokenizer.nfkc},
+          {"stop-words", options.stop_words},
+          {"stem", options.stem},
+          {"lemmas", options.lemmas}};
+}
+
+std::string differences(const nlohmann::json& a, const nlohmann::json& b) {
+  std::string names;
+  for (const auto& [name, value] : b.items())
+    if (!a.is_object() || !a.contains(name) || a[name] != value) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+nlohmann::json to_json(const RunState& state) {
+  return {{"epoch", state.epoch},
+          {"tokens", state.tokens},
+          {"pairs", state.pairs},
+          {"seconds", state.seconds},
+          {"loss", state.loss},
+          {"loss_pairs", state.loss_pairs},
+          {"epoch_tokens", state.epoch_tokens},
+          {"bytes_replaced", state.bytes_replaced},
+          {"words_dropped", state.words_dropped},
+          {"updates_refused", state.updates_refused},
+          {"finished", state.finished}};
+}
+
+Result<RunState> run_state_from_json(const nlohmann::json& state, const nlohmann::json& cursors) {
+  RunState run;
+  try {
+    run.epoch = state.at("epoch");
+    run.tokens = state.at("tokens");
+    run.pairs = state.at("pairs");
+    run.seconds = state.at("seconds");
+    run.loss = state.at("loss");
+    run.loss_pairs = state.at("loss_pairs");
+    run.epoch_tokens = state.at("epoch_tokens");
+    run.bytes_replaced = state.at("bytes_replaced");
+    run.words_dropped = state.at("words_dropped");
+    run.updates_refused = state.at("updates_refused");
+    run.finished = state.at("finished");
+    run.cursor = cursors.at("sources");
+  } catch (const nlohmann::json::exception& e) {
+    return error(Code::kDataLoss, "state.json does not say where the run stopped (", e.what(),
+                 "); it was written by another program or another version");
+  }
+  return run;
+}
+
+}  // namespace streamvec

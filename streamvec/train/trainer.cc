@@ -1,0 +1,193 @@
+#include "streamvec/train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "streamvec/model/model.h"
+#include "streamvec/optim/schedule.h"
+#include "streamvec/source/open.h"
+#include "streamvec/text/word_filter.h"
+#include "streamvec/train/checkpoint.h"
+#include "streamvec/train/feed.h"
+#include "streamvec/train/pacer.h"
+#include "streamvec/train/run_state.h"
+#include "streamvec/train/slot_mapper.h"
+#include "streamvec/train/training_start.h"
+
+namespace streamvec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The run itself: workers over a feed, watched by the calling thread.
+class Training {
+ public:
+  Training(TrainingStart start, CheckpointWriter writer, const TrainOptions& options, const TrainHooks& hooks)
+      : start_(std::move(start)),
+        writer_(std::move(writer)),
+        options_(options),
+        hooks_(hooks),
+        feed_(*start_.source, options.epochs, start_.state) {}
+
+  Result<TrainProgress> run() {
+    STREAMVEC_RETURN_IF_ERROR(make_workers());
+    const Clock::time_point begin = Clock::now();
+    std::vector<std::thread> threads;
+    for (auto& worker : workers_) threads.emplace_back([&] { work(*worker); });
+    Status watched = watch(begin);
+    for (std::thread& thread : threads) thread.join();
+    STREAMVEC_RETURN_IF_ERROR(watched);
+    RunState state = state_now(begin);
+    state.finished = state.epoch >= options_.epochs;
+    STREAMVEC_RETURN_IF_ERROR(save(state));
+    if (Status failed = feed_.status(); !failed.ok())
+      return Status(failed.code(), failed.message() + "; what was learnt before is saved");
+    return progress(state, state.mean_loss());
+  }
+
+ private:
+  Status make_workers() {
+    ModelOptions model;
+    model.model = start_.model;
+    model.windows.window = options_.window;
+    model.windows.negatives = options_.negatives;
+    model.windows.centres = options_.batch;
+    model.kernel = options_.kernel;
+    for (int32_t i = 0; i < start_.threads; ++i) {
+      STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(), make_model_worker(model, start_.parameters));
+    }
+    mapper_ = start_.make_mapper(options_);
+    return {};
+  }
+
+  void work(ModelWorker& worker) {
+    Tokenizer tokenizer(options_.tokenizer);
+    Tokens tokens;
+    Chunk chunk;
+    Piece piece;
+    while (feed_.next(piece)) {
+      tokenizer.tokenize(piece.document.text, tokens);
+      PieceResult result;
+      result.tokens = static_cast<int64_t>(tokens.words.size());
+      result.bytes_replaced = tokens.bytes_replaced;
+      result.words_dropped = tokens.words_dropped;
+      if (const auto tables = mapper_->map(tokens, chunk); tables != nullptr) {
+        Random random(mix(options_.seed, piece.step));
+        const StepStats stats =
+            worker.step(chunk, *tables, scheduled_rate(start_.schedule, start_.lr, piece.fraction), random);
+        result.pairs = stats.pairs;
+        result.loss = stats.loss;
+        result.refused = stats.refused;
+      }
+      feed_.finish(piece, result);
+    }
+  }
+
+  // Reports, saves and stops in time. Returns an error when a save in the middle failed; the workers have stopped then.
+  Status watch(Clock::time_point begin) {
+    Pacer pacer;
+    Clock::time_point saved = begin;
+    while (!feed_.over()) {
+      const bool report = pacer.wait();
+      if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
+      if (report && hooks_.progress) report_progress(begin);
+      if (options_.checkpoint_every_s <= 0 || seconds_since(saved) < options_.checkpoint_every_s) continue;
+      const Status status = save_in_the_middle(begin);
+      saved = Clock::now();
+      if (!status.ok()) {
+        feed_.stop();
+        return status;
+      }
+    }
+    return {};
+  }
+
+  void report_progress(Clock::time_point begin) {
+    const RunState state = state_now(begin);
+    const bool same_epoch = state.epoch == reported_.epoch && state.loss_pairs > reported_.loss_pairs;
+    const double loss = same_epoch ? (state.loss - reported_.loss) / (state.loss_pairs - reported_.loss_pairs)
+                                   : state.mean_loss();
+    hooks_.progress(progress(state, loss));
+    reported_ = state;
+  }
+
+  Status save_in_the_middle(Clock::time_point begin) {
+    feed_.pause();
+    const RunState state = state_now(begin);
+    const Clock::time_point stopped = Clock::now();
+    const Status status = save(state);
+    seconds_saving_ += seconds_since(stopped);
+    feed_.resume();
+    return status;
+  }
+
+  RunState state_now(Clock::time_point begin) const {
+    RunState state = feed_.state();
+    state.seconds = start_.state.seconds + seconds_since(begin) - seconds_saving_;
+    return state;
+  }
+
+  Status save(const RunState& state) {
+    return writer_.save({.step = state.step,
+                         .model = start_.model,
+                         .vocabulary = start_.vocabulary,
+                         .input = start_.parameters.input.rows.view(),
+                         .output = start_.parameters.output.rows.view(),
+                         .optimizer = start_.optimizer_tables(),
+                         .state = {{"run", start_.description}, {"progress", to_json(state)}},
+                         .cursors = {{"sources", state.cursor}}});
+  }
+
+  TrainProgress progress(const RunState& state, double loss) const {
+    TrainProgress progress;
+    progress.tokens = state.tokens;
+    progress.pairs = state.pairs;
+    progress.seconds = state.seconds;
+    progress.loss = loss;
+    progress.fraction = state.fraction(options_.epochs);
+    progress.lr = scheduled_rate(start_.schedule, start_.lr, progress.fraction);
+    progress.epoch = std::min(state.epoch + 1, options_.epochs);
+    progress.vocab = start_.parameters.rows();
+    progress.dim = start_.parameters.dim();
+    progress.model = start_.model;
+    progress.kernel = workers_.front()->kernel_name();
+    progress.bytes_replaced = state.bytes_replaced;
+    progress.words_dropped = state.words_dropped;
+    progress.updates_refused = state.updates_refused;
+    progress.notes = start_.notes;
+    for (const std::string& note : start_.source->notes()) progress.notes.push_back(note);
+    return progress;
+  }
+
+  TrainingStart start_;
+  CheckpointWriter writer_;
+  const TrainOptions& options_;
+  const TrainHooks& hooks_;
+  Feed feed_;
+  std::unique_ptr<SlotMapper> mapper_;
+  std::vector<std::unique_ptr<ModelWorker>> workers_;
+  RunState reported_;
+  double seconds_saving_ = 0;
+};
+
+}  // namespace
+
+Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
+                            const std::string& out, const TrainHooks& hooks) {
+  STREAMVEC_RETURN_IF_ERROR(check_options(options));
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Source> source, open_sources(sources));
+  STREAMVEC_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::open(out));
+  STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start, prepare(options, sources, std::move(source), out, hooks));
+  if (start.cancelled) {
+    TrainProgress nothing;
+    nothing.notes = {"stopped while the vocabulary was counted; nothing was changed"};
+    return nothing;
+  }
+  return Training(std::move(start), std::move(writer), options, hooks).run();
+}
+
+}  // namespace streamvec

@@ -1,0 +1,186 @@
+#include "streamvec/train/training_start.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <thread>
+
+#include "streamvec/kernel/pair_block.h"
+#include "streamvec/text/word_filter.h"
+#include "streamvec/train/checkpoint.h"
+#include "streamvec/train/counting.h"
+
+namespace streamvec {
+namespace {
+
+// Rows that a table may grow to where its final size is not known. Only address space is taken for them.
+constexpr int64_t kRowsMax = int64_t{1} << 21;
+constexpr int64_t kDimDefault = 200, kDimMax = 65536;
+
+Result<FormOf> open_word_filter(const TrainOptions& options) {
+  if (options.stop_words.empty() && options.stem.empty() && options.lemmas.empty()) return FormOf();
+  WordFilterOptions filter_options;
+  filter_options.stop_words = options.stop_words;
+  filter_options.stem = options.stem;
+  filter_options.lemmas = options.lemmas;
+  filter_options.tokenizer = options.tokenizer;
+  STREAMVEC_ASSIGN_OR_RETURN(WordFilter opened, WordFilter::open(filter_options));
+  auto filter = std::make_shared<const WordFilter>(std::move(opened));
+  return FormOf([filter](std::string_view word) { return filter->apply(word); });
+}
+
+Result<std::optional<Checkpoint>> load_existing(const std::string& out) {
+  Result<Checkpoint> loaded = load_checkpoint(out, kRowsMax);
+  if (loaded.ok()) return std::optional<Checkpoint>(std::move(loaded).value());
+  if (loaded.status().code() == Code::kNotFound) return std::optional<Checkpoint>();
+  return loaded.status();
+}
+
+Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
+  if (options.dim && *options.dim != existing.input.cols())
+    return error(Code::kFailedPrecondition, out, " holds ", existing.input.cols(), "-dimensional vectors, --dim asks for ",
+                 *options.dim, "; try --dim ", existing.input.cols(), " or another --out");
+  if (options.model && *options.model != existing.model)
+    return error(Code::kFailedPrecondition, out, " holds a ", existing.model, " model, --model asks for ",
+                 *options.model, "; try --model ", existing.model, " or another --out");
+  return {};
+}
+
+// Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
+Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options) {
+  options.rows = existing.input.rows();
+  options.dim = existing.input.cols();
+  STREAMVEC_ASSIGN_OR_RETURN(Parameters parameters, Parameters::make(options));
+  parameters.input.rows = std::move(existing.input);
+  if (existing.output.rows() > 0) parameters.output.rows = std::move(existing.output);
+  for (auto [table, prefix] : {std::pair{&parameters.input, "input."}, std::pair{&parameters.output, "output."}})
+    for (Optimizer::State& state : table->optimizer->states())
+      if (auto found = existing.optimizer.find(prefix + state.name); found != existing.optimizer.end())
+        *state.values = std::move(found->second);
+  return parameters;
+}
+
+// Goes on where the stopped run was; false when this is another run, or its text is no longer the same.
+Result<bool> resume(const Checkpoint& existing, const std::string& out, TrainingStart& start) {
+  const nlohmann::json before = existing.state.value("run", nlohmann::json());
+  if (before.is_null()) return false;  // imported vectors
+  STREAMVEC_ASSIGN_OR_RETURN(RunState state,
+                             run_state_from_json(existing.state.value("progress", nlohmann::json()), existing.cursors));
+  if (state.finished || !start.source->replayable()) return false;
+  if (before != start.description) {
+    start.notes.push_back(out + " holds a run that was stopped, with other options (" +
+                          differences(before, start.description) + "); its vectors go on with a new run");
+    return false;
+  }
+  if (Status status = start.source->seek(state.cursor); !status.ok()) {
+    start.notes.push_back("the stopped run in " + out + " cannot go on where it was (" + status.message() +
+                          "); its vectors go on with a new run");
+    return false;
+  }
+  state.step = existing.step;
+  start.state = state;
+  return true;
+}
+
+// Counts the text and takes its words into the vocabulary.
+Status count_text(const TrainOptions& options, const TrainHooks& hooks, TrainingStart& start) {
+  STREAMVEC_ASSIGN_OR_RETURN(Counted counted,
+                             count_words(*start.source, options.tokenizer,
+                                         WordCounter::types_max_for(options.vocab_max), start.threads, hooks));
+  start.cancelled = counted.stopped;
+  if (counted.stopped) return {};
+  VocabularyLimits limits{options.min_count, options.vocab_max};
+  if (start.vocabulary.size() > 0) limits.vocab_max = std::min(limits.vocab_max ? limits.vocab_max : kRowsMax, kRowsMax);
+  counted.words.extend(start.vocabulary, limits, start.form_of);
+  if (start.vocabulary.size() == 0)
+    return error(Code::kInvalidArgument, start.source->name(), " has ", counted.tokens, " tokens, but no word ",
+                 options.min_count, " times; try --min-count 1 or more text");
+  start.state.epoch_tokens = counted.tokens;
+  return start.source->seek("");
+}
+
+Status begin_new_run(const TrainOptions& options, const TrainHooks& hooks, TrainingStart& start) {
+  start.growing = !start.source->replayable();
+  if (!start.growing) return count_text(options, hooks, start);
+  if (options.epochs > 1)
+    return error(Code::kInvalidArgument, start.source->name(), " can be read only once, --epochs asks for ",
+                 options.epochs, "; try --epochs 1, or a file");
+  return {};
+}
+
+}  // namespace
+
+Status check_options(const TrainOptions& options) {
+  const auto wrong = [](const char* name, auto value, const char* range) {
+    return error(Code::kInvalidArgument, name, " is ", value, "; it must be ", range);
+  };
+  if (options.dim && (*options.dim < 1 || *options.dim > kDimMax)) return wrong("--dim", *options.dim, "1 to 65536");
+  if (options.window < 1 || options.window > 1000) return wrong("--window", options.window, "1 to 1000");
+  if (options.negatives < 1 || options.negatives > 1000) return wrong("--negatives", options.negatives, "1 to 1000");
+  if (!(options.sample >= 0)) return wrong("--sample", options.sample, "0 or more");
+  if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
+  if (options.epochs < 1) return wrong("--epochs", options.epochs, "1 or more");
+  if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
+  if (options.batch < 0 || options.batch > 4096) return wrong("--batch", options.batch, "0 to 4096");
+  if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
+  if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
+  if (options.model && *options.model != "sgns" && *options.model != "cbow")
+    return error(Code::kInvalidArgument, "no model is called '", *options.model, "'; try sgns or cbow");
+  STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
+  STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
+  return make_pair_kernel(options.kernel).status();
+}
+
+Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std::string>& source_names,
+                              std::unique_ptr<Source> source, const std::string& out, const TrainHooks& hooks) {
+  TrainingStart start;
+  start.source = std::move(source);
+  STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
+  if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(options, *existing, out));
+  STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options.optimizer));
+  STREAMVEC_ASSIGN_OR_RETURN(start.schedule, parse_schedule(options.schedule));
+  STREAMVEC_ASSIGN_OR_RETURN(start.form_of, open_word_filter(options));
+  start.model = existing ? existing->model : options.model.value_or("sgns");
+  start.lr = options.lr.value_or(default_learning_rate(optimizer));
+  start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  start.description = describe_run(options, start.lr, source_names);
+  bool resumed = false;
+  if (existing) {
+    start.notes = existing->notes;
+    start.state.step = existing->step;
+    start.vocabulary = std::move(existing->vocabulary);
+    STREAMVEC_ASSIGN_OR_RETURN(resumed, resume(*existing, out, start));
+  }
+  if (!resumed) STREAMVEC_RETURN_IF_ERROR(begin_new_run(options, hooks, start));
+  if (start.cancelled) return start;
+
+  Parameters::Options shape;
+  shape.rows = start.vocabulary.size();
+  shape.rows_max = existing || start.growing ? std::max(options.vocab_max, kRowsMax) : 0;
+  shape.dim = options.dim.value_or(kDimDefault);
+  shape.optimizer = optimizer;
+  shape.seed = options.seed;
+  STREAMVEC_ASSIGN_OR_RETURN(start.parameters,
+                             existing ? parameters_from(*existing, shape) : Parameters::make(shape));
+  start.parameters.grow(start.vocabulary.size());
+  return start;
+}
+
+std::unique_ptr<SlotMapper> TrainingStart::make_mapper(const TrainOptions& options) {
+  if (!growing) return std::make_unique<FixedSlotMapper>(vocabulary, options.sample);
+  Admission::Options admission;
+  admission.min_count = options.min_count;
+  admission.vocab_max = options.vocab_max > 0 ? options.vocab_max : kRowsMax;
+  admission.form_of = form_of;
+  return std::make_unique<GrowingSlotMapper>(vocabulary, parameters, options.sample, std::move(admission));
+}
+
+std::vector<NamedMatrix> TrainingStart::optimizer_tables() {
+  std::vector<NamedMatrix> tables;
+  for (auto [table, prefix] : {std::pair{&parameters.input, "input."}, std::pair{&parameters.output, "output."}})
+    for (const Optimizer::State& kept : table->optimizer->states())
+      tables.push_back({prefix + kept.name, kept.values->view()});
+  return tables;
+}
+
+}  // namespace streamvec

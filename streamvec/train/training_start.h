@@ -1,0 +1,48 @@
+// All that a run begins with: the vocabulary, the tables and where the source stands, either new, or as a stopped run
+// left them, or from an older model that goes on with new text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/status.h"
+#include "streamvec/format/safetensors.h"
+#include "streamvec/model/parameters.h"
+#include "streamvec/optim/schedule.h"
+#include "streamvec/source/source.h"
+#include "streamvec/train/run_state.h"
+#include "streamvec/train/slot_mapper.h"
+#include "streamvec/train/trainer.h"
+#include "streamvec/vocab/form.h"
+#include "streamvec/vocab/vocabulary.h"
+
+namespace streamvec {
+
+struct TrainingStart {
+  std::unique_ptr<Source> source;  // stands where training begins
+  std::string model;
+  double lr = 0;
+  Schedule schedule = Schedule::kLinear;
+  int32_t threads = 1;
+  Vocabulary vocabulary;
+  Parameters parameters;
+  bool growing = false;        // the vocabulary grows on the way
+  FormOf form_of;              // for a growing one
+  RunState state;
+  nlohmann::json description;  // describe_run()
+  std::vector<std::string> notes;
+  bool cancelled = false;      // hooks.stop was set before training could begin
+
+  // Borrows vocabulary and parameters: this must stay where it is then.
+  std::unique_ptr<SlotMapper> make_mapper(const TrainOptions& options);
+  std::vector<NamedMatrix> optimizer_tables();
+};
+
+// kInvalidArgument for values outside what can be trained with; the message names the option.
+Status check_options(const TrainOptions& options);
+
+Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std::string>& source_names,
+                              std::unique_ptr<Source> source, const std::string& out, const TrainHooks& hooks);
+
+}  // namespace streamvec

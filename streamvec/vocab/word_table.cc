@@ -1,0 +1,160 @@
+#include "streamvec/vocab/word_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "streamvec/core/status.h"
+
+namespace streamvec {
+namespace {
+
+__extension__ using Wide = unsigned __int128;  // -Wpedantic needs the word of leave
+
+constexpr int kBitsMin = 4;
+constexpr int kBitsMax = 32;  // the tag's bits
+
+uint64_t load64(const char* at) {
+  uint64_t value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+uint64_t load32(const char* at) {
+  uint32_t value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+// 1 to 3 bytes as one number.
+uint64_t load_few(const char* at, size_t size) {
+  const auto byte = [&](size_t i) { return static_cast<uint64_t>(static_cast<unsigned char>(at[i])); };
+  return byte(0) << 16 | byte(size >> 1) << 8 | byte(size - 1);
+}
+
+// Both halves of the 128-bit product, folded: each input bit reaches most output bits for one multiplication.
+uint64_t fold(uint64_t a, uint64_t b) {
+  const auto product = static_cast<Wide>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Most words are shorter than 16 bytes and cost two loads, which may overlap, and two multiplications.
+uint64_t hash_bytes(const char* at, size_t size) {
+  constexpr uint64_t kA = 0x9e3779b97f4a7c15ULL, kB = 0xd6e8feb86659fd93ULL, kC = 0xa0761d6478bd642fULL;
+  uint64_t state = kA ^ size, a = 0, b = 0;
+  if (size >= 8) {
+    for (; size > 16; at += 16, size -= 16) state = fold(load64(at) ^ kB, load64(at + 8) ^ state);
+    if (size >= 8) {
+      a = load64(at);
+      b = load64(at + size - 8);
+    } else {  // the bytes before `at` belong to the word: at least 16 of them were passed
+      a = load64(at + size - 16);
+      b = load64(at + size - 8);
+    }
+  } else if (size >= 4) {
+    a = load32(at);
+    b = load32(at + size - 4);
+  } else {
+    a = load_few(at, size);
+  }
+  return fold(fold(a ^ kB, b ^ state), kC);
+}
+
+bool equal_bytes(const char* a, const char* b, size_t size) {
+  if (size >= 8) {
+    for (size_t i = 0; i + 8 < size; i += 8)
+      if (load64(a + i) != load64(b + i)) return false;
+    return load64(a + size - 8) == load64(b + size - 8);
+  }
+  if (size >= 4) return load32(a) == load32(b) && load32(a + size - 4) == load32(b + size - 4);
+  return load_few(a, size) == load_few(b, size);
+}
+
+}  // namespace
+
+uint32_t WordTable::tag_of(std::string_view word) {
+  return static_cast<uint32_t>(hash_bytes(word.data(), word.size()) >> 32);
+}
+
+int32_t WordTable::probe(uint32_t tag, std::string_view word) const {
+  const size_t mask = entries_.size() - 1;
+  for (size_t i = home(tag);; i = (i + 1) & mask) {
+    const Entry& entry = entries_[i];
+    if (entry.ref == 0) return kNone;
+    if (entry.tag == tag && (entry.ref & 0xffff) == word.size() &&
+        equal_bytes(arena_.data() + (entry.ref >> 16), word.data(), word.size()))
+      return entry.number;
+  }
+}
+
+int32_t WordTable::find(std::string_view word) const {
+  if (word.empty() || entries_.empty()) return kNone;
+  return probe(tag_of(word), word);
+}
+
+void WordTable::find(std::span<const std::string_view> words, std::span<int32_t> numbers) const {
+  STREAMVEC_CHECK_EQ(words.size(), numbers.size());
+  if (entries_.empty()) {
+    std::fill(numbers.begin(), numbers.end(), kNone);
+    return;
+  }
+  // Three passes over a few words: each waits for memory that the pass before has asked for.
+  constexpr size_t kAhead = 32;
+  std::array<uint32_t, kAhead> tags;
+  for (size_t begin = 0; begin < words.size(); begin += kAhead) {
+    const size_t count = std::min(kAhead, words.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view word = words[begin + i];
+      tags[i] = word.empty() ? 0 : tag_of(word);
+      __builtin_prefetch(&entries_[home(tags[i])]);
+    }
+    for (size_t i = 0; i < count; ++i) __builtin_prefetch(arena_.data() + (entries_[home(tags[i])].ref >> 16));
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view word = words[begin + i];
+      numbers[begin + i] = word.empty() ? kNone : probe(tags[i], word);
+    }
+  }
+}
+
+WordTable::Ref WordTable::insert(std::string_view word, int32_t number) {
+  STREAMVEC_CHECK(!word.empty() && word.size() <= kWordBytesMax);
+  STREAMVEC_CHECK(number >= 0);
+  if (entries_.empty()) resize(kBitsMin);
+  if (static_cast<size_t>(size_ + 1) * 5 > entries_.size() * 3) resize(32 - shift_ + 1);
+  const Ref ref = static_cast<Ref>(arena_.size()) << 16 | word.size();
+  const uint32_t tag = tag_of(word);
+  arena_.insert(arena_.end(), word.begin(), word.end());
+  place({tag, number, ref});
+  ++size_;
+  return ref;
+}
+
+void WordTable::place(const Entry& entry) {
+  const size_t mask = entries_.size() - 1;
+  size_t i = home(entry.tag);
+  while (entries_[i].ref != 0) i = (i + 1) & mask;
+  entries_[i] = entry;
+}
+
+// The tag alone says where an entry belongs, so that growing reads no word again.
+void WordTable::resize(int bits) {
+  STREAMVEC_CHECK(bits <= kBitsMax);
+  std::vector<Entry> old(size_t{1} << bits);
+  old.swap(entries_);
+  shift_ = 32 - bits;
+  for (const Entry& entry : old)
+    if (entry.ref != 0) place(entry);
+}
+
+void WordTable::reserve(int64_t words, int64_t bytes) {
+  arena_.reserve(arena_.size() + static_cast<size_t>(bytes));
+  int bits = entries_.empty() ? kBitsMin : 32 - shift_;
+  while (static_cast<uint64_t>(size_ + words) * 5 > (uint64_t{3} << bits)) ++bits;
+  if ((size_t{1} << bits) > entries_.size()) resize(bits);
+}
+
+int64_t WordTable::memory_bytes() const {
+  return static_cast<int64_t>(entries_.capacity() * sizeof(Entry) + arena_.capacity());
+}
+
+}  // namespace streamvec

@@ -1,0 +1,100 @@
+"""Misuse is answered with exit 2 and a hint; help goes to standard output."""
+import json
+
+import pytest
+from support import PROGRAM, assert_one_line, run, start
+
+
+class TestHelp:
+    def test_the_bare_program_shows_two_examples(self):
+        done = run(exit=0)
+        assert "streamvec demo" in done.out and "streamvec train" in done.out
+
+    def test_help_lists_the_commands_that_work_and_no_others(self):
+        done = run("help", exit=0)
+        for command in ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import"]:
+            assert f"\n  {command} " in done.out
+        for later in ["serve", "launch", "drift", "reproduce", "simulate"]:
+            assert later not in done.out
+
+    @pytest.mark.parametrize("command", ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import"])
+    def test_all_three_ways_to_help_say_the_same_on_stdout(self, command):
+        texts = [run(*args, exit=0) for args in (["help", command], [command, "--help"], [command, "-h"])]
+        assert texts[0].out == texts[1].out == texts[2].out
+        assert texts[0].out.startswith(f"streamvec {command}") and texts[0].err == ""
+
+    def test_version_is_a_line_or_an_object(self):
+        assert run("version", exit=0).out.startswith("streamvec ")
+        assert run("--version", exit=0).out == run("version", exit=0).out
+        assert json.loads(run("version", "--json", exit=0).out)["version"]
+
+
+class TestMisuse:
+    @pytest.mark.parametrize("typed, meant", [("trian", "train"), ("nearst", "nearest"), ("evaluate", "eval")])
+    def test_an_unknown_command_is_named_with_the_nearest(self, typed, meant):
+        done = run(typed, exit=2)
+        assert typed in done.err and f"did you mean {meant}?" in done.err
+        assert_one_line(done.err)
+        assert done.out == ""
+
+    @pytest.mark.parametrize("typed, meant", [("--dimm", "--dim"), ("--negative", "--negatives"), ("--learning-rate", "--lr")])
+    def test_an_unknown_flag_is_named_with_the_nearest(self, text, tmp_path, typed, meant):
+        done = run("train", text, "--out", tmp_path / "m", typed, "3", exit=2)
+        assert typed in done.err and f"did you mean {meant}?" in done.err
+        assert_one_line(done.err)
+        assert not (tmp_path / "m").exists()
+
+    @pytest.mark.parametrize("flag, value, allowed", [
+        ("--dim", "0", "1 to 65536"), ("--dim", "2x", "1 to 65536"), ("--dim", "99999999999999999999", "1 to 65536"),
+        ("--window", "-1", "1 to"), ("--sample", "2", "0 to 1"), ("--sample", "nan", "0 to 1"), ("--epochs", "1.5", "1 to"),
+        ("--model", "word2vec", "sgns|cbow"), ("--optimizer", "lion", "sgd|adagrad|adam"), ("--kernel", "fast", "simd"),
+    ])
+    def test_a_bad_value_is_named_with_what_is_allowed(self, text, tmp_path, flag, value, allowed):
+        done = run("train", text, "--out", tmp_path / "m", flag, value, exit=2)
+        assert f"{flag} {value}" in done.err and allowed in done.err
+        assert_one_line(done.err)
+
+    def test_missing_arguments_show_the_usage(self):
+        assert "train SOURCE... --out DIR" in run("train", exit=2).err
+        assert "nearest DIR WORD..." in run("nearest", "m", exit=2).err
+        assert "--format" in run("export", "m", "out", exit=2).err
+
+    def test_cuda_is_refused_by_a_build_without_it(self, text, tmp_path):
+        done = run("train", text, "--out", tmp_path / "m", "--device", "cuda", exit=1)
+        assert "cuda" in done.err and "--device cpu" in done.err
+
+
+class TestConfig:
+    def test_the_file_has_the_same_names_and_flags_win(self, text, tmp_path):
+        config = tmp_path / "run.toml"
+        config.write_text('dim = 12\nmin-count = 1\nthreads = 1\nmodel = "cbow"\n')
+        done = run("train", text, "--out", tmp_path / "m", "--config", config, "--dim", 8, "--json", exit=0)
+        result = json.loads(done.out)
+        assert result["dim"] == 8 and result["model"] == "cbow"
+
+    def test_an_unknown_key_is_named_with_the_nearest(self, text, tmp_path):
+        config = tmp_path / "run.toml"
+        config.write_text("dim = 12\nmin_count = 1\n")
+        done = run("train", text, "--out", tmp_path / "m", "--config", config, exit=2)
+        assert f"{config}:2" in done.err and "min_count" in done.err and "min-count?" in done.err
+        assert_one_line(done.err)
+
+    def test_a_file_that_is_not_there_is_a_failure(self, text, tmp_path):
+        done = run("train", text, "--out", tmp_path / "m", "--config", tmp_path / "no.toml", exit=1)
+        assert "no.toml" in done.err
+
+
+class TestOutput:
+    def test_a_reader_that_leaves_early_is_an_error_not_a_crash(self):
+        process = start("help", "train")
+        process.stdout.close()
+        process.wait(timeout=30)
+        error = process.stderr.read().decode()
+        assert process.returncode in (0, 1) and process.returncode >= 0, error
+
+    def test_a_full_disk_under_standard_output_is_reported(self):
+        with open("/dev/full", "wb") as full:
+            process = start("help", "train", stdout=full)
+            error = process.stderr.read().decode()
+            assert process.wait(timeout=30) == 1
+        assert "standard output" in error

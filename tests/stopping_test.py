@@ -1,0 +1,101 @@
+"""Ctrl-C and SIGTERM save and leave with 0."""
+import json
+import os
+import pty
+import select
+import signal
+import time
+
+import pytest
+from support import PROGRAM, SANITIZED, newest, run, start, topical_text, vocabulary
+
+ENDLESS = ["--dim", "32", "--min-count", "1", "--epochs", "1000000"]
+PATIENCE_S = 120 if SANITIZED else 30
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+class TestSignals:
+    @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_a_signal_saves_and_leaves_with_0(self, text, tmp_path, which, threads):
+        process = start("train", text, "--out", tmp_path / "m", *ENDLESS, "--threads", threads, "--json")
+        time.sleep(3 if SANITIZED else 0.5)
+        process.send_signal(which)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, stderr.decode()
+        result = json.loads(stdout)
+        assert result["stopped"] is True and result["tokens"] > 0
+        run("nearest", tmp_path / "m", "aaax", exit=0)
+
+    def test_the_same_signal_sent_twice_at_once_still_saves(self, text, tmp_path):
+        process = start("train", text, "--out", tmp_path / "m", *ENDLESS)
+        time.sleep(3 if SANITIZED else 0.5)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+        assert newest(tmp_path / "m").is_dir()
+
+    def test_a_silent_standard_input_does_not_hold_it_up(self, tmp_path):
+        process = start("train", "-", "--out", tmp_path / "m", *ENDLESS[:4], "--json", stdin=-1)
+        process.stdin.write(topical_text(20_000).encode())
+        process.stdin.flush()
+        time.sleep(3 if SANITIZED else 1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE_S) == 0, process.stderr.read().decode()
+        assert len(vocabulary(tmp_path / "m")) == 120
+        process.stdin.close()
+
+    def test_progress_to_a_reader_that_left_does_not_stop_training(self, text, tmp_path):
+        process = start("train", text, "--out", tmp_path / "m", *ENDLESS, "--checkpoint-every", "0.1", "--json")
+        process.stderr.close()
+        wait_for((tmp_path / "m" / "latest").exists, "a checkpoint")
+        process.send_signal(signal.SIGTERM)
+        assert json.loads(process.stdout.read())["stopped"] is True
+        assert process.wait(timeout=PATIENCE_S) == 0
+
+
+class TestTerminal:
+    """The program with a terminal of its own, driven by keys."""
+
+    def on_terminal(self, *args):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(PROGRAM, [PROGRAM, *map(str, args)])
+        return pid, terminal
+
+    def read_until(self, terminal, wanted):
+        seen = b""
+        end = time.monotonic() + PATIENCE_S
+        while wanted not in seen:
+            assert time.monotonic() < end, seen
+            if select.select([terminal], [], [], 0.2)[0]:
+                try:
+                    seen += os.read(terminal, 4096)
+                except OSError:
+                    assert wanted in seen, seen
+        return seen
+
+    def drain(self, terminal):
+        try:
+            while os.read(terminal, 4096):
+                pass
+        except OSError:
+            os.close(terminal)
+
+    def test_the_line_is_live_and_ctrl_c_saves(self, text, tmp_path):
+        pid, terminal = self.on_terminal("train", text, "--out", tmp_path / "m", *ENDLESS)
+        seen = self.read_until(terminal, b"tokens/s")
+        self.read_until(terminal, b"\r")
+        assert b"%" in seen and b"\r" in seen
+        os.write(terminal, b"\x03")
+        self.read_until(terminal, b"dimensions")
+        self.drain(terminal)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert newest(tmp_path / "m").is_dir()

@@ -1,0 +1,94 @@
+"""What the end-to-end tests share: running the program, text to train on, and reading a model directory."""
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+
+PROGRAM = os.environ.get("STREAMVEC_BIN", str(pathlib.Path(__file__).parent.parent / "build/release/streamvec"))
+SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
+TIMEOUT_S = 240 if SANITIZED else 60
+
+# A quick training that still learns something of the text below.
+QUICK = ["--dim", "16", "--epochs", "1", "--threads", "1", "--min-count", "1"]
+
+
+def start(*args, **options):
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
+    return subprocess.Popen([PROGRAM, *map(str, args)], **options)
+
+
+def run(*args, input=None, exit=None, cwd=None, env=None):
+    """Runs the program to its end; with `exit` that exit code is demanded."""
+    done = subprocess.run([PROGRAM, *map(str, args)], input=input, stdin=None if input is not None else subprocess.DEVNULL,
+                          capture_output=True, timeout=TIMEOUT_S, cwd=cwd, env=env)
+    done.out = done.stdout.decode()
+    done.err = done.stderr.decode()
+    if exit is not None:
+        assert done.returncode == exit, f"{args} left with {done.returncode}\n{done.out}\n{done.err}"
+    return done
+
+
+def train(*args, exit=0, **options):
+    """Trains quickly with --json and gives the object it printed."""
+    done = run("train", *args, *QUICK, "--json", exit=exit, **options)
+    return json.loads(done.out)
+
+
+def assert_one_line(text):
+    """An error is one line: what, where, what to try."""
+    assert text.endswith("\n") and text.count("\n") == 1, text
+
+
+def words_of_topic(topic, count=30):
+    return [f"{'abcdefgh'[topic]}{chr(97 + i // 26)}{chr(97 + i % 26)}x" for i in range(count)]
+
+
+def topical_text(tokens, seed=1, topics=4, words_per_sentence=12):
+    """Sentences of one topic each, so that words of a topic become neighbours; frequent words come first."""
+    draw = random.Random(seed)
+    vocabularies = [words_of_topic(topic) for topic in range(topics)]
+    weights = [1 / (rank + 2) for rank in range(30)]
+    lines = []
+    for _ in range(max(1, tokens // words_per_sentence)):
+        lines.append(" ".join(draw.choices(vocabularies[draw.randrange(topics)], weights, k=words_per_sentence)))
+    return "\n".join(lines) + "\n"
+
+
+def wide_text(tokens, words, seed=1):
+    """Text of many different words: a large table for little text."""
+    draw = random.Random(seed)
+    return "\n".join(" ".join(f"w{draw.randrange(words)}" for _ in range(20)) for _ in range(tokens // 20)) + "\n"
+
+
+def newest(model):
+    """The directory of the checkpoint that DIR/latest names."""
+    model = pathlib.Path(model)
+    latest = model / "latest"
+    name = os.readlink(latest) if latest.is_symlink() else latest.read_text().strip()
+    return model / pathlib.Path(name).name
+
+
+def weights(model):
+    return (newest(model) / "model.safetensors").read_bytes()
+
+
+def tensor_shapes(model):
+    data = weights(model)
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
+
+
+def vocabulary(model):
+    """(word, count) rows of vocab.tsv, in its order."""
+    lines = (newest(model) / "vocab.tsv").read_text().splitlines()
+    assert lines[0].startswith("#"), lines[0]
+    return [(line.split("\t")[0], int(line.split("\t")[1])) for line in lines[1:]]
+
+
+def tree(directory):
+    """Every file below a directory with its bytes, to see that nothing changed."""
+    root = pathlib.Path(directory)
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}

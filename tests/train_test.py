@@ -1,0 +1,151 @@
+"""The loop: what it prints, that it repeats itself, that it goes on where it stopped."""
+import gzip
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from support import (QUICK, SANITIZED, newest, run, start, tensor_shapes, topical_text, train, tree, vocabulary, weights)
+
+# Long enough to be interrupted several times.
+LONG = ["--dim", "32", "--threads", "1", "--min-count", "1", "--epochs", "20" if SANITIZED else "100", "--json"]
+
+
+class TestJson:
+    def test_the_object_has_the_promised_fields(self, text, tmp_path):
+        result = train(text, "--out", tmp_path / "m")
+        for name in ["tokens", "pairs", "seconds", "tokens_per_s", "pairs_per_s", "loss", "vocab", "dim", "rss_mb"]:
+            assert isinstance(result[name], (int, float)) and result[name] > 0, name
+        assert result["tokens"] == 20_000 // 12 * 12
+        assert result["vocab"] == 120 and result["dim"] == 16 and result["stopped"] is False
+        assert result["kernel"] in ("reference", "simd", "bf16", "amx") or "/" in result["kernel"] or result["kernel"]
+
+    def test_nothing_else_is_on_stdout(self, text, tmp_path):
+        done = run("train", text, "--out", tmp_path / "m", *QUICK, "--json", exit=0)
+        assert done.out.count("\n") == 1 and json.loads(done.out)
+
+    def test_the_directory_is_a_checkpoint(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m")
+        names = {path.name for path in newest(tmp_path / "m").iterdir()}
+        assert {"model.safetensors", "vocab.tsv", "state.json", "cursors.json"} <= names
+        assert tensor_shapes(tmp_path / "m")["input"] == tensor_shapes(tmp_path / "m")["output"] == [120, 16]
+        assert json.loads((newest(tmp_path / "m") / "state.json").read_text())
+
+    @pytest.mark.parametrize("model", ["sgns", "cbow"])
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+    def test_the_loss_falls(self, text, tmp_path, model, optimizer):
+        def loss(epochs):
+            out = tmp_path / str(epochs)
+            done = run("train", text, "--out", out, "--model", model, "--optimizer", optimizer, "--dim", 16, "--threads", 1,
+                       "--min-count", 1, "--sample", 0, "--epochs", epochs, "--json", exit=0)
+            return json.loads(done.out)["loss"]
+        assert loss(8) < loss(1)
+
+    @pytest.mark.parametrize("dim", [1, 3, 17, 100])
+    def test_any_dim_is_learned(self, text, tmp_path, dim):
+        done = run("train", text, "--out", tmp_path / "m", "--dim", dim, "--json", exit=0)
+        assert json.loads(done.out)["dim"] == dim and tensor_shapes(tmp_path / "m")["input"][1] == dim
+
+
+class TestRepeatable:
+    @pytest.mark.parametrize("model", ["sgns", "cbow"])
+    def test_one_thread_and_one_seed_give_one_result(self, text, tmp_path, model):
+        for name in "ab":
+            train(text, "--out", tmp_path / name, "--model", model, "--seed", 7)
+        assert weights(tmp_path / "a") == weights(tmp_path / "b")
+
+    def test_another_seed_gives_another(self, text, tmp_path):
+        train(text, "--out", tmp_path / "a", "--seed", 7)
+        train(text, "--out", tmp_path / "b", "--seed", 8)
+        assert weights(tmp_path / "a") != weights(tmp_path / "b")
+
+
+def interrupted(args, out, wait_s, when=signal.SIGINT):
+    """Starts a training and stops it `wait_s` after it has begun; gives its JSON."""
+    process = start("train", *args, "--out", out)
+    time.sleep(wait_s)
+    process.send_signal(when)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr.decode()
+    return json.loads(stdout)
+
+
+class TestResume:
+    @pytest.mark.parametrize("model", ["sgns", "cbow"])
+    def test_an_interrupted_run_ends_as_an_uninterrupted_one(self, tmp_path, model):
+        text = tmp_path / "text.txt"
+        text.write_text(topical_text(100_000))
+        args = [text, *LONG, "--model", model]
+        whole = json.loads(run("train", *args, "--out", tmp_path / "whole", exit=0).out)
+        stops, part = 0, {"stopped": True}
+        while part["stopped"] and stops < 12:
+            part = interrupted(args, tmp_path / "parts", 2.0 if SANITIZED else 0.3)
+            stops += part["stopped"]
+        if part["stopped"]:
+            part = json.loads(run("train", *args, "--out", tmp_path / "parts", exit=0).out)
+        assert stops >= 1 and part["stopped"] is False and part["tokens"] == whole["tokens"]
+        assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+        assert vocabulary(tmp_path / "parts") == vocabulary(tmp_path / "whole")
+        assert whole["vocab"] == 120
+
+    def test_another_dim_is_refused_with_both_and_nothing_changes(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m")
+        before = tree(tmp_path / "m")
+        done = run("train", text, "--out", tmp_path / "m", "--dim", "24", "--min-count", 1, exit=1)
+        assert "16" in done.err and "24" in done.err
+        assert tree(tmp_path / "m") == before
+
+    def test_another_model_is_refused_with_both_and_nothing_changes(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m")
+        before = tree(tmp_path / "m")
+        done = run("train", text, "--out", tmp_path / "m", *QUICK, "--model", "cbow", exit=1)
+        assert "sgns" in done.err and "cbow" in done.err
+        assert tree(tmp_path / "m") == before
+
+    def test_without_dim_the_model_s_own_is_kept(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m")
+        (tmp_path / "more.txt").write_text(topical_text(5_000, seed=2))
+        done = run("train", tmp_path / "more.txt", "--out", tmp_path / "m", "--json", exit=0)
+        assert json.loads(done.out)["dim"] == 16
+
+
+class TestContinue:
+    def test_new_text_admits_new_words_and_keeps_the_old(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m")
+        before = dict(vocabulary(tmp_path / "m"))
+        (tmp_path / "more.txt").write_text("newcomer arrives with aaax\n" * 500)
+        train(tmp_path / "more.txt", "--out", tmp_path / "m")
+        after = dict(vocabulary(tmp_path / "m"))
+        assert set(after) == set(before) | {"newcomer", "arrives", "with"}
+        assert after["aaax"] == before["aaax"] + 500
+        found = json.loads(run("nearest", tmp_path / "m", "newcomer", "--json", exit=0).out)
+        assert found[0]["seen"] is True
+
+    def test_the_vectors_of_old_words_are_where_training_starts(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m", "--epochs", 3)
+        old = run("vector", tmp_path / "m", "dabx", exit=0).out
+        (tmp_path / "more.txt").write_text("zoo zebra\n" * 50)
+        train(tmp_path / "more.txt", "--out", tmp_path / "m")
+        new = run("vector", tmp_path / "m", "dabx", exit=0).out
+        assert old == new  # a word the new text lacks is no centre; as input row it stays as it was
+
+
+class TestMemory:
+    def test_memory_is_bounded_by_tables_vocabulary_and_150_mb(self, tmp_path):
+        if SANITIZED:
+            pytest.skip("sanitizers keep their own memory beside the program's")
+        draw = random.Random(1)
+        words = [f"word{i}" for i in range(50_000)]
+        with gzip.open(tmp_path / "text.gz", "wt", compresslevel=1) as out:
+            for _ in range(40):
+                out.write("\n".join(" ".join(draw.choices(words, k=25)) for _ in range(2000)) + "\n")
+        done = run("train", tmp_path / "text.gz", "--out", tmp_path / "m", "--dim", 100, "--threads", 2, "--min-count", 1,
+                   "--json", exit=0)
+        result = json.loads(done.out)
+        padded = 112
+        tables_mb = 2 * result["vocab"] * padded * 4 / 2**20
+        vocabulary_mb = result["vocab"] * 100 / 2**20
+        assert result["vocab"] == 50_000 and result["tokens"] == 2_000_000
+        assert result["rss_mb"] <= tables_mb + vocabulary_mb + 150
