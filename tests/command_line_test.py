@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from support import PROGRAM, assert_one_line, run, start
+from support import assert_one_line, run, start
 
 
 class TestHelp:

@@ -18,12 +18,13 @@ class TestKill:
         args = ["train", text, "--out", model, "--dim", 64, "--min-count", 1, "--threads", 1, "--epochs", 1_000_000,
                 "--checkpoint-every", "0.001"]
         draw = random.Random(5)
-        loaded, step = 0, -1
+        loaded, step, while_saving = 0, -1, 0
         for _ in range(KILLS):
             process = start(*args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep((2.0 if SANITIZED else 0.1) + 0.15 * draw.random())
             process.kill()
             process.wait()
+            while_saving += any(path.suffix == ".partial" for path in model.glob("*"))
             if not (model / "latest").exists():
                 assert loaded == 0, "a model that was there has gone"
                 continue
@@ -33,6 +34,7 @@ class TestKill:
             step = int(newest(model).name)
             loaded += 1
         assert loaded >= KILLS * 9 // 10 and step > 0
+        assert while_saving >= KILLS // 10, "too few kills came while a model was saved to show anything"
 
     def test_what_kills_left_behind_does_not_pile_up(self, tmp_path):
         text, model = tmp_path / "text.txt", tmp_path / "m"

@@ -118,7 +118,8 @@ class TestEval:
 
     def test_pip_reads_the_text_it_was_trained_on_when_none_is_given(self, trained):
         pip = json.loads(run("eval", trained, "--pip", "--json", exit=0).out)["pip"]
-        assert pip["relative"] > 0 and pip["mean_square"] >= 0 and pip["oracle_dim"] >= 1
+        assert pip["relative"] > 0 and pip["mean_square"] >= 0 and pip["oracle_dim"] == 24
+        assert pip["cka"] > 0.5 > pip["references"]["permuted"]["cka"]
 
     def test_pip_without_text_says_what_to_give(self, text, tmp_path):
         run("train", "-", "--out", tmp_path / "m", "--dim", 8, "--json", input=text.read_bytes(), exit=0)

@@ -3,7 +3,7 @@ import os
 import subprocess
 
 import pytest
-from support import assert_one_line, newest, run, topical_text, train, vocabulary, weights
+from support import assert_one_line, run, topical_text, train, vocabulary
 
 
 def refused(*sources, out):

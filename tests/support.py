@@ -89,6 +89,8 @@ def vocabulary(model):
 
 
 def tree(directory):
-    """Every file below a directory with its bytes, to see that nothing changed."""
+    """Every file below a directory with its bytes (the lock left out, which names its last holder), to see whether
+    anything changed."""
     root = pathlib.Path(directory)
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {str(path.relative_to(root)): path.read_bytes()
+            for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".lock"}

@@ -1,7 +1,6 @@
 """The loop: what it prints, that it repeats itself, that it goes on where it stopped."""
 import gzip
 import json
-import os
 import random
 import signal
 import time
@@ -10,7 +9,7 @@ import pytest
 from support import (QUICK, SANITIZED, newest, run, start, tensor_shapes, topical_text, train, tree, vocabulary, weights)
 
 # Long enough to be interrupted several times.
-LONG = ["--dim", "32", "--threads", "1", "--min-count", "1", "--epochs", "20" if SANITIZED else "100", "--json"]
+LONG = ["--dim", "32", "--threads", "1", "--min-count", "1", "--epochs", "20" if SANITIZED else "60", "--json"]
 
 
 class TestJson:
@@ -20,7 +19,7 @@ class TestJson:
             assert isinstance(result[name], (int, float)) and result[name] > 0, name
         assert result["tokens"] == 20_000 // 12 * 12
         assert result["vocab"] == 120 and result["dim"] == 16 and result["stopped"] is False
-        assert result["kernel"] in ("reference", "simd", "bf16", "amx") or "/" in result["kernel"] or result["kernel"]
+        assert result["kernel"] and result["model"] == "sgns"
 
     def test_nothing_else_is_on_stdout(self, text, tmp_path):
         done = run("train", text, "--out", tmp_path / "m", *QUICK, "--json", exit=0)
@@ -80,7 +79,7 @@ class TestResume:
         args = [text, *LONG, "--model", model]
         whole = json.loads(run("train", *args, "--out", tmp_path / "whole", exit=0).out)
         stops, part = 0, {"stopped": True}
-        while part["stopped"] and stops < 12:
+        while part["stopped"] and stops < 6:
             part = interrupted(args, tmp_path / "parts", 2.0 if SANITIZED else 0.3)
             stops += part["stopped"]
         if part["stopped"]:

@@ -2,7 +2,6 @@
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 
 import pytest
@@ -24,9 +23,12 @@ def shell_blocks(page):
 class TestReadme:
     @pytest.mark.parametrize("page", [page for page in PAGES if page.exists()], ids=lambda page: page.name)
     def test_its_commands_run(self, page, tmp_path):
-        """The blocks of a page run in order in one folder that holds a corpus.txt, as a reader would type them."""
+        """The blocks of a page run in order in one folder, as a reader would type them. It holds corpus.txt, new.txt,
+        similarity.tsv and analogies.txt; lines that begin with make, git, cd or sudo are left out."""
         (tmp_path / "corpus.txt").write_text(support.topical_text(30_000) + "king queen man woman\n" * 200)
         (tmp_path / "new.txt").write_text(support.topical_text(5_000, seed=2))
+        (tmp_path / "similarity.tsv").write_text("king\tqueen\t9\nking\taaax\t1\nman\twoman\t8\n")
+        (tmp_path / "analogies.txt").write_text(": family\nking queen man woman\n")
         (tmp_path / "build/release").mkdir(parents=True)
         (tmp_path / PREFIX).symlink_to(pathlib.Path(support.PROGRAM).resolve())
         for block in shell_blocks(page):

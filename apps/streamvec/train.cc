@@ -51,7 +51,7 @@ std::string summary_of(const TrainProgress& result, const std::string& out) {
   text << out << ": " << result.vocab << " words, " << result.dim << " dimensions, loss " << rounded(result.loss)
        << "\n"
        << short_count(static_cast<double>(result.tokens)) << " tokens, "
-       << short_count(static_cast<double>(result.pairs)) << " pairs in " << short_duration(result.seconds) << " ("
+       << short_count(static_cast<double>(result.pairs)) << " pairs in " << rounded(result.seconds) << " s ("
        << short_count(per_second(result.tokens, result.seconds)) << " tokens/s, kernel " << result.kernel << ", "
        << short_count(peak_rss_mb()) << " MB at most)\n";
   return text.str();

@@ -10,7 +10,11 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   static Deadline never() { return Deadline(Clock::time_point::max()); }
-  static Deadline after(Clock::duration wait) { return Deadline(Clock::now() + wait); }
+  // A wait too long for the clock never ends.
+  static Deadline after(Clock::duration wait) {
+    const Clock::time_point now = Clock::now();
+    return wait > Clock::time_point::max() - now ? never() : Deadline(now + wait);
+  }
 
   bool passed() const { return when_ != Clock::time_point::max() && Clock::now() >= when_; }
   Clock::time_point when() const { return when_; }

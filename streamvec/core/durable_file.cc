@@ -88,9 +88,15 @@ Checksum::~Checksum() = default;
 Checksum::Checksum(Checksum&&) noexcept = default;
 Checksum& Checksum::operator=(Checksum&&) noexcept = default;
 
-void Checksum::update(std::string_view bytes) { XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()); }
-void Checksum::reset() { XXH3_64bits_reset(state_.get()); }
-uint64_t Checksum::value() const { return XXH3_64bits_digest(state_.get()); }
+void Checksum::update(std::string_view bytes) {
+  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+}
+void Checksum::reset() {
+  XXH3_64bits_reset(state_.get());
+}
+uint64_t Checksum::value() const {
+  return XXH3_64bits_digest(state_.get());
+}
 
 std::string Checksum::to_text(uint64_t sum) {
   char text[17];
@@ -98,7 +104,9 @@ std::string Checksum::to_text(uint64_t sum) {
   return text;
 }
 
-std::string Checksum::of(std::string_view bytes) { return to_text(XXH3_64bits(bytes.data(), bytes.size())); }
+std::string Checksum::of(std::string_view bytes) {
+  return to_text(XXH3_64bits(bytes.data(), bytes.size()));
+}
 
 FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -109,7 +117,9 @@ FileHandle::~FileHandle() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-int FileHandle::release() { return std::exchange(descriptor_, -1); }
+int FileHandle::release() {
+  return std::exchange(descriptor_, -1);
+}
 
 Result<FileReader> FileReader::open(const std::string& path) {
   FileReader reader;

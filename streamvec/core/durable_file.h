@@ -87,7 +87,7 @@ class FileWriter {
   Status write(std::string_view bytes);
   // Flushes, syncs to the device, closes. Only after an ok is the file's content on the disk.
   Status close();
-  int64_t size() const { return size_; }                  // bytes written so far
+  int64_t size() const { return size_; }                   // bytes written so far
   uint64_t checksum() const { return checksum_.value(); }  // of those bytes
 
  private:

@@ -16,8 +16,8 @@ inline uint64_t mix(uint64_t x) {
 
 // One seed out of several numbers; the order matters.
 template <typename... Rest>
-uint64_t mix(uint64_t first, Rest... rest) {
-  return mix(mix(first) ^ mix(static_cast<uint64_t>(rest)...));
+uint64_t mix(uint64_t first, uint64_t second, Rest... rest) {
+  return mix(mix(first) ^ second, static_cast<uint64_t>(rest)...);
 }
 
 // xoshiro256++ (Blackman, Vigna 2019), seeded by splitmix64. Not thread-safe; a few cycles per number.

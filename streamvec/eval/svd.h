@@ -14,8 +14,8 @@ namespace streamvec {
 
 struct SvdOptions {
   int64_t rank = 200;       // at most the matrix's size; a larger one is cut to it
-  double basis_factor = 4;  // the Krylov basis has this many times `rank` columns. More: the last values and vectors are
-                            // closer; memory in proportion, time with the square
+  double basis_factor = 4;  // the Krylov basis has this many times `rank` columns, and 400. More: the last values and
+                            // vectors are closer; memory in proportion, time with the square
   uint64_t seed = 1;        // of the first block: one seed, one result
 };
 

@@ -20,7 +20,9 @@ bool is_compressed(std::string_view head) {
 
 }  // namespace
 
-void InputStream::CloseArchive::operator()(archive* reader) const { archive_read_free(reader); }
+void InputStream::CloseArchive::operator()(archive* reader) const {
+  archive_read_free(reader);
+}
 
 Result<InputStream> InputStream::open(const std::string& path) {
   InputStream stream;

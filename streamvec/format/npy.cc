@@ -58,7 +58,8 @@ Result<std::string> read_header(const FileReader& file, StoredTable& table) {
   uint32_t length = 0;
   std::memcpy(&length, start + 8, major == 1 ? 2 : 4);
   table.offset = (major == 1 ? 10 : 12) + int64_t{length};
-  if (length > kHeaderBytesMax || table.offset > file.size()) return damaged(file, 8, "the header does not fit the file");
+  if (length > kHeaderBytesMax || table.offset > file.size())
+    return damaged(file, 8, "the header does not fit the file");
   std::string header(length, '\0');
   STREAMVEC_RETURN_IF_ERROR(file.read(table.offset - length, header.data(), length));
   return header;

@@ -11,7 +11,9 @@
 
 namespace streamvec {
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 // The shortest digits that lead back to the same value.
 inline void append_float(std::string& text, float value) {

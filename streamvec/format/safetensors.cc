@@ -18,9 +18,9 @@ struct Dtype {
   const char* name;
   int64_t bytes;
 };
-constexpr Dtype kDtypes[] = {{"F32", 4}, {"F64", 8}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4},     {"I16", 2},
-                             {"I8", 1},  {"U64", 8}, {"U32", 4}, {"U16", 2},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1},
-                             {"F8_E5M2", 1}};
+constexpr Dtype kDtypes[] = {{"F32", 4}, {"F64", 8}, {"F16", 2},  {"BF16", 2},    {"I64", 8},
+                             {"I32", 4}, {"I16", 2}, {"I8", 1},   {"U64", 8},     {"U32", 4},
+                             {"U16", 2}, {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
 
 int64_t dtype_bytes(std::string_view name) {
   for (const Dtype& dtype : kDtypes)
@@ -122,8 +122,9 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::string& path) {
   uint64_t length = 0;
   STREAMVEC_RETURN_IF_ERROR(reader.file_.read(0, reinterpret_cast<char*>(&length), kLengthBytes));
   if (length > static_cast<uint64_t>(std::min(kHeaderBytesMax, size - kLengthBytes)))
-    return damaged(path, 0, "a header of " + std::to_string(length) + " bytes does not fit a file of " +
-                                std::to_string(size) + " (at most " + std::to_string(kHeaderBytesMax) + " are read)");
+    return damaged(path, 0,
+                   "a header of " + std::to_string(length) + " bytes does not fit a file of " + std::to_string(size) +
+                       " (at most " + std::to_string(kHeaderBytesMax) + " are read)");
   std::string header(length, '\0');
   STREAMVEC_RETURN_IF_ERROR(reader.file_.read(kLengthBytes, header.data(), static_cast<int64_t>(length)));
   reader.header_bytes_ = kLengthBytes + static_cast<int64_t>(length);
@@ -176,7 +177,8 @@ Result<Matrix> SafetensorsReader::read(const TensorInfo& tensor, int64_t rows_ma
   const auto kind = float_kind(tensor.dtype);
   if (!kind || tensor.shape.size() != 2 || tensor.shape[1] < 1 || tensor.shape[1] > kColsMax)
     return error(Code::kInvalidArgument, path(), ": tensor '", tensor.name, "' of dtype ", tensor.dtype, " and ",
-                 tensor.shape.size(), " dimensions is not a table of vectors; it must be F32, F64, F16 or BF16 and have two");
+                 tensor.shape.size(),
+                 " dimensions is not a table of vectors; it must be F32, F64, F16 or BF16 and have two");
   if (tensor.shape[0] == 0) {
     reading.checksum = Checksum().value();
     return Matrix::make(0, tensor.shape[1], rows_max);

@@ -53,7 +53,7 @@ class SafetensorsReader {
   static Result<SafetensorsReader> open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  int64_t header_bytes() const { return header_bytes_; }  // with the 8 bytes of its length
+  int64_t header_bytes() const { return header_bytes_; }               // with the 8 bytes of its length
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  // in the order of their places
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const TensorInfo* find(std::string_view name) const;  // nullptr when it is not there

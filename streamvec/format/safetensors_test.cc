@@ -145,13 +145,13 @@ TEST_F(SafetensorsTest, HugeLengthsAreRefusedBeforeMemoryIsTaken) {
     write_bytes(path_, std::string(reinterpret_cast<const char*>(&length), 8) + "{}");
     EXPECT_EQ(SafetensorsReader::open(path_).status().code(), Code::kDataLoss);
   }
-  const std::string entries[] = {
-      R"({"t":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})",
-      R"({"t":{"dtype":"F32","shape":[1000000,1000000],"data_offsets":[0,4000000000000]}})",
-      R"({"t":{"dtype":"F32","shape":[1,4],"data_offsets":[18446744073709551615,15]}})",
-      R"({"t":{"dtype":"F32","shape":[1e300,4],"data_offsets":[0,16]}})",
-      R"({"t":{"dtype":"F32","shape":[99999999999999999999999,4],"data_offsets":[0,16]}})"};
-  for (const std::string& header : entries) EXPECT_EQ(open_error(header, std::string(16, '\0')).code(), Code::kDataLoss);
+  const std::string entries[] = {R"({"t":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})",
+                                 R"({"t":{"dtype":"F32","shape":[1000000,1000000],"data_offsets":[0,4000000000000]}})",
+                                 R"({"t":{"dtype":"F32","shape":[1,4],"data_offsets":[18446744073709551615,15]}})",
+                                 R"({"t":{"dtype":"F32","shape":[1e300,4],"data_offsets":[0,16]}})",
+                                 R"({"t":{"dtype":"F32","shape":[99999999999999999999999,4],"data_offsets":[0,16]}})"};
+  for (const std::string& header : entries)
+    EXPECT_EQ(open_error(header, std::string(16, '\0')).code(), Code::kDataLoss);
 }
 
 TEST_F(SafetensorsTest, HeadersThatContradictThemselvesAreRefused) {

@@ -15,7 +15,8 @@ Result<SnapshotBuilder> SnapshotBuilder::make(int64_t dim, int64_t rows_expected
 Result<float*> SnapshotBuilder::add(std::string_view word, int64_t count) {
   if (word.empty()) return error(Code::kInvalidArgument, "the word is empty");
   if (word.size() > Vocabulary::kWordBytesMax)
-    return error(Code::kInvalidArgument, "a word of ", word.size(), " bytes is longer than ", Vocabulary::kWordBytesMax);
+    return error(Code::kInvalidArgument, "a word of ", word.size(), " bytes is longer than ",
+                 Vocabulary::kWordBytesMax);
   if (const Slot slot = vocabulary_.find(word); slot != kNoSlot)
     return error(Code::kInvalidArgument, "'", word, "' was there already as word number ", slot + 1,
                  "; keep one of the two");

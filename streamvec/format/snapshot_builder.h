@@ -37,7 +37,8 @@ class SnapshotBuilder {
 };
 
 // Files of vectors mostly have no counts but go by falling frequency; negative sampling and subsampling need counts. So
-// the word of rank r (from 0) of V gets V / (r + 1), rounded up: Zipf's law, 1 for the last. Does nothing when there are counts.
+// the word of rank r (from 0) of V gets V / (r + 1), rounded up: Zipf's law, 1 for the last. Does nothing when there
+// are counts.
 void give_pseudo_counts(Vocabulary& vocabulary);
 
 }  // namespace streamvec

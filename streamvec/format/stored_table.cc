@@ -32,12 +32,13 @@ float half_to_float(uint16_t half) {
 // Adds what one run of values, stored from `offset` on, has to report.
 void note_values(const float* values, int64_t count, int64_t offset, int64_t width, TableReading& reading) {
   const int64_t bad = count_not_finite(values, count);
-  if (bad > 0 && reading.not_finite == 0)
-    reading.not_finite_offset = offset + width * first_not_finite(values, count);
+  if (bad > 0 && reading.not_finite == 0) reading.not_finite_offset = offset + width * first_not_finite(values, count);
   reading.not_finite += bad;
 }
 
-bool is_finite(float value) { return (std::bit_cast<uint32_t>(value) & 0x7f800000u) != 0x7f800000u; }
+bool is_finite(float value) {
+  return (std::bit_cast<uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
+}
 
 }  // namespace
 
@@ -81,8 +82,8 @@ Result<Matrix> read_table(const FileReader& file, const StoredTable& table, int6
   int64_t bytes = 0;
   if (__builtin_mul_overflow(table.rows, table.cols, &bytes) || __builtin_mul_overflow(bytes, width, &bytes) ||
       bytes > file.size() - table.offset)
-    return error(Code::kDataLoss, file.path(), ": a table of ", table.rows, " rows of ", table.cols,
-                 " values at byte ", table.offset, " does not fit a file of ", file.size(),
+    return error(Code::kDataLoss, file.path(), ": a table of ", table.rows, " rows of ", table.cols, " values at byte ",
+                 table.offset, " does not fit a file of ", file.size(),
                  " bytes; it was cut short or its header is damaged");
   STREAMVEC_ASSIGN_OR_RETURN(Matrix matrix, Matrix::make(table.rows, table.cols, rows_max));
   constexpr int64_t kValuesMax = int64_t{1} << 18;  // of one piece: 1 MB of F32

@@ -37,8 +37,8 @@ Status write_word2vec_text(const Snapshot& snapshot, FileWriter& file);
 Status write_glove(const Snapshot& snapshot, FileWriter& file);
 
 // TensorBoard's projector: `tensors` has a line of tab-separated values per word, `metadata` the words and counts,
-// after a line of column names. A word with a tab or a line end cannot be written. Read back, words are the first column,
-// counts the column named "count" if there is one; metadata of a single column has no line of names.
+// after a line of column names. A word with a tab or a line end cannot be written. Read back, words are the first
+// column, counts the column named "count" if there is one; metadata of a single column has no line of names.
 Status write_projector(const Snapshot& snapshot, FileWriter& tensors, FileWriter& metadata);
 Result<Snapshot> read_projector(InputStream& tensors, InputStream& metadata);
 

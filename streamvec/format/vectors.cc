@@ -28,10 +28,12 @@ struct FormatName {
   VectorFormat format;
   const char* name;
 };
-constexpr FormatName kFormatNames[] = {
-    {VectorFormat::kWord2vecText, "word2vec"}, {VectorFormat::kWord2vecBinary, "word2vec-bin"},
-    {VectorFormat::kGlove, "glove"},           {VectorFormat::kNpy, "npy"},
-    {VectorFormat::kSafetensors, "safetensors"}, {VectorFormat::kProjector, "projector"}};
+constexpr FormatName kFormatNames[] = {{VectorFormat::kWord2vecText, "word2vec"},
+                                       {VectorFormat::kWord2vecBinary, "word2vec-bin"},
+                                       {VectorFormat::kGlove, "glove"},
+                                       {VectorFormat::kNpy, "npy"},
+                                       {VectorFormat::kSafetensors, "safetensors"},
+                                       {VectorFormat::kProjector, "projector"}};
 
 std::string without_ending(const std::string& path, std::string_view ending) {
   return path.ends_with(ending) ? path.substr(0, path.size() - ending.size()) : path;
@@ -188,7 +190,8 @@ bool looks_like_text_row(std::string_view rest, int64_t dim) {
   const size_t word_end = rest.find(' ');
   if (word_end == rest.npos) return true;
   std::string_view values = rest.substr(word_end);
-  values = values.substr(0, std::min<size_t>(static_cast<size_t>(4 * std::min<int64_t>(dim, 1 << 20)), values.find('\n')));
+  values =
+      values.substr(0, std::min<size_t>(static_cast<size_t>(4 * std::min<int64_t>(dim, 1 << 20)), values.find('\n')));
   return values.find_first_not_of(" \t\r0123456789+-.eEnaifNAIFty") == values.npos;
 }
 
@@ -211,7 +214,8 @@ Result<Snapshot> import_stream(InputStream& input) {
     return read_word2vec_text(input);
   if (header) return read_word2vec_binary(input);
   if (line.find('\0') != line.npos)
-    return error(Code::kInvalidArgument, input.path(), " is a binary file of no known format; those known are word2vec, ",
+    return error(Code::kInvalidArgument, input.path(),
+                 " is a binary file of no known format; those known are word2vec, ",
                  "word2vec-bin, glove, npy, safetensors and projector");
   return read_glove(input);
 }
@@ -257,7 +261,8 @@ Result<Snapshot> import_vectors(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     if (exists(path + "/tensors.tsv")) return import_projector(path + "/tensors.tsv");
-    return error(Code::kInvalidArgument, path, " is a directory without tensors.tsv; give the path of a file of vectors");
+    return error(Code::kInvalidArgument, path,
+                 " is a directory without tensors.tsv; give the path of a file of vectors");
   }
   if (path.ends_with("tensors.tsv") && exists(without_ending(path, "tensors.tsv") + "metadata.tsv"))
     return import_projector(path);

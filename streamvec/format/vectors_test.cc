@@ -178,8 +178,8 @@ TEST_F(ImportTest, BadBinaryRowsAreRefusedWithTheirOffset) {
 TEST_F(ImportTest, CompressedTextAndBinaryAreRead) {
   const Snapshot snapshot = make_snapshot({"one", "two", "three"}, 5);
   for (const VectorFormat format : {VectorFormat::kWord2vecText, VectorFormat::kWord2vecBinary, VectorFormat::kGlove})
-    for (const auto filter : {archive_write_add_filter_gzip, archive_write_add_filter_xz, archive_write_add_filter_bzip2,
-                              archive_write_add_filter_zstd}) {
+    for (const auto filter : {archive_write_add_filter_gzip, archive_write_add_filter_xz,
+                              archive_write_add_filter_bzip2, archive_write_add_filter_zstd}) {
       ASSERT_TRUE(export_vectors(snapshot, format, scratch_.path("plain")).ok());
       compress(scratch_.path("plain"), scratch_.path("packed"), filter);
       const auto back = import_vectors(scratch_.path("packed"));
@@ -208,7 +208,11 @@ TEST_F(ImportTest, WhatIsNoFileOfVectorsIsRefusedWithItsPath) {
       {"", "is empty"},
       {"\n", "line 1 is not a word"},
       {std::string("PK\x03\x04rest", 8), "zip archive; unpack it"},
-      {std::string("\x7f" "ELF\0\0\0\0", 8) + std::string(100, '\x02'), "binary file of no known format"},
+      {std::string("\x7f"
+                   "ELF\0\0\0\0",
+                   8) +
+           std::string(100, '\x02'),
+       "binary file of no known format"},
       {"once upon a time\nthere was\n", "line 1 is not a word and its values"}};
   for (const auto& [bytes, reason] : cases) {
     const auto result = import("f", bytes);
@@ -222,8 +226,8 @@ TEST_F(ImportTest, WhatIsNoFileOfVectorsIsRefusedWithItsPath) {
 
 TEST_F(ImportTest, GarbageNeverCrashes) {
   Random random(3);
-  const std::string heads[] = {"", "2 2\n", std::string("\x93NUMPY\x01\0", 8), "\x1f\x8b", "BZh9",
-                               std::string("\x08\0\0\0\0\0\0\0{", 9)};
+  const std::string heads[] = {"",         "2 2\n", std::string("\x93NUMPY\x01\0", 8),
+                               "\x1f\x8b", "BZh9",  std::string("\x08\0\0\0\0\0\0\0{", 9)};
   for (int round = 0; round < 2000; ++round) {
     std::string bytes = heads[round % 6];
     for (uint32_t i = random.below(300); i-- > 0;) bytes += static_cast<char>(random.next());
@@ -237,7 +241,8 @@ TEST_F(ImportTest, NumpyArraysOfOtherKindsAreRefusedWithWhatToCall) {
     return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(text.size()) + '\0' + text + data;
   };
   write_bytes(scratch_.path("f.vocab.txt"), "a\nb\n");
-  const auto good = import("f.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }", std::string(16, '\0')));
+  const auto good =
+      import("f.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }", std::string(16, '\0')));
   ASSERT_TRUE(good.ok()) << good.status().message();
   EXPECT_EQ(good->vocabulary.word(1), "b");
   const struct {

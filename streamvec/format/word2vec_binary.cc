@@ -62,7 +62,8 @@ Result<Snapshot> read_word2vec_binary(InputStream& input) {
   STREAMVEC_RETURN_IF_ERROR(skip_line_feed(input));
   STREAMVEC_ASSIGN_OR_RETURN(const std::string_view rest, input.peek(1));
   if (!rest.empty())
-    return at_offset(input, input.offset(), error(Code::kDataLoss, "bytes follow the last of ", header->rows, " words"));
+    return at_offset(input, input.offset(),
+                     error(Code::kDataLoss, "bytes follow the last of ", header->rows, " words"));
   return builder.finish();
 }
 

@@ -109,7 +109,7 @@ void multiply(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t column
 
 // Sums of 16 rows go to a strip of memory that stays in the first cache, and from there onto the rows.
 void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
-                  const RangePair*, float* const* out) {
+                  const RangePair*, const float* cut, float* const* out) {
   configure_tiles();
   constexpr int32_t kStrip = 64;
   alignas(64) float strip[16 * kStrip];
@@ -149,7 +149,8 @@ void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t di
       for (int32_t r = 0; r < rows_here; ++r)
         for (int32_t t = 0; t < tiles; ++t) {
           float* to = out[i + r] + j + 16 * t;
-          _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), _mm512_load_ps(strip + r * kStrip + 16 * t)));
+          _mm512_store_ps(to, _mm512_fmadd_ps(_mm512_load_ps(strip + r * kStrip + 16 * t), _mm512_set1_ps(cut[i + r]),
+                                              _mm512_load_ps(to)));
         }
     }
   }

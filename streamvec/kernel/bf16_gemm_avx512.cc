@@ -49,7 +49,7 @@ void multiply(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t column
 
 template <int kRows, int kVectors>
 inline void sum_tile(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t pairs, const RangePair& near,
-                     int32_t offset, float* const* out) {
+                     const float* cut, int32_t offset, float* const* out) {
   __m512 sum[kRows][kVectors];
   for (auto& row : sum)
     for (auto& v : row) v = _mm512_setzero_ps();
@@ -66,25 +66,25 @@ inline void sum_tile(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int3
   for (int r = 0; r < kRows; ++r)
     for (int v = 0; v < kVectors; ++v) {
       float* to = out[r] + offset + 16 * v;
-      _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), sum[r][v]));
+      _mm512_store_ps(to, _mm512_fmadd_ps(sum[r][v], _mm512_set1_ps(cut[r]), _mm512_load_ps(to)));
     }
 }
 
 // Rows are cut into pieces of nearly equal size, at most 6 vectors: with 4 rows 24 of the 32 registers hold sums.
 template <int kRows>
 void sum_rows(const Bf16Pair* a, const Bf16Pair* b, int32_t dim, int32_t columns, int32_t pairs, const RangePair& near,
-              float* const* out) {
+              const float* cut, float* const* out) {
   int32_t vectors = (dim + 15) / 16;
   int32_t pieces = (vectors + 5) / 6;
   for (int32_t offset = 0; pieces > 0; --pieces) {
     const int32_t piece = (vectors + pieces - 1) / pieces;
     switch (piece) {
-      case 1: sum_tile<kRows, 1>(a, b, columns, pairs, near, offset, out); break;
-      case 2: sum_tile<kRows, 2>(a, b, columns, pairs, near, offset, out); break;
-      case 3: sum_tile<kRows, 3>(a, b, columns, pairs, near, offset, out); break;
-      case 4: sum_tile<kRows, 4>(a, b, columns, pairs, near, offset, out); break;
-      case 5: sum_tile<kRows, 5>(a, b, columns, pairs, near, offset, out); break;
-      default: sum_tile<kRows, 6>(a, b, columns, pairs, near, offset, out); break;
+      case 1: sum_tile<kRows, 1>(a, b, columns, pairs, near, cut, offset, out); break;
+      case 2: sum_tile<kRows, 2>(a, b, columns, pairs, near, cut, offset, out); break;
+      case 3: sum_tile<kRows, 3>(a, b, columns, pairs, near, cut, offset, out); break;
+      case 4: sum_tile<kRows, 4>(a, b, columns, pairs, near, cut, offset, out); break;
+      case 5: sum_tile<kRows, 5>(a, b, columns, pairs, near, cut, offset, out); break;
+      default: sum_tile<kRows, 6>(a, b, columns, pairs, near, cut, offset, out); break;
     }
     offset += 16 * piece;
     vectors -= piece;
@@ -92,16 +92,16 @@ void sum_rows(const Bf16Pair* a, const Bf16Pair* b, int32_t dim, int32_t columns
 }
 
 void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
-                  const RangePair* near, float* const* out) {
+                  const RangePair* near, const float* cut, float* const* out) {
   const int32_t pairs = depth / 2;
   for (int32_t i = 0; i < rows; i += 4) {
     const Bf16Pair* a_row = a + static_cast<size_t>(i) * pairs;
     if (i + 4 <= rows) {
-      sum_rows<4>(a_row, b, dim, columns, pairs, near[i / 4], out + i);
+      sum_rows<4>(a_row, b, dim, columns, pairs, near[i / 4], cut + i, out + i);
       continue;
     }
     for (int32_t r = i; r < rows; ++r, a_row += pairs)
-      sum_rows<1>(a_row, b, dim, columns, pairs, near[i / 4], out + r);
+      sum_rows<1>(a_row, b, dim, columns, pairs, near[i / 4], cut + r, out + r);
   }
 }
 

@@ -4,7 +4,9 @@
 // negatives (label 0). With weights w_ij >= 0 the block's loss is
 //   sum_ij w_ij * softplus(label_i ? -y_i.x_j : y_i.x_j)        softplus(z) = log(1 + e^z) = -log sigma(-z)
 // and one step goes down its slope, every derivative taken at the old values:
-//   c_ij = scale * w_ij * (label_i - sigma(y_i.x_j)),   dx_j = sum_i c_ij y_i,   dy_i = sum_j c_ij x_j.
+//   c_ij = scale * w_ij * (label_i - sigma(y_i.x_j)),   dx_j = a_j sum_i c_ij y_i,   dy_i = b_i sum_j c_ij x_j.
+// a_j and b_i are 1 unless the summed step is too long to trust a slope taken at one point: a_j is cut so that
+// a_j sum_i |c_ij| <= step_max, and b_i likewise.
 // Skip-gram fills w with the windows of some neighbouring centres; CBOW with a diagonal.
 //
 // The same function stands here as a readable reference, as portable SIMD, and twice in bf16 with fp32 sums
@@ -31,9 +33,10 @@ struct PairBlock {
   const float* const* x = nullptr;       // n rows
   const float* const* y = nullptr;       // m rows
   const float* const* weight = nullptr;  // m rows; negatives may share one
-  const int32_t* band_begin = nullptr;   // `positives` values: w_ij = 0 for j outside [begin, end)
-  const int32_t* band_end = nullptr;
-  float scale = 1;  // the learning rate, or 1 where an optimiser follows
+  const int32_t* band_begin = nullptr;   // `positives` rising values: w_ij = 0 for j outside [begin, end)
+  const int32_t* band_end = nullptr;     // likewise rising
+  float scale = 1;     // the learning rate, or 1 where an optimiser follows
+  float step_max = 0;  // 0: steps are not cut
 
   float* const* dx = nullptr;  // n rows to which dx_j is added; may be x itself, with a row named twice
   float* const* dy = nullptr;  // m rows to which dy_i is added; may be y itself, likewise
@@ -49,7 +52,7 @@ class PairKernel {
  public:
   virtual ~PairKernel() = default;
   virtual PairBlockResult step(const PairBlock& block) = 0;
-  // What ran, for reports: "reference", "simd AVX3", "bf16", "amx".
+  // What ran, for reports: "reference", "simd AVX3", "bf16 AVX-512", "bf16 AMX".
   virtual std::string name() const = 0;
 };
 

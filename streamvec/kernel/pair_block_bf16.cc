@@ -9,6 +9,7 @@
 #include "streamvec/kernel/bf16_gemm.h"
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/scratch.h"
+#include "streamvec/kernel/transpose16.h"
 
 namespace streamvec {
 
@@ -48,33 +49,6 @@ void pair_rows(const Bf16Pair* in, int32_t rows, int32_t depth, Bf16Pair* out) {
       _mm512_store_si512(out + 2 * k, _mm512_permutex2var_epi16(first, low, second));
       _mm512_store_si512(out + 2 * k + 16, _mm512_permutex2var_epi16(first, high, second));
     }
-}
-
-// Turns a 16 x 16 square of 32-bit words on its side.
-inline void transpose_16x16(__m512i (&v)[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    v[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    v[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
 }
 
 // rows x depth bf16, row-major, to depth / 2 rows of `rows` words.
@@ -140,6 +114,25 @@ float coefficients_from_products(const PairBlock& block, int32_t columns, float*
   return _mm512_reduce_add_ps(loss) + _mm512_reduce_add_ps(poison);
 }
 
+// step_max / sum where the sum is larger, else 1.
+void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
+  const __m512 one = _mm512_set1_ps(1), step_max = _mm512_set1_ps(block.step_max > 0 ? block.step_max : 3e38f);
+  for (int32_t j = 0; j < columns; j += 16) _mm512_store_ps(input_cuts + j, _mm512_set1_ps(1e-30f));
+  for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int32_t j = 0; j < columns; j += 16) {
+      const __m512 size = _mm512_abs_ps(_mm512_load_ps(c + j));
+      sum = _mm512_add_ps(sum, size);
+      _mm512_store_ps(input_cuts + j, _mm512_add_ps(_mm512_load_ps(input_cuts + j), size));
+    }
+    output_cuts[i] = _mm512_reduce_add_ps(sum) + 1e-30f;
+  }
+  for (int32_t j = 0; j < columns; j += 16)
+    _mm512_store_ps(input_cuts + j, _mm512_min_ps(one, _mm512_div_ps(step_max, _mm512_load_ps(input_cuts + j))));
+  for (int32_t i = 0; i < block.outputs; i += 16)
+    _mm512_store_ps(output_cuts + i, _mm512_min_ps(one, _mm512_div_ps(step_max, _mm512_load_ps(output_cuts + i))));
+}
+
 // c (outputs_padded x columns floats) to bf16, row by row and turned. The turned form has depth outputs_padded.
 void pack_coefficients(const float* c, int32_t outputs_padded, int32_t columns, Bf16Pair* straight, Bf16Pair* turned) {
   for (int32_t i = 0; i < outputs_padded; i += 32)
@@ -187,10 +180,11 @@ class Bf16PairKernel final : public PairKernel {
     pair_rows(x_.data(), n, depth, x_paired_.data());
     pair_rows(y_.data(), m, depth, y_paired_.data());
     find_partners(block);
+    cut_steps(block, n, c_.data(), output_cuts_.data(), input_cuts_.data());
     gemm_.multiply_add(c_straight_.data(), x_paired_.data(), block.outputs, block.dim, depth, n, near_outputs_.data(),
-                       block.dy);
+                       output_cuts_.data(), block.dy);
     gemm_.multiply_add(c_turned_.data(), y_paired_.data(), block.inputs, block.dim, depth, m, near_inputs_.data(),
-                       block.dx);
+                       input_cuts_.data(), block.dx);
     return result;
   }
 
@@ -205,6 +199,8 @@ class Bf16PairKernel final : public PairKernel {
     y_.reserve(m_pairs);
     y_paired_.reserve(m_pairs);
     c_.reserve(static_cast<size_t>(m) * n);
+    output_cuts_.reserve(static_cast<size_t>(m));
+    input_cuts_.reserve(static_cast<size_t>(n));
     c_straight_.reserve(static_cast<size_t>(m) * n / 2);
     c_turned_.reserve(static_cast<size_t>(m) * n / 2);
   }
@@ -222,7 +218,7 @@ class Bf16PairKernel final : public PairKernel {
 
   const Bf16Gemm& gemm_;
   AlignedBuffer<Bf16Pair> x_, x_turned_, x_paired_, y_, y_paired_, c_straight_, c_turned_;
-  AlignedBuffer<float> c_;
+  AlignedBuffer<float> c_, output_cuts_, input_cuts_;
   std::vector<RangePair> near_outputs_, near_inputs_;
 };
 

@@ -41,21 +41,30 @@ class ReferencePairKernel final : public PairKernel {
     const auto coefficient = [&](int32_t i, int32_t j) {
       return coefficient_[static_cast<size_t>(i) * block.inputs + j];
     };
+    const auto cut = [&](double sum) {
+      return block.step_max > 0 && sum > block.step_max ? block.step_max / sum : 1.0;
+    };
     dx_.assign(static_cast<size_t>(block.inputs) * block.dim, 0);
     for (int32_t j = 0; j < block.inputs; ++j)
       for (int32_t i = 0; i < block.outputs; ++i)
         for (int32_t d = 0; d < block.dim; ++d)
           dx_[static_cast<size_t>(j) * block.dim + d] += coefficient(i, j) * block.y[i][d];
     // y may change now: dx has been taken from its old values, and x is still old.
-    for (int32_t i = 0; i < block.outputs; ++i)
+    for (int32_t i = 0; i < block.outputs; ++i) {
+      double total = 0;
+      for (int32_t j = 0; j < block.inputs; ++j) total += std::abs(coefficient(i, j));
       for (int32_t d = 0; d < block.dim; ++d) {
         double sum = 0;
         for (int32_t j = 0; j < block.inputs; ++j) sum += coefficient(i, j) * block.x[j][d];
-        block.dy[i][d] += static_cast<float>(sum);
+        block.dy[i][d] += static_cast<float>(cut(total) * sum);
       }
-    for (int32_t j = 0; j < block.inputs; ++j)
+    }
+    for (int32_t j = 0; j < block.inputs; ++j) {
+      double total = 0;
+      for (int32_t i = 0; i < block.outputs; ++i) total += std::abs(coefficient(i, j));
       for (int32_t d = 0; d < block.dim; ++d)
-        block.dx[j][d] += static_cast<float>(dx_[static_cast<size_t>(j) * block.dim + d]);
+        block.dx[j][d] += static_cast<float>(cut(total) * dx_[static_cast<size_t>(j) * block.dim + d]);
+    }
   }
 
   std::vector<double> coefficient_, dx_;

@@ -14,6 +14,7 @@
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/pair_block_bands.h"
 #include "streamvec/kernel/scratch.h"
+#include "streamvec/kernel/transpose16.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace streamvec::HWY_NAMESPACE {
@@ -23,10 +24,12 @@ using V = hn::Vec<D>;
 
 // Register tiles for 32 vector registers (AVX-512) or 16.
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
-constexpr int32_t kProductRows = kManyRegisters ? 8 : 5;
+constexpr int32_t kProductRows = kManyRegisters ? 8 : 6;
 constexpr int32_t kProductVectors = 2;
 constexpr int32_t kSumRows = kManyRegisters ? 4 : 2;
 constexpr int32_t kSumVectors = kManyRegisters ? 6 : 5;
+// A tile of sums visits only inputs whose products a tile of products has found finite.
+static_assert(kProductRows % kSumRows == 0);
 
 struct Sums {
   V loss;
@@ -39,6 +42,19 @@ HWY_INLINE void transpose(const PairBlock& block, int32_t columns, float* HWY_RE
   for (int32_t j = 0; j < columns; ++j)
     for (int32_t d = 0; d < block.dim; ++d)
       xt[static_cast<size_t>(d) * columns + j] = block.x[std::min(j, block.inputs - 1)][d];
+}
+#elif HWY_TARGET <= HWY_AVX3
+HWY_INLINE void transpose(const PairBlock& block, int32_t columns, float* HWY_RESTRICT xt) {
+  for (int32_t j = 0; j < columns; j += 16) {
+    const float* row[16];
+    for (int32_t r = 0; r < 16; ++r) row[r] = block.x[std::min(j + r, block.inputs - 1)];
+    for (int32_t d = 0; d < block.dim; d += 16) {
+      __m512i square[16];
+      for (int r = 0; r < 16; ++r) square[r] = _mm512_load_si512(row[r] + d);
+      transpose_16x16(square);
+      for (int r = 0; r < 16; ++r) _mm512_store_si512(xt + static_cast<size_t>(d + r) * columns + j, square[r]);
+    }
+  }
 }
 #else
 HWY_INLINE void transpose(const PairBlock& block, int32_t columns, float* HWY_RESTRICT xt) {
@@ -123,10 +139,10 @@ struct Coefficients {
   size_t row_step, partner_step;
 };
 
-// out[r][first vector ..] (+)= sum over partners p in `ranges` of c(r, p) * in[p]
+// out[r][first vector ..] = sum over partners p in `ranges` of c(r, p) * in[p], or with kAdd += cut[r] times that
 template <int32_t kRows, int32_t kVectors, bool kAdd>
-HWY_INLINE void sum_tile(const float* const* in, Coefficients c, const RangePair& ranges, int32_t offset,
-                         float* const* out) {
+HWY_INLINE void sum_tile(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut,
+                         int32_t offset, float* const* out) {
   const D d;
   const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
   V sum[kRows][kVectors];
@@ -147,26 +163,26 @@ HWY_INLINE void sum_tile(const float* const* in, Coefficients c, const RangePair
   for (int32_t r = 0; r < kRows; ++r)
     for (int32_t v = 0; v < kVectors; ++v) {
       float* to = out[r] + offset + v * lanes;
-      hn::Store(kAdd ? hn::Add(sum[r][v], hn::Load(d, to)) : sum[r][v], d, to);
+      hn::Store(kAdd ? hn::MulAdd(sum[r][v], hn::Set(d, cut[r]), hn::Load(d, to)) : sum[r][v], d, to);
     }
 }
 
 // A row is cut into pieces of nearly equal size, at most kSumVectors vectors each.
 template <int32_t kRows, bool kAdd>
-HWY_NOINLINE void sum_rows(const float* const* in, Coefficients c, const RangePair& ranges, int32_t dim,
-                           float* const* out) {
+HWY_NOINLINE void sum_rows(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut,
+                           int32_t dim, float* const* out) {
   const int32_t lanes = static_cast<int32_t>(hn::Lanes(D()));
   int32_t vectors = (dim + lanes - 1) / lanes;
   int32_t pieces = (vectors + kSumVectors - 1) / kSumVectors;
   for (int32_t offset = 0; pieces > 0; --pieces) {
     const int32_t piece = (vectors + pieces - 1) / pieces;
     switch (piece) {
-      case 1: sum_tile<kRows, 1, kAdd>(in, c, ranges, offset, out); break;
-      case 2: sum_tile<kRows, 2, kAdd>(in, c, ranges, offset, out); break;
-      case 3: sum_tile<kRows, 3, kAdd>(in, c, ranges, offset, out); break;
-      case 4: sum_tile<kRows, 4, kAdd>(in, c, ranges, offset, out); break;
-      case 5: sum_tile<kRows, 5, kAdd>(in, c, ranges, offset, out); break;
-      default: sum_tile<kRows, kSumVectors, kAdd>(in, c, ranges, offset, out); break;
+      case 1: sum_tile<kRows, 1, kAdd>(in, c, ranges, cut, offset, out); break;
+      case 2: sum_tile<kRows, 2, kAdd>(in, c, ranges, cut, offset, out); break;
+      case 3: sum_tile<kRows, 3, kAdd>(in, c, ranges, cut, offset, out); break;
+      case 4: sum_tile<kRows, 4, kAdd>(in, c, ranges, cut, offset, out); break;
+      case 5: sum_tile<kRows, 5, kAdd>(in, c, ranges, cut, offset, out); break;
+      default: sum_tile<kRows, kSumVectors, kAdd>(in, c, ranges, cut, offset, out); break;
     }
     offset += piece * lanes;
     vectors -= piece;
@@ -174,11 +190,11 @@ HWY_NOINLINE void sum_rows(const float* const* in, Coefficients c, const RangePa
 }
 
 template <bool kAdd>
-void sums(const float* const* in, Coefficients c, const RangePair& ranges, int32_t dim, int32_t rows,
+void sums(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut, int32_t dim, int32_t rows,
           float* const* out) {
-  if (rows == kSumRows) return sum_rows<kSumRows, kAdd>(in, c, ranges, dim, out);
+  if (rows == kSumRows) return sum_rows<kSumRows, kAdd>(in, c, ranges, cut, dim, out);
   for (int32_t r = 0; r < rows; ++r) {
-    sum_rows<1, kAdd>(in, c, ranges, dim, out + r);
+    sum_rows<1, kAdd>(in, c, ranges, cut + r, dim, out + r);
     c.data += c.row_step;
   }
 }
@@ -189,7 +205,9 @@ bool compute_coefficients(const PairBlock& block, const float* xt, int32_t colum
   std::fill(c, c + static_cast<size_t>(block.positives) * columns, 0.0f);
   for (int32_t i = 0; i < block.positives; i += kProductRows) {
     const int32_t rows = std::min(kProductRows, block.positives - i);
-    products(block, xt, columns, i, rows, inputs_near(block, i, rows)[0], c, totals);
+    Range range = inputs_near(block, i, rows)[0];
+    if (range.begin == range.end) range = {0, 1};  // no partners, but sums may pass these rows: they must be finite
+    products(block, xt, columns, i, rows, range, c, totals);
   }
   for (int32_t i = block.positives; i < block.outputs; i += kProductRows)
     products(block, xt, columns, i, std::min(kProductRows, block.outputs - i), {0, block.inputs}, c, totals);
@@ -197,10 +215,32 @@ bool compute_coefficients(const PairBlock& block, const float* xt, int32_t colum
   return hn::AllTrue(d, hn::Eq(totals.poison, hn::Zero(d)));
 }
 
-void add_row(const float* HWY_RESTRICT from, int32_t dim, float* HWY_RESTRICT to) {
+void add_row(const float* HWY_RESTRICT from, float cut, int32_t dim, float* HWY_RESTRICT to) {
   const D d;
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
-    hn::Store(hn::Add(hn::Load(d, to + k), hn::Load(d, from + k)), d, to + k);
+    hn::Store(hn::MulAdd(hn::Load(d, from + k), hn::Set(d, cut), hn::Load(d, to + k)), d, to + k);
+}
+
+// step_max / sum where the sum is larger, else 1.
+void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
+  const D d;
+  const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
+  if (block.step_max <= 0) {
+    std::fill(output_cuts, output_cuts + block.outputs, 1.0f);
+    std::fill(input_cuts, input_cuts + columns, 1.0f);
+    return;
+  }
+  std::fill(input_cuts, input_cuts + columns, 0.0f);
+  for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
+    V sum = hn::Zero(d);
+    for (int32_t j = 0; j < block.inputs; j += lanes) {  // past the last vector lies an older block
+      const V size = hn::Abs(hn::Load(d, c + j));
+      sum = hn::Add(sum, size);
+      hn::StoreU(hn::Add(hn::LoadU(d, input_cuts + j), size), d, input_cuts + j);
+    }
+    output_cuts[i] = std::min(1.0f, block.step_max / std::max(hn::GetLane(hn::SumOfLanes(d, sum)), 1e-30f));
+  }
+  for (int32_t j = 0; j < columns; ++j) input_cuts[j] = std::min(1.0f, block.step_max / std::max(input_cuts[j], 1e-30f));
 }
 
 PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
@@ -211,19 +251,24 @@ PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
   result.finite = compute_coefficients(block, scratch.transposed(), columns, c, result.loss);
   if (!result.finite) return result;
   const size_t stride = static_cast<size_t>(columns);
+  const float* output_cuts = scratch.output_cuts();
+  const float* input_cuts = scratch.input_cuts(block);
+  cut_steps(block, columns, c, scratch.output_cuts(), scratch.input_cuts(block));
   // dx goes through scratch memory: x must stay old until dy has been taken from it.
   for (int32_t j = 0; j < block.inputs; j += kSumRows) {
     const int32_t rows = std::min(kSumRows, block.inputs - j);
-    sums<false>(block.y, {c + j, 1, stride}, outputs_near(block, j, rows), block.dim, rows, scratch.dx_rows() + j);
+    sums<false>(block.y, {c + j, 1, stride}, outputs_near(block, j, rows), nullptr, block.dim, rows,
+                scratch.dx_rows() + j);
   }
   for (int32_t i = 0; i < block.outputs; i += kSumRows) {
     // A tile has positives or negatives, not both: bands are for positives.
     const int32_t end = i < block.positives ? block.positives : block.outputs;
     const int32_t rows = std::min(kSumRows, end - i);
-    sums<true>(block.x, {c + i * stride, stride, 1}, inputs_near(block, i, rows), block.dim, rows, block.dy + i);
+    sums<true>(block.x, {c + i * stride, stride, 1}, inputs_near(block, i, rows), output_cuts + i, block.dim,
+               rows, block.dy + i);
     i -= kSumRows - rows;
   }
-  for (int32_t j = 0; j < block.inputs; ++j) add_row(scratch.dx_rows()[j], block.dim, block.dx[j]);
+  for (int32_t j = 0; j < block.inputs; ++j) add_row(scratch.dx_rows()[j], input_cuts[j], block.dim, block.dx[j]);
   return result;
 }
 
@@ -240,7 +285,7 @@ class SimdPairKernel final : public PairKernel {
  public:
   PairBlockResult step(const PairBlock& block) override { return HWY_DYNAMIC_DISPATCH(step)(block, scratch_); }
   std::string name() const override {
-    return std::string("simd ") + hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets());
+    return std::string("simd ") + hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());
   }
 
  private:

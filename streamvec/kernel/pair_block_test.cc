@@ -49,12 +49,13 @@ struct Shape {
   Bands bands = Bands::kFull;
   bool shared_weights = false;  // the negatives have one row of weights among them
   float scale = 0.05f;
+  float step_max = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << "dim " << shape.dim << ", " << shape.inputs << " inputs, " << shape.outputs << " outputs, "
              << shape.positives << " positives, bands " << static_cast<int>(shape.bands)
-             << (shape.shared_weights ? ", shared weights" : "");
+             << (shape.shared_weights ? ", shared weights" : "") << ", step_max " << shape.step_max;
 }
 
 float between(Random& random, float low, float high) { return low + (high - low) * random.uniform(); }
@@ -92,6 +93,7 @@ class Block {
     block.band_begin = band_begin.data();
     block.band_end = band_end.data();
     block.scale = shape_.scale;
+    block.step_max = shape_.step_max;
     block.dx = dx.pointers.data();
     block.dy = dy.pointers.data();
     return block;
@@ -168,6 +170,7 @@ struct Expected {
         dy(block.outputs, std::vector<double>(block.dim)),
         dx_size(block.inputs),
         dy_size(block.outputs) {
+    std::vector<double> dx_reach(block.inputs), dy_reach(block.outputs);
     for (int32_t i = 0; i < block.outputs; ++i)
       for (int32_t j = 0; j < block.inputs; ++j) {
         if (block.weight[i][j] == 0) continue;
@@ -177,15 +180,26 @@ struct Expected {
         const double c = block.scale * block.weight[i][j] * ((i < block.positives ? 1 : 0) - sigma);
         add(c, block.y[i], block.dim, dx[j], dx_size[j]);
         add(c, block.x[j], block.dim, dy[i], dy_size[i]);
+        dx_reach[j] += std::abs(c);
+        dy_reach[i] += std::abs(c);
       }
-    for (std::vector<double>* sizes : {&dx_size, &dy_size})
-      for (double& size : *sizes) size = std::sqrt(size);
+    finish(dx_reach, block.step_max, dx, dx_size);
+    finish(dy_reach, block.step_max, dy, dy_size);
   }
 
   static void add(double c, const float* row, int32_t dim, std::vector<double>& sum, double& square) {
     for (int32_t d = 0; d < dim; ++d) {
       sum[d] += c * row[d];
       square += c * row[d] * c * row[d];
+    }
+  }
+
+  // A step whose coefficients reach further than step_max is shortened to it.
+  static void finish(const std::vector<double>& reach, double step_max, Table& sums, std::vector<double>& sizes) {
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const double cut = step_max > 0 && reach[i] > step_max ? step_max / reach[i] : 1;
+      for (double& value : sums[i]) value *= cut;
+      sizes[i] = cut * std::sqrt(sizes[i]);
     }
   }
 
@@ -229,7 +243,7 @@ std::vector<Shape> many_shapes(int repetitions) {
     for (Bands bands : {Bands::kEmpty, Bands::kFull, Bands::kSliding})
       for (bool shared : {false, true})
         for (int r = 0; r < repetitions; ++r) {
-          Shape shape{dim, 1, 1, 0, bands, shared, 0.05f};
+          Shape shape{dim, 1, 1, 0, bands, shared, 0.05f, r % 2 == 0 ? 0.0f : 0.25f};
           shape.inputs = 1 + static_cast<int32_t>(random.below(70));
           shape.outputs = 1 + static_cast<int32_t>(random.below(130));
           shape.positives = static_cast<int32_t>(random.below(static_cast<uint32_t>(shape.outputs) + 1));
@@ -239,7 +253,7 @@ std::vector<Shape> many_shapes(int repetitions) {
   for (int32_t dim : {1, 16, 200})
     for (int32_t size : {1, 15, 16, 17, 31, 32, 33, 64})
       for (int32_t positives : {0, size / 2, size})
-        shapes.push_back({dim, size, size, positives, Bands::kSliding, true, 0.05f});
+        shapes.push_back({dim, size, size, positives, Bands::kSliding, true, 0.05f, positives > 0 ? 0.1f : 0.0f});
   return shapes;
 }
 
@@ -506,8 +520,9 @@ TEST_P(EveryPairKernel, EqualBlocksGiveEqualBitsWhateverRanBefore) {
     const double loss = kernel.step(block.in_place()).loss;
     return std::tuple(loss, block.x.values(), block.y.values());
   };
-  for (const Shape& shape : {Shape{200, 32, 72, 22, Bands::kSliding, true}, Shape{17, 9, 13, 5, Bands::kFull},
-                             Shape{3, 33, 20, 7, Bands::kSliding}, Shape{100, 1, 1, 1, Bands::kFull}}) {
+  for (const Shape& shape :
+       {Shape{200, 32, 72, 22, Bands::kSliding, true}, Shape{17, 9, 13, 5, Bands::kFull, false, 0.05f, 0.1f},
+        Shape{3, 33, 20, 7, Bands::kSliding, false, 0.05f, 0.1f}, Shape{100, 1, 1, 1, Bands::kFull}}) {
     const auto first = run(*kernel_, shape);
     for (const Shape& other : {Shape{513, 70, 130, 65, Bands::kFull}, Shape{1, 2, 3, 1, Bands::kFull},
                                Shape{200, 31, 71, 30, Bands::kEmpty}})
@@ -538,6 +553,20 @@ TEST_P(EveryPairKernel, StepGrowsWithTheScaleAndTheLossDoesNot) {
     }
   for (int32_t j = 0; j < shape.inputs; ++j)
     for (int32_t d = 0; d < shape.dim; ++d) ASSERT_NEAR(fourfold.dx[j][d], 4 * once.dx[j][d], 1e-6);
+}
+
+TEST_P(EveryPairKernel, StepsReachNoFurtherThanStepMax) {
+  // All x and y alike: a step is its coefficients' sum times one row, so that its length shows the sum.
+  Shape shape{16, 40, 30, 12, Bands::kSliding, true, 1, 0.25f};
+  Block block(shape, 53);
+  for (Rows* rows : {&block.x, &block.y})
+    for (float* row : rows->pointers) std::fill_n(row, shape.dim, 0.125f);
+  ASSERT_TRUE(kernel_->step(block.view()).finite);
+  float longest = 0;
+  for (const Rows* rows : {&block.dx, &block.dy})
+    for (const float* row : rows->pointers) longest = std::max(longest, std::abs(row[0]) / 0.125f);
+  EXPECT_NEAR(longest, 0.25, 1e-2 * 0.25);
+  EXPECT_NEAR(kernel_->step(block.view()).loss, plain_loss(block.view()), 1e-4 * plain_loss(block.view()));
 }
 
 TEST_P(EveryPairKernel, ZeroWeightsCostNothingAndChangeNothing) {

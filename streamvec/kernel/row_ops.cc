@@ -39,6 +39,11 @@ void adam_step(const float* HWY_RESTRICT gradient, float lr, int64_t step, const
   const auto rate = hn::Set(d, static_cast<float>(lr / correction1));
   const auto root_scale = hn::Set(d, static_cast<float>(1 / std::sqrt(correction2)));
   const auto epsilon = hn::Set(d, rates.epsilon);
+  // No gradients can move a value further in one step (Cauchy-Schwarz on the two moments). A thread that overwrote
+  // another's variance can: the mean would be divided by almost nothing.
+  const double ratio = double{rates.beta1} * rates.beta1 / rates.beta2;
+  const double step_max = 1.1 * lr * (1 - rates.beta1) / std::sqrt((1 - rates.beta2) * (1 - ratio));
+  const auto most = hn::Set(d, static_cast<float>(step_max)), least = hn::Neg(most);
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
     const auto g = hn::Load(d, gradient + k);
     const auto m = hn::MulAdd(beta1, hn::Load(d, mean + k), hn::Mul(rest1, g));
@@ -46,7 +51,8 @@ void adam_step(const float* HWY_RESTRICT gradient, float lr, int64_t step, const
     hn::Store(m, d, mean + k);
     hn::Store(v, d, variance + k);
     const auto root = hn::MulAdd(hn::Sqrt(v), root_scale, epsilon);
-    hn::Store(hn::Add(hn::Load(d, row + k), hn::Div(hn::Mul(rate, m), root)), d, row + k);
+    const auto change = hn::Min(hn::Max(hn::Div(hn::Mul(rate, m), root), least), most);
+    hn::Store(hn::Add(hn::Load(d, row + k), change), d, row + k);
   }
 }
 

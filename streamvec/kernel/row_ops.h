@@ -16,7 +16,8 @@ struct AdamRates {
   float beta2 = 0.999f;
   float epsilon = 1e-8f;
 };
-// One step of Adam (Kingma, Ba 2015) up the slope `gradient`, the row's `step`-th (from 1).
+// One step of Adam (Kingma, Ba 2015) up the slope `gradient`, the row's `step`-th (from 1). No value moves further
+// than gradients can make it (about 8 * lr), even where threads have torn the moments apart.
 void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
                float* variance, float* row);
 

@@ -50,14 +50,18 @@ class PairScratch {
     float* dx = dx_.reserve(stride * block.inputs);
     dx_rows_.resize(block.inputs);
     for (int32_t j = 0; j < block.inputs; ++j) dx_rows_[j] = dx + j * stride;
+    cuts_.reserve(static_cast<size_t>(block.outputs) + columns);
     return columns;
   }
   float* transposed() { return transposed_.data(); }
   float* coefficients() { return coefficients_.data(); }
   float* const* dx_rows() const { return dx_rows_.data(); }
+  // How far the step of each output is cut, then of each input (pair_block.h: b_i, a_j).
+  float* output_cuts() { return cuts_.data(); }
+  float* input_cuts(const PairBlock& block) { return cuts_.data() + block.outputs; }
 
  private:
-  AlignedBuffer<float> transposed_, coefficients_, dx_;
+  AlignedBuffer<float> transposed_, coefficients_, dx_, cuts_;
   std::vector<float*> dx_rows_;
 };
 

@@ -46,6 +46,7 @@ class Adam final : public Optimizer {
       : mean_(std::move(mean)), variance_(std::move(variance)), steps_(std::move(steps)) {}
 
   void step(int64_t index, const float* gradient, float lr, float* row) override {
+    if (mean_square(gradient, static_cast<int32_t>(mean_.cols())) == 0) return;  // in a block, but with no part in it
     float& steps = *steps_.row(index);
     steps = std::min(steps + 1, 1e6f);  // far past the point where the correction is 1
     adam_step(gradient, lr, static_cast<int64_t>(steps), AdamRates{}, static_cast<int32_t>(mean_.cols()),

@@ -16,6 +16,7 @@ Result<Schedule> parse_schedule(std::string_view name) {
 float scheduled_rate(Schedule schedule, double lr, double fraction) {
   constexpr double kFloor = 1e-4;
   if (fraction < 0 || schedule == Schedule::kConstant) return static_cast<float>(lr);
+  fraction = std::min(fraction, 1.0);  // past the end a cosine would rise again
   const double share = schedule == Schedule::kLinear ? 1 - fraction : (1 + std::cos(std::numbers::pi * fraction)) / 2;
   return static_cast<float>(lr * std::max(share, kFloor));
 }

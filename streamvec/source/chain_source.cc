@@ -29,7 +29,7 @@ Result<int64_t> ChainSource::read(int64_t count_max, Deadline deadline, std::vec
 Status ChainSource::seek(const std::string& cursor) {
   index_ = 0;
   anything_read_ = false;
-  Json at = {{"source", 0}, {"cursor", ""}};
+  Json at = {{"source", 0U}, {"cursor", ""}};
   if (!cursor.empty()) at = Json::parse(cursor, nullptr, false);
   if (!at.is_object() || !at.value("source", Json()).is_number_unsigned() || !at.value("cursor", Json()).is_string())
     return error(Code::kInvalidArgument, "not a cursor of several sources: ", cursor.substr(0, 200));

@@ -56,20 +56,22 @@ std::string to_text(const Json& json) {
 }
 
 struct Cursor {
-  size_t file = 0;
+  int64_t file = 0;
   std::string path;
   int64_t offset = 0, size = 0, mtime_ns = 0, bytes_read = 0;
 };
 
 Result<Cursor> parse_cursor(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
-  const auto number = [&](const char* key) { return json.is_object() ? json.value(key, Json()) : Json(); };
+  const auto field = [&](const char* key) { return json.is_object() ? json.value(key, Json()) : Json(); };
+  bool good = field("path").is_string();
   for (const char* key : {"file", "offset", "size", "mtime_ns", "bytes_read"})
-    if (!number(key).is_number_integer() || (number(key) < 0 && std::strcmp(key, "mtime_ns") != 0))
-      return error(Code::kInvalidArgument, "not a cursor of files: ", text.substr(0, 200));
-  if (!json.contains("path") || !json["path"].is_string())
-    return error(Code::kInvalidArgument, "not a cursor of files: ", text.substr(0, 200));
-  return Cursor{json["file"], json["path"], json["offset"], json["size"], json["mtime_ns"], json["bytes_read"]};
+    good = good && field(key).is_number_integer();
+  if (good) {
+    Cursor cursor = {json["file"], json["path"], json["offset"], json["size"], json["mtime_ns"], json["bytes_read"]};
+    if (cursor.file >= 0 && cursor.offset >= 0 && cursor.bytes_read >= 0) return cursor;
+  }
+  return error(Code::kInvalidArgument, "not a cursor of files: ", text.substr(0, 200));
 }
 
 Status check_unchanged(const Cursor& cursor, const FileStamp& now) {
@@ -212,12 +214,13 @@ Status FileSource::seek(const std::string& cursor) {
   rewind();
   if (cursor.empty()) return {};
   STREAMVEC_ASSIGN_OR_RETURN(const Cursor at, parse_cursor(cursor));
-  if (at.file >= files_.size())
+  const auto file = static_cast<size_t>(at.file);
+  if (file >= files_.size())
     return error(Code::kFailedPrecondition, "the run stopped in file ", at.file + 1, " (", at.path,
                  "), but there are only ", files_.size(), " now; name the same files in the same order, or start anew");
-  STREAMVEC_ASSIGN_OR_RETURN(const FileStamp now, FileStamp::of(files_[at.file].path));
+  STREAMVEC_ASSIGN_OR_RETURN(const FileStamp now, FileStamp::of(files_[file].path));
   STREAMVEC_RETURN_IF_ERROR(check_unchanged(at, now));
-  for (; index_ < at.file; ++index_) bytes_before_ += files_[index_].size;
+  for (; index_ < file; ++index_) bytes_before_ += files_[index_].size;
   STREAMVEC_RETURN_IF_ERROR(open_file());
   STREAMVEC_RETURN_IF_ERROR(skip_to(at.offset));
   bytes_read_ = at.bytes_read;

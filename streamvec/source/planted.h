@@ -41,7 +41,7 @@ const PlantedTruth& planted_truth();
 class PlantedSource : public Source {
  public:
   struct Options {
-    int64_t tokens = 1'000'000;  // exactly as many words; 1 to 3 million show the plan clearly
+    int64_t tokens = 1'000'000;  // exactly as many words; 200,000 and more show the plan clearly
     uint64_t seed = 1;
   };
   // "planted:", "planted:?tokens=2000000&seed=7". kInvalidArgument names what it does not understand.

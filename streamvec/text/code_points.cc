@@ -124,7 +124,7 @@ bool CodePoints::vanishes(UChar32 c) const {
 }
 
 bool CodePoints::exempt(UChar32 c) const {
-  return options_.nfkc && (c == kThaiAm || c == kLaoAm);
+  return options_.nfkc && (c == kThaiAm || c == kLaoAm || (c >= kHangulLetterFirst && c <= kHangulLetterLast));
 }
 
 void CodePoints::append(UChar32 c, std::u16string& segment) const {

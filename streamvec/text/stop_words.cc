@@ -24,8 +24,8 @@ constexpr auto kEnglish = std::to_array<std::string_view>({
     "and", "or", "nor", "but", "if", "unless", "because", "although", "though", "while", "whereas", "whether", "as",
     "than", "so", "yet", "when", "where", "why", "how", "whenever", "wherever", "however", "therefore", "thus", "hence",
     // auxiliary and modal verbs
-    "am", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had", "having", "do", "does", "did", "done",
-    "doing", "can", "cannot", "could", "may", "might", "must", "shall", "should", "will", "would", "ought",
+    "am", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had", "having", "do", "does", "did",
+    "done", "doing", "can", "cannot", "could", "may", "might", "must", "shall", "should", "will", "would", "ought",
     // contractions
     "i'm", "i've", "i'll", "i'd", "you're", "you've", "you'll", "you'd", "he's", "he'll", "he'd", "she's", "she'll",
     "she'd", "it's", "it'll", "it'd", "we're", "we've", "we'll", "we'd", "they're", "they've", "they'll", "they'd",

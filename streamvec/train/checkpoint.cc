@@ -1,9 +1,11 @@
 #include "streamvec/train/checkpoint.h"
 
+#include <chrono>
 #include <filesystem>
 #include <istream>
 #include <ostream>
 #include <set>
+#include <thread>
 
 #include "streamvec/format/file_streambuf.h"
 #include "streamvec/train/checkpoint_directory.h"
@@ -29,8 +31,8 @@ Result<FileSum> write_model(const std::string& path, const CheckpointContent& co
   if (content.output.cols > 0) tensors.push_back({"output", content.output});
   tensors.insert(tensors.end(), content.optimizer.begin(), content.optimizer.end());
   STREAMVEC_ASSIGN_OR_RETURN(FileWriter file, FileWriter::create(path));
-  STREAMVEC_ASSIGN_OR_RETURN(auto parts, write_safetensors(file, {{"format", "streamvec"}, {"model", content.model}},
-                                                           tensors));
+  STREAMVEC_ASSIGN_OR_RETURN(auto parts,
+                             write_safetensors(file, {{"format", "streamvec"}, {"model", content.model}}, tensors));
   STREAMVEC_ASSIGN_OR_RETURN(FileSum sum, close_file(file));
   sum.parts = std::move(parts);
   return sum;
@@ -226,16 +228,22 @@ Status verify_one(const CheckpointPath& checkpoint) {
 }
 
 Result<std::vector<CheckpointPath>> list_for_loading(const std::string& dir) {
-  auto found = list_checkpoints(dir);
-  if ((found.ok() && found->empty()) || found.status().code() == Code::kNotFound)
-    return error(Code::kNotFound, dir, " holds no model; make one with: streamvec train SOURCE --out ", dir);
-  return found;
+  // A directory is not read in one instant: while a writer renames, a list may miss what was there all the time. Where
+  // there is a `latest`, something is.
+  std::error_code ignored;
+  for (int attempts_left = 100; attempts_left > 0; --attempts_left) {
+    auto found = list_checkpoints(dir);
+    if (found.ok() ? !found->empty() : found.status().code() != Code::kNotFound) return found;
+    if (!std::filesystem::exists(dir + "/latest", ignored)) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return error(Code::kNotFound, dir, " holds no model; make one with: streamvec train SOURCE --out ", dir);
 }
 
 Result<Checkpoint> load_newest(const std::string& dir, bool with_optimizer, int64_t rows_max) {
   STREAMVEC_ASSIGN_OR_RETURN(std::vector<CheckpointPath> candidates, list_for_loading(dir));
   std::vector<std::string> passed_over;
-  int rounds_left = 20;
+  int rounds_left = 100;
   for (size_t i = 0; i < candidates.size();) {
     auto loaded = load_one(candidates[i], with_optimizer, rows_max);
     if (loaded.ok()) {
@@ -311,7 +319,9 @@ Status save_checkpoint(const std::string& dir, const CheckpointContent& content)
   return writer.save(content);
 }
 
-Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max) { return load_newest(dir, true, rows_max); }
+Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max) {
+  return load_newest(dir, true, rows_max);
+}
 
 Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>* notes) {
   STREAMVEC_ASSIGN_OR_RETURN(Checkpoint loaded, load_newest(dir, false, 0));

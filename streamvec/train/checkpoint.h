@@ -48,7 +48,8 @@ class CheckpointWriter {
   // Saves and syncs, then removes what is older than the checkpoint before this one, and what interrupted saves left.
   // On an error the checkpoints that were there are untouched and the disk space is given back. A checkpoint of the
   // same step is replaced; kFailedPrecondition when the directory holds a sound one of a later step. The first save
-  // reads what it finds there: damaged ones are renamed to `<step>.damaged`, so that they do not count as the one before.
+  // reads what it finds there: damaged ones are renamed to `<step>.damaged`, so that they do not count as the one
+  // before.
   Status save(const CheckpointContent& content);
 
  private:
@@ -76,9 +77,9 @@ struct Checkpoint {
 };
 
 // The newest sound checkpoint, every byte of it checked against its sum. When the newest is damaged, cut short or
-// incomplete, the one before is taken and `notes` says so. Tables have room for rows_max rows (0: no more than there are).
-// kNotFound: no checkpoint there. kDataLoss: all are damaged. Errors that pass (no permission, no memory) are returned,
-// not passed over. Needs no lock; another process may go on saving.
+// incomplete, the one before is taken and `notes` says so. Tables have room for rows_max rows (0: no more than there
+// are). kNotFound: no checkpoint there. kDataLoss: all are damaged. Errors that pass (no permission, no memory) are
+// returned, not passed over. Needs no lock; another process may go on saving.
 Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max = 0);
 
 // The same for queries: leaves the optimiser's tables on the disk, unread and unchecked. `notes` may be nullptr.

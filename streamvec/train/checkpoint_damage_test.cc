@@ -67,7 +67,9 @@ TEST_F(CheckpointDamageTest, EveryTruncationOfEveryFileFallsBack) {
   EXPECT_EQ(version_of(load_checkpoint(dir_).value()), 2) << "mended";
 }
 
-TEST_F(CheckpointDamageTest, EveryFlippedBitOfEveryFileFallsBack) {
+// That damage falls back is shown above; here the one before is out of the way, which spares reading it 15,000 times.
+TEST_F(CheckpointDamageTest, EveryFlippedBitOfEveryFileIsFoundOut) {
+  fs::rename(dir_ + "/1", scratch_.path("1"));
   for (const char* file : kFiles) {
     const std::string whole = read_bytes(newest(file));
     const int descriptor = ::open(newest(file).c_str(), O_WRONLY);
@@ -75,8 +77,9 @@ TEST_F(CheckpointDamageTest, EveryFlippedBitOfEveryFileFallsBack) {
     for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
       const char flipped = static_cast<char>(whole[bit / 8] ^ (1 << bit % 8));
       ASSERT_EQ(::pwrite(descriptor, &flipped, 1, static_cast<off_t>(bit / 8)), 1);
-      expect_fallback(newest(file), "bit " + std::to_string(bit));
-      if (HasFatalFailure()) return;
+      const Status status = load_checkpoint(dir_).status();
+      ASSERT_EQ(status.code(), Code::kDataLoss) << file << " bit " << bit;
+      ASSERT_THAT(status.message(), HasSubstr(newest(file))) << "bit " << bit;
       ASSERT_EQ(::pwrite(descriptor, &whole[bit / 8], 1, static_cast<off_t>(bit / 8)), 1);
     }
     ::close(descriptor);

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "streamvec/core/random.h"
+
 namespace streamvec {
 namespace {
 
@@ -54,9 +56,10 @@ Result<std::vector<fs::directory_entry>> list_entries(const std::string& dir) {
   return entries;
 }
 
-uint64_t inode_of(const fs::path& path) {
+uint64_t identity_of(const fs::path& path) {
   struct stat info;
-  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+  if (::stat(path.c_str(), &info) != 0) return 0;
+  return mix(info.st_ino, static_cast<uint64_t>(info.st_ctim.tv_sec), static_cast<uint64_t>(info.st_ctim.tv_nsec));
 }
 
 void remove_files(const std::string& path) {
@@ -72,8 +75,8 @@ Status refuse_foreign(const std::string& dir) {
   STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list_entries(dir));
   for (const fs::directory_entry& entry : entries)
     if (!is_harmless(entry))
-      return error(Code::kFailedPrecondition, dir, " holds other things than a model (", entry.path().filename().string(),
-                   "); choose a directory that is new or empty");
+      return error(Code::kFailedPrecondition, dir, " holds other things than a model (",
+                   entry.path().filename().string(), "); choose a directory that is new or empty");
   return {};
 }
 
@@ -101,7 +104,7 @@ Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir) {
     std::error_code ignored;
     if (!name || (name->ending != "" && name->ending != ".replaced")) continue;
     if (fs::exists(entry.path() / kStateFile, ignored) || fs::exists(entry.path() / kModelFile, ignored))
-      found.push_back({name->step, name->ending != "", entry.path().string(), inode_of(entry.path())});
+      found.push_back({name->step, name->ending != "", entry.path().string(), identity_of(entry.path())});
   }
   std::sort(found.begin(), found.end(), [](const CheckpointPath& a, const CheckpointPath& b) {
     return a.step != b.step ? a.step > b.step : a.replaced < b.replaced;

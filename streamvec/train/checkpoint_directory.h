@@ -20,11 +20,12 @@ struct CheckpointPath {
   int64_t step = 0;
   bool replaced = false;
   std::string path;
-  uint64_t inode = 0;  // of the directory: another one when the name was used again
+  uint64_t identity = 0;  // of the directory: another number when the name was used again
   bool operator==(const CheckpointPath&) const = default;
 };
 
-// Newest first. kNotFound when `dir` is not there; empty when it holds none.
+// Newest first. kNotFound when `dir` is not there; empty when it holds none. Without the lock, what a writer renames
+// meanwhile may be missing from the list.
 Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir);
 
 // Makes `dir` if needed and takes its lock. kFailedPrecondition when another process has it, or when the directory

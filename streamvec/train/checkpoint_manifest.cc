@@ -47,7 +47,8 @@ bool decode_file(const json& entry, FileSum& file) {
   int64_t offset = 0;
   for (const json& item : entry["parts"]) {
     FilePart part;
-    if (!decode_sum(item, part.bytes, part.checksum) || !item.contains("name") || !item["name"].is_string()) return false;
+    if (!decode_sum(item, part.bytes, part.checksum) || !item.contains("name") || !item["name"].is_string())
+      return false;
     part.name = item["name"];
     part.offset = offset;
     offset += part.bytes;

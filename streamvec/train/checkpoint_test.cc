@@ -75,14 +75,25 @@ TEST_F(CheckpointTest, ASnapshotHasTheTablesWithoutTheOptimiser) {
 TEST_F(CheckpointTest, AModelMayHaveNoWordsAndNoContextVectors) {
   const Matrix none = Matrix::make(0, 8).value();
   const Vocabulary vocabulary;
-  ASSERT_TRUE(save_checkpoint(dir_, {.vocabulary = vocabulary, .input = none.view(), .output = none.view(),
-                                     .optimizer = {}, .state = {}, .cursors = {}}).ok());
+  ASSERT_TRUE(save_checkpoint(dir_, {.vocabulary = vocabulary,
+                                     .input = none.view(),
+                                     .output = none.view(),
+                                     .optimizer = {},
+                                     .state = {},
+                                     .cursors = {}})
+                  .ok());
   const auto loaded = load_checkpoint(dir_, 10);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ(loaded->input.cols(), 8);
   EXPECT_EQ(loaded->output.cols(), 8);
-  ASSERT_TRUE(save_checkpoint(dir_, {.step = 1, .vocabulary = vocabulary, .input = none.view(), .output = {},
-                                     .optimizer = {}, .state = {}, .cursors = {}}).ok());
+  ASSERT_TRUE(save_checkpoint(dir_, {.step = 1,
+                                     .vocabulary = vocabulary,
+                                     .input = none.view(),
+                                     .output = {},
+                                     .optimizer = {},
+                                     .state = {},
+                                     .cursors = {}})
+                  .ok());
   EXPECT_EQ(load_checkpoint(dir_)->output.cols(), 0);
 }
 

@@ -1,0 +1,132 @@
+#include "streamvec/eval/choose_dim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/QR>
+#include <Eigen/SVD>
+#include <cmath>
+#include <numbers>
+
+#include "streamvec/eval/test_text.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int kSize = 240;
+constexpr double kNoise = 0.5;
+const double kLevel = kNoise * std::sqrt(kSize);
+
+Eigen::MatrixXd normal_matrix(Eigen::Index rows, Eigen::Index cols, Random& random) {
+  return Eigen::MatrixXd::NullaryExpr(rows, cols, [&] {
+    const double radius = std::sqrt(-2 * std::log(1.0 - random.uniform()));
+    return radius * std::cos(2 * std::numbers::pi * random.uniform());
+  });
+}
+
+Eigen::MatrixXd orthonormal(Eigen::Index cols, Random& random) {
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(normal_matrix(kSize, cols, random));
+  return qr.householderQ() * Eigen::MatrixXd::Identity(kSize, cols);
+}
+
+// A matrix with these singular values plus noise: what is seen of it, and the true PIP loss at dimensions 0 .. 40.
+struct Planted {
+  std::vector<double> spectrum;
+  double squared_norm = 0;
+  std::vector<double> loss;
+
+  Planted(const std::vector<double>& signal, uint64_t seed) {
+    Random random(seed);
+    const auto rank = static_cast<Eigen::Index>(signal.size());
+    const Eigen::VectorXd values = Eigen::Map<const Eigen::VectorXd>(signal.data(), rank);
+    const Eigen::MatrixXd u = orthonormal(rank, random), v = orthonormal(rank, random);
+    const Eigen::MatrixXd seen = u * values.asDiagonal() * v.transpose() + kNoise * normal_matrix(kSize, kSize, random);
+    const Eigen::BDCSVD<Eigen::MatrixXd> svd(seen, Eigen::ComputeThinU);
+    squared_norm = seen.squaredNorm();
+    Eigen::MatrixXd difference = u * values.asDiagonal() * u.transpose();
+    loss.push_back(difference.norm());
+    for (Eigen::Index k = 0; k < 40; ++k) {
+      spectrum.push_back(svd.singularValues()[k]);
+      difference -= svd.singularValues()[k] * svd.matrixU().col(k) * svd.matrixU().col(k).transpose();
+      loss.push_back(difference.norm());
+    }
+  }
+};
+
+std::vector<double> falling(int count, double first, double last) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(kLevel * (first + (last - first) * i / (count - 1)));
+  return values;
+}
+
+TEST(ChooseDim, TheFormulaMatchesTheTruthOnPlantedMatrices) {
+  for (const auto& signal : {falling(12, 8, 3), falling(20, 5, 0.5)})
+    for (const uint64_t seed : {1, 2}) {
+      const Planted planted(signal, seed);
+      const DimChoice choice = choose_dim(planted.spectrum, planted.squared_norm, kSize, kNoise);
+      ASSERT_EQ(choice.loss.size(), planted.loss.size());
+      for (size_t k = 0; k < planted.loss.size(); ++k)
+        EXPECT_NEAR(choice.loss[k], planted.loss[k], 0.08 * planted.loss[k]) << "dim " << k;
+    }
+}
+
+TEST(ChooseDim, FindsTheRankWhenEverySignalStandsOut) {
+  const Planted planted(falling(12, 8, 3), 3);
+  const DimChoice choice = choose_dim(planted.spectrum, planted.squared_norm, kSize, kNoise);
+  EXPECT_EQ(choice.dim, 12);
+  EXPECT_LE(choice.dim_low, 12);
+  EXPECT_GE(choice.dim_high, 12);
+  EXPECT_FALSE(choice.at_limit);
+}
+
+TEST(ChooseDim, LeavesWeakSignalsToTheNoise) {
+  // 20 signals, of which about 14 exceed sqrt(3) times the level.
+  for (const uint64_t seed : {4, 5, 6}) {
+    const Planted planted(falling(20, 5, 0.5), seed);
+    const DimChoice choice = choose_dim(planted.spectrum, planted.squared_norm, kSize, kNoise);
+    const double least = *std::min_element(planted.loss.begin(), planted.loss.end());
+    EXPECT_LT(planted.loss[static_cast<size_t>(choice.dim)], 1.02 * least);
+    EXPECT_LT(choice.dim, 18);
+  }
+}
+
+TEST(ChooseDim, TheIntervalHoldsTheDimensionsWithinFivePercent) {
+  const Planted planted(falling(20, 5, 0.5), 7);
+  const DimChoice choice = choose_dim(planted.spectrum, planted.squared_norm, kSize, kNoise);
+  const double bound = 1.05 * choice.loss[static_cast<size_t>(choice.dim)];
+  EXPECT_LE(choice.loss[static_cast<size_t>(choice.dim_low)], bound);
+  EXPECT_GT(choice.loss[static_cast<size_t>(choice.dim_low) - 1], bound);
+  EXPECT_LE(choice.loss[static_cast<size_t>(choice.dim_high)], bound);
+  EXPECT_GT(choice.loss[static_cast<size_t>(choice.dim_high) + 1], bound);
+}
+
+TEST(ChooseDim, WithoutNoiseTakesEveryDimensionAndSaysSo) {
+  const std::vector<double> spectrum = {5, 4, 3};
+  const DimChoice choice = choose_dim(spectrum, 50, 100, 0);
+  EXPECT_EQ(choice.dim, 3);
+  EXPECT_TRUE(choice.at_limit);
+  EXPECT_NEAR(choice.loss[3], 0, 1e-9);
+}
+
+TEST(ChooseDim, PureNoiseWantsOneDimension) {
+  const Planted planted({1e-9}, 8);
+  EXPECT_EQ(choose_dim(planted.spectrum, planted.squared_norm, kSize, kNoise).dim, 1);
+}
+
+TEST(ChooseDimOfText, RunsOnTextAndRefusesTextWithoutPairs) {
+  const Sentences text = random_sentences(50, 2000, 12, 9);
+  const Vocabulary vocabulary = vocabulary_of(text, 50);
+  ChooseDimOptions options;
+  options.counts.pairs.negatives = 1;
+  options.dim_max = 30;
+  const DimChoice choice = choose_dim(stream_of(text), vocabulary, options).value();
+  EXPECT_EQ(choice.loss.size(), 31u);
+  EXPECT_GT(choice.noise, 0);
+  EXPECT_GE(choice.dim, 1);
+  EXPECT_LE(choice.dim_low, choice.dim);
+  EXPECT_GE(choice.dim_high, choice.dim);
+  EXPECT_THAT(choose_dim(stream_of({}), vocabulary, options).status().message(), testing::HasSubstr("no two words"));
+}
+
+}  // namespace
+}  // namespace streamvec
