@@ -1,4 +1,4 @@
-"""What the benchmarks share: running the program on given cores, text that every program reads alike, spread, tables."""
+"""What the benchmarks share: running programs on given cores, text that all of them read alike, spread, tables."""
 import argparse
 import bz2
 import collections
@@ -161,8 +161,8 @@ class Program:
 
     def train(self, texts, model, settings, *, epochs=1, kernel="auto", seed=1, extra=(), cores=None):
         """Trains into a fresh directory, or further in one that holds a model, and returns what --json says."""
-        command = [self.path, "train", *texts, "--out", model, *settings.flags(), "--epochs", epochs, "--kernel", kernel,
-                   "--seed", seed, "--json", *extra]
+        command = [self.path, "train", *texts, "--out", model, *settings.flags(), "--epochs", epochs, "--kernel",
+                   kernel, "--seed", seed, "--json", *extra]
         return json.loads(output_of(pinned(cores or self.cores, command)))
 
     def evaluate(self, model, *flags):
@@ -230,9 +230,9 @@ class Text:
 
 
 def open_text(path):
-    openers = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+    open_any = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(pathlib.Path(path).suffix, open)
     try:
-        return openers.get(pathlib.Path(path).suffix, open)(path, "rt", encoding="utf-8", errors="replace", newline=None)
+        return open_any(path, "rt", encoding="utf-8", errors="replace")
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
 
@@ -278,7 +278,8 @@ def prepare_text(path, target, min_count, bytes_max=None):
     known = [count for count in counts.values() if count >= min_count]
     if not known:
         raise Failure(f"{path}: no word occurs {min_count} times; try a smaller --min-count or more text")
-    return Text(pathlib.Path(target), pathlib.Path(path).name, size, sum(counts.values()), lines, len(known), sum(known))
+    return Text(path=pathlib.Path(target), name=pathlib.Path(path).name, bytes=size, tokens=sum(counts.values()),
+                lines=lines, vocab=len(known), known=sum(known))
 
 
 def make_up_text(target, tokens=2_000_000, words=50_000):

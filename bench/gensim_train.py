@@ -28,4 +28,5 @@ def main():
     json.dump({"seconds": seconds, "vocab": len(model.wv), "version": gensim.__version__}, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -94,7 +94,7 @@ class Parser {
         words_.insert(words_.end(), args_.begin() + static_cast<std::ptrdiff_t>(next_), args_.end());
         break;
       }
-      if (arg.size() < 2 || arg[0] != '-') {
+      if (arg.size() < 2 || arg[0] != '-' || (arg[1] >= '0' && arg[1] <= '9')) {  // no flag is a digit, words may be
         words_.push_back(arg);
       } else {
         STREAMVEC_RETURN_IF_ERROR(take_flag(arg));

@@ -74,8 +74,7 @@ TEST(Matrix, ACopyHasTheSameValuesInMemoryOfItsOwn) {
   matrix.row(2)[16] = -1;
   EXPECT_EQ(copy.rows(), 3);
   EXPECT_EQ(copy.rows_max(), 3);
-  for (int64_t i = 0; i < 3; ++i)
-    EXPECT_EQ(std::count(copy.row(i), copy.row(i) + 17, static_cast<float>(i + 1)), 17);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(std::count(copy.row(i), copy.row(i) + 17, static_cast<float>(i + 1)), 17);
 }
 
 TEST(Matrix, ViewsSeeRowsWithoutPadding) {

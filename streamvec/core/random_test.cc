@@ -37,7 +37,8 @@ TEST(Mix, OneBitInChangesHalfOfTheBitsOut) {
 // A change here changes every model that a seed gives, and breaks resuming runs that were saved before.
 TEST(Random, TheSameSeedGivesTheSameNumbersOnEveryMachine) {
   Random random(1);
-  const uint64_t wanted[] = {0x763ba63f94bc22a2ULL, 0x96606b4e465ede1eULL, 0xcb6595f841d565d9ULL, 0x1cdec371e7b21b81ULL};
+  const uint64_t wanted[] = {0x763ba63f94bc22a2ULL, 0x96606b4e465ede1eULL, 0xcb6595f841d565d9ULL,
+                             0x1cdec371e7b21b81ULL};
   for (uint64_t number : wanted) EXPECT_EQ(random.next(), number);
 }
 

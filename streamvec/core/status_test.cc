@@ -8,7 +8,9 @@
 namespace streamvec {
 namespace {
 
-Status fail_if(bool fails) { return fails ? error(Code::kNotFound, "page ", 7, " is not there") : Status(); }
+Status fail_if(bool fails) {
+  return fails ? error(Code::kNotFound, "page ", 7, " is not there") : Status();
+}
 
 Result<int> half(int number) {
   if (number % 2 != 0) return error(Code::kInvalidArgument, number, " is odd; try ", number + 1);

@@ -75,8 +75,12 @@ AnalogyScore score_section(MatrixView<const float> rows, const AnalogySet::Secti
 
 }  // namespace
 
-double AnalogyScore::cos_add_accuracy() const { return ratio(cos_add_correct, covered); }
-double AnalogyScore::cos_mul_accuracy() const { return ratio(cos_mul_correct, covered); }
+double AnalogyScore::cos_add_accuracy() const {
+  return ratio(cos_add_correct, covered);
+}
+double AnalogyScore::cos_mul_accuracy() const {
+  return ratio(cos_mul_correct, covered);
+}
 
 Result<AnalogySet> read_analogy_set(const std::string& path) {
   STREAMVEC_ASSIGN_OR_RETURN(const std::vector<SetLine> lines, read_set_file(path));

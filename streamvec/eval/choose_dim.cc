@@ -43,7 +43,8 @@ DimChoice choose_dim(std::span<const double> spectrum, double squared_norm, int6
   const auto good = [&](double loss) { return loss <= *best * kTolerance; };
   choice.dim = best - choice.loss.begin();
   choice.dim_low = std::find_if(choice.loss.begin() + 1, choice.loss.end(), good) - choice.loss.begin();
-  choice.dim_high = static_cast<int64_t>(choice.loss.rend() - std::find_if(choice.loss.rbegin(), choice.loss.rend(), good)) - 1;
+  choice.dim_high =
+      static_cast<int64_t>(choice.loss.rend() - std::find_if(choice.loss.rbegin(), choice.loss.rend(), good)) - 1;
   choice.at_limit = choice.dim_high == static_cast<int64_t>(spectrum.size());
   return choice;
 }
@@ -53,8 +54,9 @@ Result<DimChoice> choose_dim(const SentenceStream& stream, const Vocabulary& voc
   STREAMVEC_ASSIGN_OR_RETURN(auto halves, count_pairs_of_halves(stream, vocabulary, options.counts));
   const PairCounts counts = add(halves[0], halves[1]);
   if (counts.pairs() == 0)
-    return error(Code::kInvalidArgument, "the text has no two words of the vocabulary within a window; give the text "
-                                         "the model was trained on");
+    return error(Code::kInvalidArgument,
+                 "the text has no two words of the vocabulary within a window; give the text "
+                 "the model was trained on");
   const PairOptions& pairs = options.counts.pairs;
   const double difference =
       squared_distance(make_sppmi(halves[0], vocabulary, pairs), make_sppmi(halves[1], vocabulary, pairs));

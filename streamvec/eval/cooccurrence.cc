@@ -11,12 +11,20 @@ namespace {
 
 constexpr uint32_t kUnitsMax = std::numeric_limits<uint32_t>::max();
 
-uint32_t add_units(uint32_t a, uint32_t b) { return a > kUnitsMax - b ? kUnitsMax : a + b; }
+uint32_t add_units(uint32_t a, uint32_t b) {
+  return a > kUnitsMax - b ? kUnitsMax : a + b;
+}
 
 // Row in the upper half, column in the lower: sorted keys go row by row.
-uint64_t key_of(Slot row, Slot column) { return uint64_t{static_cast<uint32_t>(row)} << 32 | static_cast<uint32_t>(column); }
-Slot row_of(uint64_t key) { return static_cast<Slot>(key >> 32); }
-Slot column_of(uint64_t key) { return static_cast<Slot>(key); }
+uint64_t key_of(Slot row, Slot column) {
+  return uint64_t{static_cast<uint32_t>(row)} << 32 | static_cast<uint32_t>(column);
+}
+Slot row_of(uint64_t key) {
+  return static_cast<Slot>(key >> 32);
+}
+Slot column_of(uint64_t key) {
+  return static_cast<Slot>(key);
+}
 
 struct Entry {
   uint64_t key = kEmpty;
@@ -54,7 +62,8 @@ class PairTable {
   }
 
   void grow() {
-    const std::vector<Entry> old = std::exchange(entries_, std::vector<Entry>(std::max<size_t>(1024, entries_.size() * 2)));
+    const std::vector<Entry> old =
+        std::exchange(entries_, std::vector<Entry>(std::max<size_t>(1024, entries_.size() * 2)));
     for (const Entry& entry : old)
       if (entry.key != Entry::kEmpty) *find(entry.key) = entry;
   }
@@ -185,10 +194,9 @@ Result<std::array<PairCounts, 2>> count_pairs_of_halves(const SentenceStream& st
                                                         const PairCountOptions& options) {
   STREAMVEC_RETURN_IF_ERROR(check(options.pairs));
   PairCounter counters[2] = {{vocabulary.size(), options}, {vocabulary.size(), options}};
-  STREAMVEC_RETURN_IF_ERROR(
-      visit_subsampled(stream, vocabulary, options.pairs, [&](int64_t number, std::span<const Slot> sentence) {
-        return counters[number % 2].add(sentence);
-      }));
+  STREAMVEC_RETURN_IF_ERROR(visit_subsampled(
+      stream, vocabulary, options.pairs,
+      [&](int64_t number, std::span<const Slot> sentence) { return counters[number % 2].add(sentence); }));
   std::array<PairCounts, 2> halves;
   for (size_t h = 0; h < 2; ++h) {
     STREAMVEC_ASSIGN_OR_RETURN(halves[h], counters[h].finish());

@@ -23,7 +23,8 @@ Eigen::MatrixXd brute_force(const Sentences& text, int32_t words, int64_t window
       for (int64_t j = 0; j < std::ssize(sentence); ++j)
         for (int64_t drawn = 1; drawn <= window; ++drawn)
           if (i != j && std::abs(i - j) <= drawn)
-            counts(sentence[static_cast<size_t>(i)], sentence[static_cast<size_t>(j)]) += 1.0 / static_cast<double>(window);
+            counts(sentence[static_cast<size_t>(i)], sentence[static_cast<size_t>(j)]) +=
+                1.0 / static_cast<double>(window);
   return counts;
 }
 

@@ -1,16 +1,16 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "streamvec/eval/gram.cc"
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)  // no arrays of vectors there
-#include <hwy/foreach_target.h>  // must come before highway.h
-#include <hwy/highway.h>
+#include "streamvec/eval/gram.h"
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "streamvec/core/status.h"
-#include "streamvec/eval/gram.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace streamvec::HWY_NAMESPACE {

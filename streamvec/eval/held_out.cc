@@ -14,7 +14,9 @@ namespace {
 using ConstVector = Eigen::Map<const Eigen::VectorXf>;
 
 // log(1 + e^x) = -log sigma(-x), for any x.
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double softplus(double x) {
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
 
 class LossMeter {
  public:
@@ -96,8 +98,9 @@ Result<HeldOutLoss> measure_held_out(const Snapshot& snapshot, const SentenceStr
                                      const PairOptions& options) {
   STREAMVEC_RETURN_IF_ERROR(check(options));
   if (snapshot.output.rows() == 0)
-    return error(Code::kFailedPrecondition, "the model has word vectors but no context vectors, so it has no loss; "
-                                            "train it first");
+    return error(Code::kFailedPrecondition,
+                 "the model has word vectors but no context vectors, so it has no loss; "
+                 "train it first");
   LossMeter meter(snapshot, options);
   HeldOutLoss result;
   const SentenceStream counted = [&](const SentenceVisitor& visitor) {
@@ -113,8 +116,9 @@ Result<HeldOutLoss> measure_held_out(const Snapshot& snapshot, const SentenceStr
         return {};
       }));
   if (!(meter.weight() > 0))
-    return error(Code::kInvalidArgument, "the text has no two words of the vocabulary within a window; is it in the "
-                                         "model's language?");
+    return error(Code::kInvalidArgument,
+                 "the text has no two words of the vocabulary within a window; is it in the "
+                 "model's language?");
   result.loss = meter.loss();
   result.weight = meter.weight();
   return result;

@@ -17,8 +17,8 @@ struct HeldOutLoss {
 
 // The mean of -log sigma(u_o.v_c) - sum_k log sigma(-u_k.v_c) over the text: v input and u output rows, c the centre
 // word and o a word of its window. The window is not drawn but averaged over (a pair at distance d counts
-// (window - d + 1) / window times); for "cbow" v_c is the mean of the window's input rows and o the centre word, averaged
-// over window sizes. Frequent words are subsampled and `negatives` words are drawn for each centre, from
+// (window - d + 1) / window times); for "cbow" v_c is the mean of the window's input rows and o the centre word,
+// averaged over window sizes. Frequent words are subsampled and `negatives` words are drawn for each centre, from
 // count^smoothing, by the seed; as in training a drawn word equal to o is passed over.
 // A model that knows nothing (zeros) has (1 + negatives) * log 2.
 // kFailedPrecondition when the snapshot has no output rows; kInvalidArgument when the text has no pair of known words.

@@ -30,7 +30,9 @@ PairOptions keep_all(int32_t window, int32_t negatives) {
   return options;
 }
 
-double softplus(double x) { return std::log1p(std::exp(x)); }
+double softplus(double x) {
+  return std::log1p(std::exp(x));
+}
 
 // -log sigma(u_o.v) - E[sum over negatives other than o of log sigma(-u_k.v)], the expectation taken exactly.
 double expected_loss(const Snapshot& model, const Eigen::VectorXd& v, Slot target, int32_t negatives) {
@@ -82,7 +84,8 @@ TEST(HeldOut, AModelOfZerosHasTheLossOfGuessing) {
 TEST(HeldOut, MatchesTheExactExpectationForSkipGram) {
   const Snapshot model = random_model("sgns", 3);
   const Sentences text = random_sentences(kWords, 3000, 9, 4);
-  EXPECT_NEAR(measure_held_out(model, stream_of(text), keep_all(3, 5))->loss, brute_force(model, text, keep_all(3, 5)), 0.01);
+  EXPECT_NEAR(measure_held_out(model, stream_of(text), keep_all(3, 5))->loss, brute_force(model, text, keep_all(3, 5)),
+              0.01);
 }
 
 TEST(HeldOut, MatchesTheExactExpectationForCbow) {
@@ -95,8 +98,11 @@ TEST(HeldOut, MatchesTheExactExpectationForCbow) {
 
 TEST(HeldOut, FallsWhenTheModelFitsTheText) {
   Snapshot model = random_model("sgns", 0);
-  for (Slot slot = 0; slot < kWords; ++slot)
-    model.input.row(slot)[slot % 4] = model.output.row(slot)[slot % 4] = 2;
+  for (Slot slot = 0; slot < kWords; ++slot) {  // words of one residue stand together; the last column is a bias
+    model.input.row(slot)[slot % 4] = model.output.row(slot)[slot % 4] = 1;
+    model.input.row(slot)[5] = 1;
+    model.output.row(slot)[5] = -2;
+  }
   const Sentences text = random_sentences(kWords, 200, 10, 6);
   EXPECT_LT(measure_held_out(model, stream_of(text), keep_all(5, 5))->loss,
             measure_held_out(random_model("sgns", 0), stream_of(text), keep_all(5, 5))->loss);
@@ -115,8 +121,8 @@ TEST(HeldOut, OneSeedGivesOneLossBitForBit) {
 
 TEST(HeldOut, LargeProductsStayFinite) {
   const Snapshot model = random_model("sgns", 1e4f);
-  EXPECT_TRUE(std::isfinite(
-      measure_held_out(model, stream_of(random_sentences(kWords, 20, 9, 8)), keep_all(5, 5))->loss));
+  EXPECT_TRUE(
+      std::isfinite(measure_held_out(model, stream_of(random_sentences(kWords, 20, 9, 8)), keep_all(5, 5))->loss));
 }
 
 TEST(HeldOut, SaysWhyThereIsNoLoss) {

@@ -96,8 +96,8 @@ Result<double> NeighbourIndex::cosine(std::string_view a, std::string_view b) co
   STREAMVEC_ASSIGN_OR_RETURN(const Slot slot_a, find(a));
   STREAMVEC_ASSIGN_OR_RETURN(const Slot slot_b, find(b));
   const std::span<const float> x = rows_.view().row_span(slot_a), y = rows_.view().row_span(slot_b);
-  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0,
-                            std::plus<>(), [](float u, float v) { return double{u} * v; });
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus<>(),
+                            [](float u, float v) { return double{u} * v; });
 }
 
 }  // namespace streamvec

@@ -22,14 +22,15 @@ Eigen::MatrixXd centred(const Eigen::MatrixXd& product, const Eigen::VectorXd& s
   return product - sums_x * sums_y.transpose() / rows;
 }
 
-double safe_ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+double safe_ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
 
 Result<Matrix> permuted_rows(const Matrix& matrix) {
   std::vector<int64_t> order(static_cast<size_t>(matrix.rows()));
   std::iota(order.begin(), order.end(), int64_t{0});
   Random random(kPermutedSeed);
-  for (size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[random.below(static_cast<uint32_t>(i))]);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(static_cast<uint32_t>(i))]);
   STREAMVEC_ASSIGN_OR_RETURN(Matrix permuted, Matrix::make(matrix.rows(), matrix.cols()));
   for (size_t i = 0; i < order.size(); ++i)
     std::copy_n(matrix.row(order[i]), matrix.cols(), permuted.row(static_cast<int64_t>(i)));
@@ -124,9 +125,8 @@ Result<PipFigures> compare(const Matrix& vectors, const Matrix& oracle, const Sp
   figures.relative = safe_ratio(std::sqrt(std::max(0.0, squared)), ff.norm());
   figures.mean_square =
       (sppmi_2018.squared_norm() - 2 * inner_product(sppmi_2018, vectors.view()) + ee.squaredNorm()) / (rows * rows);
-  figures.cka =
-      safe_ratio(centred(ef, sums_e, sums_f, rows).squaredNorm(),
-                 centred(ee, sums_e, sums_e, rows).norm() * centred(ff, sums_f, sums_f, rows).norm());
+  figures.cka = safe_ratio(centred(ef, sums_e, sums_f, rows).squaredNorm(),
+                           centred(ee, sums_e, sums_e, rows).norm() * centred(ff, sums_f, sums_f, rows).norm());
   figures.scale_free = std::sqrt(std::max(0.0, 1 - figures.cka * figures.cka));
   STREAMVEC_ASSIGN_OR_RETURN(figures.neighbour_overlap,
                              neighbour_overlap(vectors, oracle, overlap_words, kOverlapNeighbours));
@@ -137,8 +137,9 @@ Result<Oracle> make_oracle(const SentenceStream& stream, const Vocabulary& vocab
   STREAMVEC_ASSIGN_OR_RETURN(auto halves, count_pairs_of_halves(stream, vocabulary, options.counts));
   const PairCounts counts = add(halves[0], halves[1]);
   if (counts.pairs() == 0)
-    return error(Code::kInvalidArgument, "the text has no two words of the vocabulary within a window; give the text "
-                                         "the model was trained on");
+    return error(Code::kInvalidArgument,
+                 "the text has no two words of the vocabulary within a window; give the text "
+                 "the model was trained on");
   if (!options.split_half) halves = {};
   Oracle oracle;
   oracle.options = options;
@@ -154,8 +155,8 @@ Result<Oracle> make_oracle(const SentenceStream& stream, const Vocabulary& vocab
 
 Result<PipReport> measure_pip(const Matrix& vectors, const Oracle& oracle) {
   if (vectors.rows() != oracle.vectors.rows())
-    return error(Code::kInvalidArgument, "the model has ", vectors.rows(), " words, the oracle ",
-                 oracle.vectors.rows(), "; make the oracle with the model's vocabulary");
+    return error(Code::kInvalidArgument, "the model has ", vectors.rows(), " words, the oracle ", oracle.vectors.rows(),
+                 "; make the oracle with the model's vocabulary");
   const auto measure = [&](const Matrix& rows) {
     return compare(rows, oracle.vectors, oracle.sppmi_2018, oracle.options.overlap_words);
   };

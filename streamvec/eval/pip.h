@@ -31,7 +31,7 @@ struct PipFigures {
 struct PipReport {
   PipFigures model;
   int64_t oracle_dim = 0;
-  double oracle_norm = 0;                                       // ||FF'||
+  double oracle_norm = 0;                                      // ||FF'||
   std::vector<std::pair<std::string, PipFigures>> references;  // zero, permuted, untrained, split_half: see measure_pip
 };
 

@@ -26,7 +26,9 @@ struct Text {
   Oracle oracle() const { return make_oracle(stream_of(sentences), vocabulary, options).value(); }
 };
 
-Eigen::MatrixXd pip(const Eigen::MatrixXd& vectors) { return vectors * vectors.transpose(); }
+Eigen::MatrixXd pip(const Eigen::MatrixXd& vectors) {
+  return vectors * vectors.transpose();
+}
 
 PipFigures reference(const PipReport& report, const std::string& name) {
   for (const auto& [key, figures] : report.references)
@@ -38,9 +40,9 @@ PipFigures reference(const PipReport& report, const std::string& name) {
 TEST(Compare, MatchesTheDenseDefinitions) {
   const Matrix vectors = random_matrix(kWords, 5, 2, 3), oracle = random_matrix(kWords, 8, 3);
   const Text text;
-  const SparseMatrix sppmi = make_sppmi_2018(
-      count_pairs(stream_of(text.sentences), text.vocabulary, text.options.counts).value(), text.vocabulary,
-      text.options.counts.pairs);
+  const SparseMatrix sppmi =
+      make_sppmi_2018(count_pairs(stream_of(text.sentences), text.vocabulary, text.options.counts).value(),
+                      text.vocabulary, text.options.counts.pairs);
   const PipFigures figures = compare(vectors, oracle, sppmi, kWords).value();
   const Eigen::MatrixXd e = dense(vectors), f = dense(oracle);
   EXPECT_NEAR(figures.relative, (pip(e) - pip(f)).norm() / pip(f).norm(), 1e-5);
@@ -97,8 +99,7 @@ TEST(Oracle, IsTheTruncatedSvdOfSppmi) {
   const PairCounts counts = count_pairs(stream_of(text.sentences), text.vocabulary, text.options.counts).value();
   const Eigen::MatrixXd sppmi = dense(make_sppmi(counts, text.vocabulary, text.options.counts.pairs));
   const Eigen::BDCSVD<Eigen::MatrixXd> svd(sppmi, Eigen::ComputeThinU);
-  const Eigen::MatrixXd expected =
-      svd.matrixU().leftCols(8) * svd.singularValues().head(8).cwiseSqrt().asDiagonal();
+  const Eigen::MatrixXd expected = svd.matrixU().leftCols(8) * svd.singularValues().head(8).cwiseSqrt().asDiagonal();
   EXPECT_LT((pip(dense(oracle.vectors)) - pip(expected)).norm(), 1e-2 * pip(expected).norm());
   EXPECT_NEAR(oracle.singular_values[0], svd.singularValues()[0], 1e-3);
 }

@@ -8,13 +8,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 Json json_of(const SimilarityResult& result) {
-  return {{"set", result.set},
-          {"spearman", number(result.spearman)},
-          {"pairs", result.pairs},
-          {"covered", result.covered}};
+  return {
+      {"set", result.set}, {"spearman", number(result.spearman)}, {"pairs", result.pairs}, {"covered", result.covered}};
 }
 
 Json json_of(const AnalogyScore& score, const char* name_key) {
@@ -53,7 +53,7 @@ Json json_of(const PipReport& report) {
 Json json_of(const DimChoice& choice) {
   Json losses = Json::array();
   for (const double loss : choice.loss) losses.push_back(number(loss));
-  return {{"dim", choice.dim},           {"low", choice.dim_low},           {"high", choice.dim_high},
+  return {{"dim", choice.dim},           {"low", choice.dim_low},         {"high", choice.dim_high},
           {"at_limit", choice.at_limit}, {"noise", number(choice.noise)}, {"loss", std::move(losses)}};
 }
 

@@ -18,8 +18,8 @@ using SentenceStream = std::function<Status(const SentenceVisitor&)>;
 
 // How training draws its pairs from text. Give the values the model was trained with.
 struct PairOptions {
-  int32_t window = 5;       // words to each side, each centre draws 1..window: at distance d a pair weighs
-                            // (window - d + 1) / window
+  int32_t window = 5;  // words to each side, each centre draws 1..window: at distance d a pair weighs
+                       // (window - d + 1) / window
   int32_t negatives = 10;
   double sample = 2e-3;     // subsampling threshold of frequent words; 0 keeps all
   double smoothing = 0.75;  // negatives follow count^smoothing

@@ -35,7 +35,8 @@ TEST(VisitSubsampled, KeepsFrequentWordsWithWord2vecsProbability) {
   options.sample = 0.01;
   const Vocabulary vocabulary = vocabulary_of(text, 2);
   int64_t frequent = 0;
-  for (const auto& sentence : kept(text, vocabulary, options)) frequent += std::count(sentence.begin(), sentence.end(), 0);
+  for (const auto& sentence : kept(text, vocabulary, options))
+    frequent += std::count(sentence.begin(), sentence.end(), 0);
   const double f = 0.98, expected = (std::sqrt(f / options.sample) + 1) * options.sample / f;
   EXPECT_NEAR(static_cast<double>(frequent) / (2000 * 49), expected, 4 * std::sqrt(expected / (2000 * 49)));
 }

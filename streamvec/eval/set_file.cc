@@ -65,7 +65,9 @@ Result<std::vector<SetLine>> read_set_file(const std::string& path) {
   return lines;
 }
 
-std::string set_name(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+std::string set_name(const std::string& path) {
+  return std::filesystem::path(path).stem().string();
+}
 
 Slot find_word(const Vocabulary& vocabulary, std::string_view word) {
   const Slot slot = vocabulary.find(word);

@@ -24,7 +24,9 @@ Snapshot fan() {
   return snapshot;
 }
 
-Status read_status(std::string_view text) { return read_similarity_set(TestFile(text).path()).status(); }
+Status read_status(std::string_view text) {
+  return read_similarity_set(TestFile(text).path()).status();
+}
 
 TEST(Spearman, IsOneForTheSameOrderAndMinusOneForTheReverse) {
   EXPECT_DOUBLE_EQ(spearman(std::vector<double>{1, 2, 3, 4}, std::vector<double>{0.1, 5, 6, 100}), 1);
@@ -49,7 +51,8 @@ TEST(Spearman, IsNotDefinedForOnePairOrEqualScores) {
 }
 
 TEST(ReadSimilaritySet, ReadsTabsCommasAndSpacesAlike) {
-  for (const char* text : {"a\tb\t1.5\r\nc\td\t2\r\n", "a,b,1.5\nc, d ,2\n", "a b 1.5\n\nc  d 2", "\xEF\xBB\xBF# note\na b 1.5\nc d +2"}) {
+  for (const char* text :
+       {"a\tb\t1.5\r\nc\td\t2\r\n", "a,b,1.5\nc, d ,2\n", "a b 1.5\n\nc  d 2", "\xEF\xBB\xBF# note\na b 1.5\nc d +2"}) {
     const TestFile file(text, "WORDS-7.txt");
     const SimilaritySet set = read_similarity_set(file.path()).value();
     EXPECT_THAT(set.name, testing::EndsWith("WORDS-7"));
@@ -112,10 +115,21 @@ TEST(MeasureSimilarity, WordsAreFoundAsWrittenElseCaseFolded) {
   Snapshot snapshot = fan();
   EXPECT_EQ(measure_similarity(snapshot, {"s", {{"A", "B", 1}, {"C", "d", 2}}}).covered, 2);
   snapshot.vocabulary = {};
-  for (const char* word : {"A", "a", "stra\xC3\x9F" "e", "strasse"}) snapshot.vocabulary.add(word, 1);
+  for (const char* word : {"A", "a",
+                           "stra\xC3\x9F"
+                           "e",
+                           "strasse"})
+    snapshot.vocabulary.add(word, 1);
   std::copy_n(snapshot.input.row(0), 2, snapshot.input.row(1));
   // "A" is slot 0 although "a" exists; the folded form of the capital spelling is "strasse".
-  EXPECT_EQ(measure_similarity(snapshot, {"s", {{"A", "STRASSE", 1}, {"a", "Stra\xC3\x9F" "e", 2}}}).covered, 2);
+  EXPECT_EQ(measure_similarity(snapshot, {"s",
+                                          {{"A", "STRASSE", 1},
+                                           {"a",
+                                            "Stra\xC3\x9F"
+                                            "e",
+                                            2}}})
+                .covered,
+            2);
 }
 
 TEST(MeasureSimilarity, AVectorWithoutDirectionHasCosineZero) {

@@ -99,8 +99,8 @@ TEST(Sparse, ProductsAgreeWithDense) {
   Matrix out = random_matrix(41, 7, 3);
   multiply(matrix, rows.view(), out.view());
   EXPECT_LT((dense(out) - dense(matrix) * dense(rows)).norm(), 1e-5);
-  EXPECT_NEAR(inner_product(matrix, rows.view()), dense(matrix).cwiseProduct(dense(rows) * dense(rows).transpose()).sum(),
-              1e-4);
+  EXPECT_NEAR(inner_product(matrix, rows.view()),
+              dense(matrix).cwiseProduct(dense(rows) * dense(rows).transpose()).sum(), 1e-4);
 }
 
 }  // namespace

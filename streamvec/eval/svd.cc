@@ -11,8 +11,8 @@ namespace streamvec {
 namespace {
 
 constexpr int64_t kBlockMin = 16, kBlockMax = 64;
-constexpr int64_t kBasisExtra = 400;  // small ranks need relatively larger bases: on the novels 4 x 50 was 37% off, 10 x 50
-                                      // and 6 x 200 agreed with three times larger ones to 1e-4
+constexpr int64_t kBasisExtra = 400;  // small ranks need relatively larger bases: on the novels 4 x 50 was 37% off, 10
+                                      // x 50 and 6 x 200 agreed with three times larger ones to 1e-4
 constexpr int64_t kSteps = 8;  // blocks that make up `rank` columns: more and smaller ones converge sooner, run slower
 
 // A direction shorter than this share of the matrix's own scale is rounding of the float data.
@@ -107,7 +107,8 @@ Result<Factorisation> factorise(const SparseMatrix& matrix, const SvdOptions& op
   if (options.rank < 1) return error(Code::kInvalidArgument, "rank ", options.rank, " is below 1");
   const int64_t rank = std::min(options.rank, size);
   const int64_t width = std::min(std::clamp(rank / kSteps, kBlockMin, kBlockMax), size);
-  const auto wanted = static_cast<int64_t>(static_cast<double>(rank) * std::max(1.0, options.basis_factor)) + kBasisExtra;
+  const auto wanted =
+      static_cast<int64_t>(static_cast<double>(rank) * std::max(1.0, options.basis_factor)) + kBasisExtra;
   const int64_t cols = (std::min(wanted, size) + width - 1) / width * width;
   STREAMVEC_ASSIGN_OR_RETURN(Matrix q, Matrix::make(size, cols));
   STREAMVEC_ASSIGN_OR_RETURN(Matrix block, Matrix::make(size, width));

@@ -25,7 +25,8 @@ TEST(Gram, ProductsAgreeWithDenseForAnyShape) {
     for (const int64_t cols : {1, 8, 50, 97}) {
       const Matrix x = random_matrix(rows, cols, 1), y = random_matrix(rows, 33, 2);
       EXPECT_LT((gram(x.view()) - dense(x).transpose() * dense(x)).norm(), 1e-5 * static_cast<double>(rows));
-      EXPECT_LT((cross_gram(x.view(), y.view()) - dense(x).transpose() * dense(y)).norm(), 1e-5 * static_cast<double>(rows));
+      EXPECT_LT((cross_gram(x.view(), y.view()) - dense(x).transpose() * dense(y)).norm(),
+                1e-5 * static_cast<double>(rows));
       EXPECT_LT((column_sums(x.view()) - dense(x).colwise().sum().transpose()).norm(), 1e-9);
       const Eigen::MatrixXd right = dense(random_matrix(cols, 33, 3));
       Matrix out = y.copy().value();

@@ -12,7 +12,8 @@ namespace streamvec {
 
 class TestFile {
  public:
-  explicit TestFile(std::string_view text, const std::string& name = "set.txt") : path_(testing::TempDir() + unique() + name) {
+  explicit TestFile(std::string_view text, const std::string& name = "set.txt")
+      : path_(testing::TempDir() + unique() + name) {
     std::ofstream(path_, std::ios::binary) << text;
   }
   ~TestFile() { std::remove(path_.c_str()); }

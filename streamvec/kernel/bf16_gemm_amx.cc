@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "streamvec/kernel/bf16_gemm.h"
+#include "streamvec/kernel/scratch.h"
 
 namespace streamvec {
 namespace {
@@ -35,7 +36,6 @@ bool cpu_has_amx_bf16() {
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16")
-#pragma GCC optimize("O3")
 namespace {
 
 // All eight tiles are 16 rows of 64 bytes, so one configuration serves every product. It belongs to the thread.
@@ -107,52 +107,61 @@ void multiply(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t column
     }
 }
 
-// Sums of 16 rows go to a strip of memory that stays in the first cache, and from there onto the rows.
-void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
-                  const RangePair*, const float* cut, float* const* out) {
-  configure_tiles();
-  constexpr int32_t kStrip = 64;
-  alignas(64) float strip[16 * kStrip];
-  const int32_t pairs = depth / 2;
+// Sums for 16 rows, all columns, into `strip` (16 rows of `columns` floats).
+void multiply_strip(const Bf16Pair* a, const Bf16Pair* b, int32_t dim, int32_t columns, int32_t pairs, float* strip) {
   const size_t a_bytes = pairs * sizeof(Bf16Pair), b_bytes = columns * sizeof(Bf16Pair);
-  for (int32_t i = 0; i < rows; i += 16) {
-    const Bf16Pair* a_row = a + static_cast<size_t>(i) * pairs;
-    const int32_t rows_here = std::min(16, rows - i);
-    for (int32_t j = 0; j < dim; j += kStrip) {
-      const int32_t tiles = (std::min(kStrip, dim - j) + 15) / 16;
-      _tile_zero(0);
-      _tile_zero(1);
-      _tile_zero(2);
-      _tile_zero(3);
-      for (int32_t k = 0; k < pairs; k += 16) {
-        const Bf16Pair* from = b + static_cast<size_t>(k) * columns + j;
-        _tile_loadd(4, a_row + k, a_bytes);
-        _tile_loadd(5, from, b_bytes);
-        _tile_dpbf16ps(0, 4, 5);
-        if (tiles > 1) {
-          _tile_loadd(6, from + 16, b_bytes);
-          _tile_dpbf16ps(1, 4, 6);
-        }
-        if (tiles > 2) {
-          _tile_loadd(7, from + 32, b_bytes);
-          _tile_dpbf16ps(2, 4, 7);
-        }
-        if (tiles > 3) {
-          _tile_loadd(5, from + 48, b_bytes);
-          _tile_dpbf16ps(3, 4, 5);
-        }
-      }
-      _tile_stored(0, strip, kStrip * sizeof(float));
-      _tile_stored(1, strip + 16, kStrip * sizeof(float));
-      _tile_stored(2, strip + 32, kStrip * sizeof(float));
-      _tile_stored(3, strip + 48, kStrip * sizeof(float));
-      for (int32_t r = 0; r < rows_here; ++r)
-        for (int32_t t = 0; t < tiles; ++t) {
-          float* to = out[i + r] + j + 16 * t;
-          _mm512_store_ps(to, _mm512_fmadd_ps(_mm512_load_ps(strip + r * kStrip + 16 * t), _mm512_set1_ps(cut[i + r]),
-                                              _mm512_load_ps(to)));
-        }
+  for (int32_t j = 0; j < dim; j += 64) {
+    // Four tiles of 16 columns; past the last full one b's own padding (to 32 columns) is multiplied along.
+    const bool wide = dim - j > 32;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int32_t k = 0; k < pairs; k += 16) {
+      const Bf16Pair* from = b + static_cast<size_t>(k) * columns + j;
+      _tile_loadd(4, a + k, a_bytes);
+      _tile_loadd(5, from, b_bytes);
+      _tile_dpbf16ps(0, 4, 5);
+      _tile_loadd(6, from + 16, b_bytes);
+      _tile_dpbf16ps(1, 4, 6);
+      if (!wide) continue;
+      _tile_loadd(7, from + 32, b_bytes);
+      _tile_dpbf16ps(2, 4, 7);
+      _tile_loadd(5, from + 48, b_bytes);
+      _tile_dpbf16ps(3, 4, 5);
     }
+    _tile_stored(0, strip + j, b_bytes);
+    _tile_stored(1, strip + j + 16, b_bytes);
+    if (!wide) continue;
+    _tile_stored(2, strip + j + 32, b_bytes);
+    _tile_stored(3, strip + j + 48, b_bytes);
+  }
+}
+
+void add_strip(const float* strip, int32_t rows, int32_t dim, int32_t columns, const float* cut, RowPrefetch& prefetch,
+               float* const* out) {
+  for (int32_t r = 0; r < rows; ++r, strip += columns) {
+    prefetch.ask(2);
+    const __m512 factor = _mm512_set1_ps(cut[r]);
+    for (int32_t j = 0; j < dim; j += 16)
+      _mm512_store_ps(out[r] + j, _mm512_fmadd_ps(_mm512_load_ps(strip + j), factor, _mm512_load_ps(out[r] + j)));
+  }
+}
+
+// Two strips take turns: while the tiles of one are still being stored, the rows of the other are added to.
+void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
+                  const RangePair*, const float* cut, RowPrefetch& prefetch, float* const* out) {
+  configure_tiles();
+  thread_local AlignedBuffer<float> strips;
+  const size_t strip_size = 16 * static_cast<size_t>(round_up(columns, 64));
+  float* strip = strips.reserve(2 * strip_size);
+  const int32_t pairs = depth / 2;
+  for (int32_t i = 0; i < rows + 16; i += 16) {
+    if (i < rows)
+      multiply_strip(a + static_cast<size_t>(i) * pairs, b, dim, columns, pairs, strip + (i / 16 % 2) * strip_size);
+    if (i >= 16)
+      add_strip(strip + (i / 16 + 1) % 2 * strip_size, std::min(16, rows - i + 16), dim, columns, cut + i - 16,
+                prefetch, out + i - 16);
   }
 }
 

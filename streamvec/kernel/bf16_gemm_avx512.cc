@@ -14,7 +14,6 @@ bool cpu_has_avx512_bf16() {
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
-#pragma GCC optimize("O3")
 namespace {
 
 inline __m512 dot(__m512 sum, Bf16Pair a, __m512i b) {
@@ -92,10 +91,11 @@ void sum_rows(const Bf16Pair* a, const Bf16Pair* b, int32_t dim, int32_t columns
 }
 
 void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
-                  const RangePair* near, const float* cut, float* const* out) {
+                  const RangePair* near, const float* cut, RowPrefetch& prefetch, float* const* out) {
   const int32_t pairs = depth / 2;
   for (int32_t i = 0; i < rows; i += 4) {
     const Bf16Pair* a_row = a + static_cast<size_t>(i) * pairs;
+    prefetch.ask(8);
     if (i + 4 <= rows) {
       sum_rows<4>(a_row, b, dim, columns, pairs, near[i / 4], cut + i, out + i);
       continue;

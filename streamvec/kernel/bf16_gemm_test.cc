@@ -18,7 +18,9 @@ uint16_t to_bf16(float value) {  // to the nearest, ties to even; no NaN here
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-float from_bf16(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
+float from_bf16(uint16_t value) {
+  return std::bit_cast<float>(uint32_t{value} << 16);
+}
 
 // rows x columns values that bf16 holds exactly, in double for the plain loops.
 struct Operand {
@@ -32,7 +34,9 @@ struct Operand {
   std::vector<double> values;
 };
 
-double draw(Random& random) { return from_bf16(to_bf16(random.uniform() * 2 - 1)); }
+double draw(Random& random) {
+  return from_bf16(to_bf16(random.uniform() * 2 - 1));
+}
 
 Bf16Pair pair_of(double first, double second) {
   return uint32_t{to_bf16(static_cast<float>(second))} << 16 | to_bf16(static_cast<float>(first));
@@ -122,8 +126,9 @@ struct AddCase {
 
   void run(const Bf16Gemm& gemm) {
     AlignedBuffer<Bf16Pair> a_memory, b_memory;
+    RowPrefetch prefetch{PairBlock{}};
     gemm.multiply_add(pack_a(a, a_memory), pack_b(b, b_memory), static_cast<int32_t>(out.size()), dim_, b.columns,
-                      a.columns, near.data(), cut.data(), out.data());
+                      a.columns, near.data(), cut.data(), prefetch, out.data());
   }
   double wanted(int32_t i, int32_t j) const { return cut[i] * plain_product(a, b, i, j); }
 

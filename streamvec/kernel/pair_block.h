@@ -33,10 +33,15 @@ struct PairBlock {
   const float* const* x = nullptr;       // n rows
   const float* const* y = nullptr;       // m rows
   const float* const* weight = nullptr;  // m rows; negatives may share one
-  const int32_t* band_begin = nullptr;   // `positives` rising values: w_ij = 0 for j outside [begin, end)
-  const int32_t* band_end = nullptr;     // likewise rising
+  // `positives` values each: w_ij = 0 for j outside [begin, end). Both rise with i, and no band begins after the one
+  // before it has ended: rows between bands are visited without a look at whether they are finite.
+  const int32_t* band_begin = nullptr;
+  const int32_t* band_end = nullptr;
   float scale = 1;     // the learning rate, or 1 where an optimiser follows
   float step_max = 0;  // 0: steps are not cut
+
+  const float* const* upcoming = nullptr;  // rows that the next block will need, to be fetched meanwhile
+  int32_t upcoming_count = 0;
 
   float* const* dx = nullptr;  // n rows to which dx_j is added; may be x itself, with a row named twice
   float* const* dy = nullptr;  // m rows to which dy_i is added; may be y itself, likewise
@@ -60,8 +65,10 @@ class PairKernel {
 // kInvalidArgument for a kind nobody knows, kFailedPrecondition when this machine lacks its instructions.
 Result<std::unique_ptr<PairKernel>> make_pair_kernel(std::string_view kind);
 
-// The kinds this machine can run, slowest first.
+// The kinds this machine can run.
 std::vector<std::string> pair_kernels_available();
+// What "auto" stands for here.
+std::string fastest_pair_kernel();
 
 std::unique_ptr<PairKernel> make_reference_pair_kernel();
 std::unique_ptr<PairKernel> make_simd_pair_kernel();

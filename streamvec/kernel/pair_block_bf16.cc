@@ -15,7 +15,6 @@ namespace streamvec {
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
-#pragma GCC optimize("O3")
 namespace {
 
 inline __m512i to_bf16(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
@@ -181,10 +180,12 @@ class Bf16PairKernel final : public PairKernel {
     pair_rows(y_.data(), m, depth, y_paired_.data());
     find_partners(block);
     cut_steps(block, n, c_.data(), output_cuts_.data(), input_cuts_.data());
+    RowPrefetch prefetch(block);
     gemm_.multiply_add(c_straight_.data(), x_paired_.data(), block.outputs, block.dim, depth, n, near_outputs_.data(),
-                       output_cuts_.data(), block.dy);
+                       output_cuts_.data(), prefetch, block.dy);
     gemm_.multiply_add(c_turned_.data(), y_paired_.data(), block.inputs, block.dim, depth, m, near_inputs_.data(),
-                       input_cuts_.data(), block.dx);
+                       input_cuts_.data(), prefetch, block.dx);
+    prefetch.ask_for_all();
     return result;
   }
 

@@ -13,6 +13,7 @@
 #include "streamvec/kernel/logistic-inl.h"
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/pair_block_bands.h"
+#include "streamvec/kernel/row_prefetch.h"
 #include "streamvec/kernel/scratch.h"
 #include "streamvec/kernel/transpose16.h"
 
@@ -28,8 +29,17 @@ constexpr int32_t kProductRows = kManyRegisters ? 8 : 6;
 constexpr int32_t kProductVectors = 2;
 constexpr int32_t kSumRows = kManyRegisters ? 4 : 2;
 constexpr int32_t kSumVectors = kManyRegisters ? 6 : 5;
-// A tile of sums visits only inputs whose products a tile of products has found finite.
-static_assert(kProductRows % kSumRows == 0);
+
+// Calls f(first, rows) for tiles of nearly equal size, at most rows_max rows each.
+template <typename F>
+HWY_INLINE void for_tiles(Range range, int32_t rows_max, F f) {
+  int32_t tiles = (range.end - range.begin + rows_max - 1) / rows_max;
+  for (int32_t i = range.begin; tiles > 0; --tiles) {
+    const int32_t rows = (range.end - i + tiles - 1) / tiles;
+    f(i, rows);
+    i += rows;
+  }
+}
 
 struct Sums {
   V loss;
@@ -128,9 +138,16 @@ HWY_NOINLINE void product_rows(const PairBlock& block, const float* xt, int32_t 
 
 void products(const PairBlock& block, const float* xt, int32_t columns, int32_t i, int32_t rows, Range range, float* c,
               Sums& sums) {
-  if (rows >= kProductRows) return product_rows<kProductRows>(block, xt, columns, i, range, c, sums);
-  for (; rows >= 2; rows -= 2, i += 2) product_rows<2>(block, xt, columns, i, range, c, sums);
-  if (rows == 1) product_rows<1>(block, xt, columns, i, range, c, sums);
+  switch (rows) {
+    case 1: return product_rows<1>(block, xt, columns, i, range, c, sums);
+    case 2: return product_rows<2>(block, xt, columns, i, range, c, sums);
+    case 3: return product_rows<3>(block, xt, columns, i, range, c, sums);
+    case 4: return product_rows<4>(block, xt, columns, i, range, c, sums);
+    case 5: return product_rows<5>(block, xt, columns, i, range, c, sums);
+    case 6: return product_rows<std::min(6, kProductRows)>(block, xt, columns, i, range, c, sums);
+    case 7: return product_rows<std::min(7, kProductRows)>(block, xt, columns, i, range, c, sums);
+    default: return product_rows<kProductRows>(block, xt, columns, i, range, c, sums);
+  }
 }
 
 // How the coefficient of (row to sum, partner) lies in memory.
@@ -192,10 +209,11 @@ HWY_NOINLINE void sum_rows(const float* const* in, Coefficients c, const RangePa
 template <bool kAdd>
 void sums(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut, int32_t dim, int32_t rows,
           float* const* out) {
-  if (rows == kSumRows) return sum_rows<kSumRows, kAdd>(in, c, ranges, cut, dim, out);
-  for (int32_t r = 0; r < rows; ++r) {
-    sum_rows<1, kAdd>(in, c, ranges, cut + r, dim, out + r);
-    c.data += c.row_step;
+  switch (rows) {
+    case 1: return sum_rows<1, kAdd>(in, c, ranges, cut, dim, out);
+    case 2: return sum_rows<2, kAdd>(in, c, ranges, cut, dim, out);
+    case 3: return sum_rows<std::min(3, kSumRows), kAdd>(in, c, ranges, cut, dim, out);
+    default: return sum_rows<kSumRows, kAdd>(in, c, ranges, cut, dim, out);
   }
 }
 
@@ -254,20 +272,21 @@ PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
   const float* output_cuts = scratch.output_cuts();
   const float* input_cuts = scratch.input_cuts(block);
   cut_steps(block, columns, c, scratch.output_cuts(), scratch.input_cuts(block));
+  RowPrefetch prefetch(block);
   // dx goes through scratch memory: x must stay old until dy has been taken from it.
-  for (int32_t j = 0; j < block.inputs; j += kSumRows) {
-    const int32_t rows = std::min(kSumRows, block.inputs - j);
+  for_tiles({0, block.inputs}, kSumRows, [&](int32_t j, int32_t rows) {
     sums<false>(block.y, {c + j, 1, stride}, outputs_near(block, j, rows), nullptr, block.dim, rows,
                 scratch.dx_rows() + j);
-  }
-  for (int32_t i = 0; i < block.outputs; i += kSumRows) {
-    // A tile has positives or negatives, not both: bands are for positives.
-    const int32_t end = i < block.positives ? block.positives : block.outputs;
-    const int32_t rows = std::min(kSumRows, end - i);
-    sums<true>(block.x, {c + i * stride, stride, 1}, inputs_near(block, i, rows), output_cuts + i, block.dim,
-               rows, block.dy + i);
-    i -= kSumRows - rows;
-  }
+    prefetch.ask(2 * rows);
+  });
+  // A tile has positives or negatives, not both: bands are for positives.
+  for (const Range outputs : {Range{0, block.positives}, Range{block.positives, block.outputs}})
+    for_tiles(outputs, kSumRows, [&](int32_t i, int32_t rows) {
+      sums<true>(block.x, {c + i * stride, stride, 1}, inputs_near(block, i, rows), output_cuts + i, block.dim, rows,
+                 block.dy + i);
+      prefetch.ask(2 * rows);
+    });
+  prefetch.ask_for_all();
   for (int32_t j = 0; j < block.inputs; ++j) add_row(scratch.dx_rows()[j], input_cuts[j], block.dim, block.dx[j]);
   return result;
 }

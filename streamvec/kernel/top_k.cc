@@ -4,16 +4,16 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)  // no arrays of vectors there
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "streamvec/kernel/top_k.cc"
-#include <hwy/foreach_target.h>  // must come before highway.h
-#include <hwy/highway.h>
+#include "streamvec/kernel/top_k.h"
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "streamvec/kernel/top_k.h"
 #include "streamvec/kernel/top_k_selection.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,12 +28,12 @@ constexpr int64_t kTileQueries = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr int64_t kTileVectors = 3;
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
 constexpr int64_t kPanelRows = kTileVectors * kLanes;
-constexpr int64_t kFewQueries = 10;     // up to here packing costs more than horizontal sums
-constexpr int64_t kQueryBlock = 512;    // queries that stay in the second-level cache
-constexpr int64_t kScanPanels = 8;      // panels of products kept between the two steps of best_analogies
+constexpr int64_t kFewQueries = 10;   // up to here packing costs more than horizontal sums
+constexpr int64_t kQueryBlock = 512;  // queries that stay in the second-level cache
+constexpr int64_t kScanPanels = 8;    // panels of products kept between the two steps of best_analogies
 constexpr int64_t kScanRows = kScanPanels * kPanelRows;
 constexpr float kCosMulEpsilon = 1e-3f;
-constexpr float kMasked = -1e6f;        // in place of a cosine: such a row loses under both rules
+constexpr float kMasked = -1e6f;  // in place of a cosine: such a row loses under both rules
 
 // packed[column * lanes + i] = row(begin + i)[column], zeros past the last row.
 HWY_INLINE void pack(View view, int64_t begin, int64_t lanes, float* HWY_RESTRICT packed) {
@@ -79,7 +79,8 @@ class PackedQueries {
       : cols_(queries.cols),
         groups_((queries.rows + kTileQueries - 1) / kTileQueries),
         packed_(hwy::AllocateAligned<float>(static_cast<size_t>(std::max<int64_t>(1, groups_ * group_size())))) {
-    for (int64_t g = 0; g < groups_; ++g) pack(queries, g * kTileQueries, kTileQueries, packed_.get() + g * group_size());
+    for (int64_t g = 0; g < groups_; ++g)
+      pack(queries, g * kTileQueries, kTileQueries, packed_.get() + g * group_size());
   }
   int64_t groups() const { return groups_; }
   const float* group(int64_t g) const { return packed_.get() + g * group_size(); }
@@ -264,7 +265,8 @@ std::vector<TopKSelection> make_selections(int64_t queries, Excluded excluded, i
 }
 
 void write_all(std::span<TopKSelection> best, int32_t k, std::span<Hit> hits) {
-  for (size_t q = 0; q < best.size(); ++q) best[q].write(hits.subspan(q * static_cast<size_t>(k), static_cast<size_t>(k)));
+  for (size_t q = 0; q < best.size(); ++q)
+    best[q].write(hits.subspan(q * static_cast<size_t>(k), static_cast<size_t>(k)));
 }
 
 void check_arguments(MatrixView<const float> rows, MatrixView<const float> queries, Excluded excluded, int32_t k,

@@ -37,7 +37,9 @@ Matrix unit_rows(int64_t rows, int64_t cols, uint64_t seed) {
   return matrix;
 }
 
-std::vector<std::span<const int32_t>> spans(const Lists& lists) { return {lists.begin(), lists.end()}; }
+std::vector<std::span<const int32_t>> spans(const Lists& lists) {
+  return {lists.begin(), lists.end()};
+}
 
 std::vector<Hit> search(const Matrix& rows, const Matrix& queries, const Lists& excluded, int32_t k) {
   std::vector<Hit> hits(static_cast<size_t>(queries.rows() * k));
@@ -162,7 +164,9 @@ TEST(BestAnalogies, HasNoAnswerWhenEveryRowIsInTheQuestion) {
   EXPECT_EQ(answers[1], (AnalogyAnswer{2, 2}));
 }
 
-TEST(BestAnalogies, NoQuestionsAreNoWork) { best_analogies(unit_rows(3, 4, 13).view(), {}, {}); }
+TEST(BestAnalogies, NoQuestionsAreNoWork) {
+  best_analogies(unit_rows(3, 4, 13).view(), {}, {});
+}
 
 TEST(BestAnalogies, OppositeRowsDoNotOvercomeTheExclusion) {
   Matrix table = Matrix::make(3, 1).value();

@@ -3,6 +3,14 @@
 #include <cstring>
 
 namespace streamvec {
+namespace {
+
+// Plain SGD takes a block's pairs at one point instead of one after the other, so that a row which meets many of them
+// can be carried too far: its summed step is cut here. 0.25 was best of 0, 0.15, 0.25, 0.5, 1 on ACL abstracts, and
+// keeps rates stable that diverge without (docs/BENCHMARKS.md, Choosing the defaults).
+constexpr float kSgdStepMax = 0.25f;
+
+}  // namespace
 
 void BlockStep::begin(size_t inputs, size_t outputs_max) {
   inputs_ = inputs;
@@ -14,6 +22,7 @@ void BlockStep::begin(size_t inputs, size_t outputs_max) {
   output_weights_.clear();
   band_begin_.clear();
   band_end_.clear();
+  upcoming_.clear();
   new_weights();  // the first row is the common one
 }
 
@@ -47,6 +56,11 @@ void BlockStep::add_output(Slot slot, const float* weights) {
   output_weights_.push_back(weights);
 }
 
+void BlockStep::expect(std::span<const Slot> inputs, std::span<const Slot> outputs) {
+  for (Slot slot : outputs) upcoming_.push_back(parameters_.output.rows.row(slot));
+  for (Slot slot : inputs) upcoming_.push_back(parameters_.input.rows.row(slot));
+}
+
 PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
   const RowLocks::Guard guard(parameters_.locks, inputs, outputs_);
@@ -58,11 +72,11 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
     for (size_t j = 0; j < inputs_; ++j) x_steps_[j] = table.row(inputs[j]);
     y_steps_.resize(outputs_.size());
     for (size_t i = 0; i < outputs_.size(); ++i) y_steps_[i] = parameters_.output.rows.row(outputs_[i]);
-    return call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), lr);
+    return call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), lr, kSgdStepMax);
   }
   zeroed_rows(inputs_, x_memory_, x_steps_);
   zeroed_rows(outputs_.size(), y_memory_, y_steps_);
-  const PairBlockResult result = call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), 1);
+  const PairBlockResult result = call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), 1, 0);
   if (!result.finite) return result;
   step_rows(inputs, x_steps_, lr, parameters_.input);
   step_rows(outputs_, y_steps_, lr, parameters_.output);
@@ -72,12 +86,13 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
 PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* const* slopes, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
   zeroed_rows(outputs_.size(), y_memory_, y_steps_);
-  const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1);
+  const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1, 0);
   if (result.finite) step_rows(outputs_, y_steps_, lr, parameters_.output);
   return result;
 }
 
-PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale) {
+PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,
+                                       float step_max) {
   PairBlock block;
   block.inputs = static_cast<int32_t>(inputs_);
   block.positives = static_cast<int32_t>(band_begin_.size());
@@ -89,6 +104,9 @@ PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, 
   block.band_begin = band_begin_.data();
   block.band_end = band_end_.data();
   block.scale = scale;
+  block.step_max = step_max;
+  block.upcoming = upcoming_.data();
+  block.upcoming_count = static_cast<int32_t>(upcoming_.size());
   block.dx = dx;
   block.dy = dy;
   return kernel_->step(block);

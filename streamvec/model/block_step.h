@@ -33,13 +33,17 @@ class BlockStep {
   // Inputs are rows of the caller's; the slope at each is added to `slopes`, not scaled by any rate.
   PairBlockResult run(std::span<const float* const> inputs, float* const* slopes, float lr);
 
+  // Rows of both tables that the next block will need; fetched while this one runs.
+  void expect(std::span<const Slot> inputs, std::span<const Slot> outputs);
+
   std::span<const Slot> outputs() const { return outputs_; }
   std::string kernel_name() const { return kernel_->name(); }
 
  private:
   void add_output(Slot slot, const float* weights);
   float* new_weights();
-  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale);
+  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,
+                              float step_max);
   // `count` zeroed rows of gradient.
   void zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const;
   static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table);
@@ -48,7 +52,7 @@ class BlockStep {
   std::unique_ptr<PairKernel> kernel_;
   size_t inputs_ = 0, columns_ = 0, weights_used_ = 0;
   std::vector<Slot> outputs_;
-  std::vector<const float*> x_, y_, output_weights_;
+  std::vector<const float*> x_, y_, output_weights_, upcoming_;
   std::vector<int32_t> band_begin_, band_end_;  // of the positives
   AlignedBuffer<float> weights_, x_memory_, y_memory_;
   std::vector<float*> x_steps_, y_steps_;

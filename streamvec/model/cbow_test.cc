@@ -131,8 +131,8 @@ TEST_P(CbowKernels, GiveTheSameBitsForTheSameSeed) {
   const auto run = [&] {
     Parameters parameters = random_parameters(100, 37);
     Random random(4);
-    const StepStats stats = make_worker("cbow", GetParam(), {}, parameters)
-                                ->step(random_chunk(100, 500, 7), tables, 0.05f, random);
+    const StepStats stats =
+        make_worker("cbow", GetParam(), {}, parameters)->step(random_chunk(100, 500, 7), tables, 0.05f, random);
     return std::tuple(stats.loss, values_of(parameters.input.rows), values_of(parameters.output.rows));
   };
   EXPECT_EQ(run(), run());
@@ -146,8 +146,8 @@ TEST_P(CbowKernels, RefuseAndCountBlocksWithNanAndTrainTheOthers) {
   parameters.output.rows.row(11)[20] = std::numeric_limits<float>::infinity();
   const Rows before = values_of(parameters.input.rows);
   Random random(2);
-  const StepStats stats = make_worker("cbow", GetParam(), {}, parameters)
-                              ->step(random_chunk(kWords, 3'000, 10), tables, 0.01f, random);
+  const StepStats stats =
+      make_worker("cbow", GetParam(), {}, parameters)->step(random_chunk(kWords, 3'000, 10), tables, 0.01f, random);
   EXPECT_GT(stats.refused, 5);
   EXPECT_GT(stats.pairs, 500);
   EXPECT_TRUE(std::isfinite(stats.loss));

@@ -14,7 +14,9 @@ namespace {
 using testing::Rows;
 using testing::values_of;
 
-Parameters make(const Parameters::Options& options) { return std::move(Parameters::make(options)).value(); }
+Parameters make(const Parameters::Options& options) {
+  return std::move(Parameters::make(options)).value();
+}
 
 TEST(Parameters, InputIsUniformWithinHalfThroughDimAndOutputZero) {
   const Parameters parameters = make({.rows = 2'000, .dim = 50});

@@ -47,8 +47,8 @@ TEST(RowLocks, TwoThreadsTrainOnTheSameRows) {
     train(0);
     other.join();
     for (const double loss : losses)
-      EXPECT_LT(loss, 6 * std::log(2.0) - 0.05) << setting.model << " " << setting.kernel << " "
-                                                << optimizer_name(setting.optimizer);
+      EXPECT_LT(loss, 6 * std::log(2.0) - 0.05)
+          << setting.model << " " << setting.kernel << " " << optimizer_name(setting.optimizer);
   }
 }
 

@@ -10,14 +10,10 @@
 namespace streamvec {
 namespace {
 
-void prefetch_row(const float* row, int64_t stride) {
-  for (int64_t d = 0; d < stride; d += 16) __builtin_prefetch(row + d, 1, 2);
-}
-
 class SgnsWorker final : public ModelWorker {
  public:
   SgnsWorker(const WindowOptions& windows, Parameters& parameters, std::unique_ptr<PairKernel> kernel)
-      : windows_(windows), parameters_(parameters), planner_(windows), block_(parameters, std::move(kernel)) {}
+      : windows_(windows), planner_(windows), block_(parameters, std::move(kernel)) {}
 
   StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
     StepStats stats;
@@ -26,8 +22,7 @@ class SgnsWorker final : public ModelWorker {
     bool more = planner_.next(plan_);
     while (more) {
       more = planner_.next(next_plan_);
-      if (more) prefetch(next_plan_);
-      run(plan_, lr, stats);
+      run(more, lr, stats);
       std::swap(plan_, next_plan_);
     }
     return stats;
@@ -36,26 +31,25 @@ class SgnsWorker final : public ModelWorker {
   std::string kernel_name() const override { return block_.kernel_name(); }
 
  private:
-  void prefetch(const WindowPlan& plan) const {
-    const Matrix& input = parameters_.input.rows;
-    const Matrix& output = parameters_.output.rows;
-    for (Slot slot : plan.negatives) prefetch_row(output.row(slot), output.stride());
-    for (const WindowPlan::Window& window : plan.windows)
-      prefetch_row(output.row(plan.columns[window.centre]), output.stride());
-    for (Slot slot : plan.columns) prefetch_row(input.row(slot), input.stride());
-  }
-
-  void run(const WindowPlan& plan, float lr, StepStats& stats) {
-    block_.begin(plan.columns.size(), plan.windows.size() + plan.negatives.size());
-    weigh_positives(plan);
-    weigh_negatives(plan);
-    const PairBlockResult result = block_.run(plan.columns, lr);
+  // Runs plan_, with an eye on next_plan_ if there is one.
+  void run(bool more, float lr, StepStats& stats) {
+    block_.begin(plan_.columns.size(), plan_.windows.size() + plan_.negatives.size());
+    weigh_positives(plan_);
+    weigh_negatives(plan_);
+    if (more) {
+      block_.expect({}, next_plan_.negatives);
+      // The first columns of the next block are the last of this one.
+      const size_t known = std::min<size_t>(next_plan_.columns.size(), 2 * static_cast<size_t>(windows_.window));
+      const std::span<const Slot> columns = std::span(next_plan_.columns).subspan(known);
+      block_.expect(columns, columns);
+    }
+    const PairBlockResult result = block_.run(plan_.columns, lr);
     if (!result.finite) {
       ++stats.refused;
       return;
     }
     stats.loss += result.loss;
-    stats.pairs += plan.pairs;
+    stats.pairs += plan_.pairs;
   }
 
   // Weight 1 for each word of a centre's window. What a column is covered by is what negatives will be weighed with.
@@ -97,7 +91,6 @@ class SgnsWorker final : public ModelWorker {
   }
 
   const WindowOptions windows_;
-  Parameters& parameters_;
   WindowPlanner planner_;
   BlockStep block_;
   WindowPlan plan_, next_plan_;

@@ -130,8 +130,7 @@ TEST(Sgns, UntrainedLossPerPairIsOnePlusNegativesTimesLogTwo) {
     Random random(1);
     const StepStats stats = make_worker("sgns", "auto", {.negatives = negatives}, parameters)
                                 ->step(random_chunk(2'000, 500, 1), tables, 0, random);
-    EXPECT_NEAR(stats.loss / static_cast<double>(stats.pairs), (1 + negatives) * std::log(2.0),
-                0.01 * (1 + negatives));
+    EXPECT_NEAR(stats.loss / static_cast<double>(stats.pairs), (1 + negatives) * std::log(2.0), 0.01 * (1 + negatives));
   }
 }
 
@@ -251,9 +250,8 @@ TEST_P(SgnsKernels, WorkForEveryWindowUpToFifty) {
   for (int32_t window = 1; window <= 50; window += GetParam() == "reference" ? 16 : 1) {
     Parameters parameters = random_parameters(500, 10);
     Random random(3);
-    const StepStats stats =
-        make_worker("sgns", GetParam(), {.window = window, .negatives = 5}, parameters)
-            ->step(chunk, tables, 0.01f, random);
+    const StepStats stats = make_worker("sgns", GetParam(), {.window = window, .negatives = 5}, parameters)
+                                ->step(chunk, tables, 0.01f, random);
     EXPECT_EQ(stats.refused, 0) << window;
     EXPECT_GT(stats.pairs, 250 * window) << window;
     EXPECT_NEAR(stats.loss / static_cast<double>(stats.pairs), 6 * std::log(2.0), 1.0) << window;

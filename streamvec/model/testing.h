@@ -110,8 +110,12 @@ inline void add(double factor, const std::vector<double>& from, std::vector<doub
   for (size_t d = 0; d < to.size(); ++d) to[d] += factor * from[d];
 }
 
-inline double minus_log_sigma(double z) { return std::max(-z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
-inline double sigma(double z) { return 1 / (1 + std::exp(-z)); }
+inline double minus_log_sigma(double z) {
+  return std::max(-z, 0.0) + std::log1p(std::exp(-std::abs(z)));
+}
+inline double sigma(double z) {
+  return 1 / (1 + std::exp(-z));
+}
 
 // Every block that a worker with these options and this seed will train on.
 inline std::vector<WindowPlan> plans_of(const Chunk& chunk, const SamplingTables& tables, const WindowOptions& options,

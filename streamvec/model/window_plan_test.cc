@@ -14,10 +14,10 @@ namespace streamvec {
 namespace {
 
 using testing::chunk_of;
-using testing::equal_words;
-using testing::plans_of;
 using ::testing::ElementsAre;
+using testing::equal_words;
 using ::testing::IsEmpty;
+using testing::plans_of;
 
 // A text in which every slot comes once, so that slots are positions. Sentence lengths as given.
 Chunk positions_in(const std::vector<int32_t>& lengths) {

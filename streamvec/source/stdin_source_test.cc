@@ -173,6 +173,16 @@ TEST(StdinSource, ASmallStreamThatDecodesToMuchIsReadInPieces) {
   EXPECT_EQ(documents[0].text + joined(rest.value()), text);
 }
 
+TEST(StdinSource, DeliversAllThatCanBeDecodedWhileTheWriterStalls) {
+  const std::string text = sample_text(90'000), bytes = bzip2_bytes(text);
+  Pipe pipe;
+  pipe.write(std::string_view(bytes).substr(0, bytes.size() - 10));  // all but the stream's end mark and sum
+  std::vector<Document> documents;
+  while (pipe.source->read(1, Deadline::after(milliseconds(300)), documents).ok()) {
+  }
+  EXPECT_EQ(joined(documents), text);
+}
+
 TEST(StdinSource, CannotBeReadTwice) {
   Pipe pipe;
   EXPECT_FALSE(pipe.source->replayable());

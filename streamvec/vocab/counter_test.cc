@@ -123,6 +123,18 @@ TEST(WordCounter, BoundedCountsMergedKeepTheirGuarantees) {
   }
 }
 
+TEST(WordCounter, MergingRemembersWhatEitherSideMayHaveForgotten) {
+  WordCounter left(4), right;
+  for (const char* word : {"x", "a", "b", "c"}) left.add(word, 5);
+  left.add("d");  // one type too many: all five leave
+  ASSERT_EQ(left.count("x"), 0);
+  for (const char* word : {"p", "q", "r"}) left.add(word, 3);
+  right.add("x", 6);
+  right.add("s");
+  left.merge(right);  // "x" occurred 11 times, more than any other word may have
+  EXPECT_GE(left.count("x"), 11 - left.count_error_max());
+}
+
 TEST(WordCounter, BoundedCountingAgreesWithExactOnTheFrequentWords) {
   const std::vector<std::string> text = zipfian_text(200'000, 4);
   WordCounter exact, bounded(4'000);

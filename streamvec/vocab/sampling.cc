@@ -93,13 +93,20 @@ Slot StratifiedSampler::invert(uint64_t at) const {
 }
 
 void StratifiedSampler::sample(Random& random, std::span<Slot> out) const {
+  // In batches and three passes, so that the tables' cache misses come all at once rather than one after another.
+  constexpr size_t kBatch = 64;
+  uint64_t at[kBatch];
   if (out.empty()) return;
   const uint64_t stratum = kMost64 / out.size();
   uint64_t begin = 0;
-  for (Slot& slot : out) {
-    const auto within = static_cast<uint64_t>((static_cast<Wide>(random.next()) * stratum) >> 64);
-    slot = invert(begin + within);
-    begin += stratum;
+  for (size_t first = 0; first < out.size(); first += kBatch) {
+    const size_t count = std::min(kBatch, out.size() - first);
+    for (size_t i = 0; i < count; ++i, begin += stratum) {
+      at[i] = begin + static_cast<uint64_t>((static_cast<Wide>(random.next()) * stratum) >> 64);
+      __builtin_prefetch(&guide_[at[i] >> shift_]);
+    }
+    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&ends_[static_cast<size_t>(guide_[at[i] >> shift_])]);
+    for (size_t i = 0; i < count; ++i) out[first + i] = invert(at[i]);
   }
 }
 

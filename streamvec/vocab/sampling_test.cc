@@ -117,6 +117,9 @@ TEST(StratifiedSampler, InvertsTheDistributionAtEveryBoundary) {
   EXPECT_EQ(sampler.invert((uint64_t{1} << 63) - 1), 3);
   EXPECT_EQ(sampler.invert(uint64_t{1} << 63), 4);
   EXPECT_EQ(sampler.invert(~uint64_t{0} - 1), 4);
+  const StratifiedSampler uneven(std::vector<double>{3, 5});
+  EXPECT_EQ(uneven.invert((uint64_t{3} << 61) - 1), 0);
+  EXPECT_EQ(uneven.invert(uint64_t{3} << 61), 1);
 }
 
 TEST(Subsampling, KeepsWithWord2vecsProbability) {

@@ -70,6 +70,18 @@ TEST(WordTable, TellsWordsApartByEachByte) {
   }
 }
 
+TEST(WordTable, TellsWordsOfEqualHashApart) {
+  // Of 400,000 words about 9 that are asked for share 32 bits of hash with one that is there.
+  std::vector<std::string> words(400'000, "samehead");
+  for (size_t i = 0; i < words.size(); ++i) {
+    const uint64_t tail = mix(i);
+    words[i].append(reinterpret_cast<const char*>(&tail), sizeof tail);
+  }
+  WordTable table;
+  for (size_t i = 0; i < words.size(); i += 2) table.insert(words[i], 1);
+  for (size_t i = 1; i < words.size(); i += 2) ASSERT_EQ(table.find(words[i]), WordTable::kNone);
+}
+
 TEST(WordTable, GivesBackTheBytesOfTheLongestWord) {
   WordTable table;
   const std::string longest(WordTable::kWordBytesMax, '\xff');
