@@ -122,7 +122,10 @@ Result<PipFigures> compare(const Matrix& vectors, const Matrix& oracle, const Sp
   PipFigures figures;
   figures.norm = ee.norm();
   const double squared = ee.squaredNorm() + ff.squaredNorm() - 2 * ef.squaredNorm();
-  figures.relative = safe_ratio(std::sqrt(std::max(0.0, squared)), ff.norm());
+  figures.relative_unscaled = safe_ratio(std::sqrt(std::max(0.0, squared)), ff.norm());
+  const double cosine = safe_ratio(ef.squaredNorm(), ee.norm() * ff.norm());
+  figures.relative = std::sqrt(std::max(0.0, 1 - cosine * cosine));
+  figures.scale = safe_ratio(ef.squaredNorm(), ee.squaredNorm());
   figures.mean_square =
       (sppmi_2018.squared_norm() - 2 * inner_product(sppmi_2018, vectors.view()) + ee.squaredNorm()) / (rows * rows);
   figures.cka = safe_ratio(centred(ef, sums_e, sums_f, rows).squaredNorm(),

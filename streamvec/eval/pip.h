@@ -20,7 +20,11 @@ namespace streamvec {
 // Vectors E (V x d) against oracle vectors F (V x r). ||.|| is the Frobenius norm. All sums go over d x d, d x r and
 // r x r matrices in double, or over SPPMI's nonzeros; nothing is V x V.
 struct PipFigures {
-  double relative = 0;           // ||EE' - FF'|| / ||FF'||: 0 is the oracle, 1 what zeros get
+  // ||sEE' - FF'|| / ||FF'|| at the scale s that suits E best: 0 is the oracle, 1 what zeros get. Skip-gram settles the
+  // products of input and output rows, not how their length is shared out between them, so E's own scale says nothing.
+  double relative = 0;
+  double scale = 0;              // that s
+  double relative_unscaled = 0;  // the same with s = 1
   double mean_square = 0;        // mean over all V^2 of (SPPMI - EE')^2, with the SPPMI of 2018: that year's figure
   double cka = 0;                // centred linear CKA: 1 same shape at any scale and rotation, 0 unrelated (or zeros)
   double scale_free = 0;         // sqrt(1 - cka^2): the least relative PIP of the centred vectors over every scale

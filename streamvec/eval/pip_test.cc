@@ -45,7 +45,10 @@ TEST(Compare, MatchesTheDenseDefinitions) {
                       text.vocabulary, text.options.counts.pairs);
   const PipFigures figures = compare(vectors, oracle, sppmi, kWords).value();
   const Eigen::MatrixXd e = dense(vectors), f = dense(oracle);
-  EXPECT_NEAR(figures.relative, (pip(e) - pip(f)).norm() / pip(f).norm(), 1e-5);
+  EXPECT_NEAR(figures.relative_unscaled, (pip(e) - pip(f)).norm() / pip(f).norm(), 1e-5);
+  EXPECT_NEAR(figures.relative, (figures.scale * pip(e) - pip(f)).norm() / pip(f).norm(), 1e-5);
+  EXPECT_LE(figures.relative, (1.1 * figures.scale * pip(e) - pip(f)).norm() / pip(f).norm());
+  EXPECT_LE(figures.relative, (0.9 * figures.scale * pip(e) - pip(f)).norm() / pip(f).norm());
   EXPECT_NEAR(figures.norm, pip(e).norm(), 1e-4);
   EXPECT_NEAR(figures.mean_square, (dense(sppmi) - pip(e)).array().square().mean(), 1e-5);
   const Eigen::MatrixXd ec = e.rowwise() - e.colwise().mean(), fc = f.rowwise() - f.colwise().mean();
@@ -74,7 +77,9 @@ TEST(Compare, RotationChangesNothingAndScaleOnlyPip) {
   EXPECT_NEAR(same.cka, 1, 1e-6);
   EXPECT_GT(same.neighbour_overlap, 0.98);
   const PipFigures scaled = compare(doubled, oracle, none, kWords).value();
-  EXPECT_NEAR(scaled.relative, 3, 1e-4);
+  EXPECT_NEAR(scaled.relative_unscaled, 3, 1e-4);
+  EXPECT_NEAR(scaled.relative, 0, 2e-3);
+  EXPECT_NEAR(scaled.scale, 0.25, 1e-4);
   EXPECT_NEAR(scaled.cka, 1, 1e-6);
   EXPECT_NEAR(scaled.scale_free, 0, 2e-3);
 }

@@ -34,6 +34,8 @@ Json json_of(const AnalogyResult& result) {
 
 Json json_of(const PipFigures& figures) {
   return {{"relative", number(figures.relative)},
+          {"scale", number(figures.scale)},
+          {"relative_unscaled", number(figures.relative_unscaled)},
           {"mean_square", number(figures.mean_square)},
           {"cka", number(figures.cka)},
           {"scale_free", number(figures.scale_free)},
