@@ -127,11 +127,13 @@ double bf16_dot_products(int64_t rounds) {
 // All eight tiles are 16 rows of 64 bytes, as the pair kernel has them, so that its configuration of this thread stays
 // right. The instructions are volatile by themselves.
 double tile_products(int64_t rounds) {
-  struct alignas(64) {
+  // Static, because g++ 12 takes loadconfig to read the first 8 bytes only and leaves a local one's others unwritten.
+  struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
+  };
+  static const Config config;
   _tile_loadconfig(&config);
   _tile_zero(0);
   _tile_zero(1);

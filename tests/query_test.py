@@ -47,6 +47,19 @@ class TestAnalogy:
         found = [item["word"] for item in answer["answers"]]
         assert len(found) == 4 and not {"aaax", "aabx", "baax"} & set(found)
 
+    def test_the_answer_is_nearest_to_b_less_a_plus_c(self, trained):
+        words = [word for topic in range(4) for word in words_of_topic(topic)]
+        unit = {}
+        for line in run("vector", trained, *words, exit=0).out.splitlines():
+            word, *values = line.split()
+            values = [float(value) for value in values]
+            unit[word] = [value / math.hypot(*values) for value in values]
+        a, b, c = "aaax", "abax", "cacx"
+        wanted = [y - x + z for x, y, z in zip(unit[a], unit[b], unit[c])]
+        best = max(set(words) - {a, b, c}, key=lambda word: sum(x * y for x, y in zip(unit[word], wanted)))
+        answer = json.loads(run("analogy", trained, a, b, c, "-k", 1, "--json", exit=0).out)
+        assert answer["answers"][0]["word"] == best
+
     def test_an_unknown_word_is_named(self, trained):
         done = run("analogy", trained, "aaax", "xyzzy", "baax", exit=1)
         assert "xyzzy" in done.err

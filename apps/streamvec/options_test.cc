@@ -93,6 +93,7 @@ TEST(Options, AFlagCanBeTakenBack) {
 TEST(Options, AnUnknownFlagIsNamedWithTheNearest) {
   EXPECT_THAT(train_message({"--dmi", "3"}), AllOf(HasSubstr("--dmi"), HasSubstr("--dim?")));
   EXPECT_THAT(train_message({"--checkpoint=3"}), AllOf(HasSubstr("--checkpoint;"), HasSubstr("--checkpoint-every?")));
+  EXPECT_THAT(train_message({"--stop=3"}), HasSubstr("--stop-words?"));
   EXPECT_THAT(train_message({"-dim", "3"}), AllOf(HasSubstr("-dim"), HasSubstr("--dim?")));
   EXPECT_THAT(train_message({"--minCount", "3"}), HasSubstr("--min-count?"));
   EXPECT_THAT(train_message({"--vector_size", "3"}), HasSubstr("--dim?"));
@@ -189,7 +190,7 @@ TEST(Config, AnUnknownKeyIsNamedWithFileLineAndTheNearest) {
 
 TEST(Config, KeysOfOtherCommandsAreCheckedAndLeftOut) {
   const ConfigFile file("analogy-vocab = 100\n");
-  EXPECT_TRUE(parse_train({"--config", file.path()}).ok());
+  EXPECT_FALSE(understood(parse_train({"--config", file.path()})).given("analogy-vocab"));
   const ConfigFile bad("analogy-vocab = \"many\"\n");
   EXPECT_THAT(train_message({"--config", bad.path()}), HasSubstr("analogy-vocab = many"));
 }

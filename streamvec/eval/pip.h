@@ -23,13 +23,13 @@ struct PipFigures {
   // ||sEE' - FF'|| / ||FF'|| at the scale s that suits E best: 0 is the oracle, 1 what zeros get. Skip-gram settles the
   // products of input and output rows, not how their length is shared out between them, so E's own scale says nothing.
   double relative = 0;
-  double scale = 0;              // that s
-  double relative_unscaled = 0;  // the same with s = 1
   double mean_square = 0;        // mean over all V^2 of (SPPMI - EE')^2, with the SPPMI of 2018: that year's figure
   double cka = 0;                // centred linear CKA: 1 same shape at any scale and rotation, 0 unrelated (or zeros)
   double scale_free = 0;         // sqrt(1 - cka^2): the least relative PIP of the centred vectors over every scale
   double neighbour_overlap = 0;  // share of a word's 10 nearest neighbours (cosine) that the oracle has too
   double norm = 0;               // ||EE'||
+  double scale = 0;              // the s of `relative`
+  double relative_unscaled = 0;  // `relative` with s = 1
 };
 
 struct PipReport {

@@ -23,8 +23,8 @@ struct EvalReport {
 
 // {"similarity":[{"set","spearman","pairs","covered"}],
 //  "analogy":[{"set","accuracy","questions","covered","cosmul_accuracy","sections":[the same with "section"]}],
-//  "pip":{"relative","scale","relative_unscaled","mean_square","oracle_dim","cka","scale_free","neighbour_overlap","norm","oracle_norm",
-//         "references":{name:{"relative","scale","relative_unscaled","mean_square","cka","scale_free","neighbour_overlap","norm"}}},
+//  "pip":{"relative","scale","relative_unscaled","mean_square","cka","scale_free","neighbour_overlap","norm",
+//         "oracle_dim","oracle_norm","references":{name:{the first eight}}},
 //  "loss":...}  and, only when it was asked for, "choose_dim":{"dim","low","high","at_limit","noise","loss":[...]}
 // "accuracy" is 3CosAdd's. What was not measured, and a number that is not defined (NaN), is null; the lists are empty.
 nlohmann::ordered_json to_json(const EvalReport& report);

@@ -27,9 +27,20 @@ TEST(EvalReport, WritesWhatWasMeasured) {
 
 TEST(EvalReport, WritesPipWithItsReferences) {
   EvalReport report;
-  report.pip = PipReport{{0.25, 0.5, 0.75, 0.66, 0.125, 4}, 50, 3, {{"zero", {1, 2, 0, 1, 0, 0}}}};
+  PipReport measured;
+  measured.model.relative = 0.25;
+  measured.model.scale = 2;
+  measured.model.relative_unscaled = 3;
+  measured.model.mean_square = 0.5;
+  measured.model.cka = 0.75;
+  measured.model.neighbour_overlap = 0.125;
+  measured.oracle_dim = 50;
+  measured.references.emplace_back("zero", PipFigures{}).second.relative = 1;
+  report.pip = measured;
   const auto pip = to_json(report)["pip"];
   EXPECT_EQ(pip["relative"], 0.25);
+  EXPECT_EQ(pip["scale"], 2);
+  EXPECT_EQ(pip["relative_unscaled"], 3);
   EXPECT_EQ(pip["mean_square"], 0.5);
   EXPECT_EQ(pip["oracle_dim"], 50);
   EXPECT_EQ(pip["cka"], 0.75);

@@ -189,12 +189,15 @@ TEST_F(ImportTest, CompressedTextAndBinaryAreRead) {
 }
 
 TEST_F(ImportTest, ACompressedFileCutShortIsRefused) {
-  const Snapshot snapshot = make_snapshot({"one", "two", "three"}, 5);
-  ASSERT_TRUE(export_vectors(snapshot, VectorFormat::kWord2vecText, scratch_.path("plain")).ok());
+  std::vector<std::string> words;
+  for (int i = 0; i < 2000; ++i) words.push_back("w" + std::to_string(i));
+  ASSERT_TRUE(export_vectors(make_snapshot(words, 120), VectorFormat::kGlove, scratch_.path("plain")).ok());
   compress(scratch_.path("plain"), scratch_.path("packed"), archive_write_add_filter_gzip);
   const std::string whole = read_bytes(scratch_.path("packed"));
-  for (size_t length = 0; length < whole.size(); ++length)
-    ASSERT_FALSE(import("cut", whole.substr(0, length)).ok()) << length;
+  ASSERT_TRUE(import("whole", whole).ok());
+  // GloVe has no count of rows: only the compressed stream itself can tell that something is missing.
+  for (size_t missing = 1; missing < whole.size(); missing += missing < 30 ? 1 : 99'991)
+    ASSERT_FALSE(import("cut", whole.substr(0, whole.size() - missing)).ok()) << missing;
 }
 
 TEST_F(ImportTest, APromiseInACompressedFileTakesNoMemory) {

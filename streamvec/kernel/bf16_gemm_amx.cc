@@ -50,6 +50,7 @@ struct alignas(64) TileConfig {
 void configure_tiles() {
   thread_local bool configured = false;
   if (configured) return;
+  // Static, because g++ 12 takes loadconfig to read the first 8 bytes only and leaves a local one's others unwritten.
   static const TileConfig config;
   _tile_loadconfig(&config);
   configured = true;

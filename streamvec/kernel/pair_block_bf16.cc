@@ -19,34 +19,32 @@ namespace {
 
 inline __m512i to_bf16(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
 
-// `count` rows of dim floats to rows of depth bf16 values; the values past a row's own padding and the rows past
-// `count` become 0.
+// Which 16-bit values of two registers stand in turn: (a0, b0, a1, b1, ...) of their lower halves. Upper: 16 further.
+alignas(64) constexpr uint16_t kInTurn[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                              8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+
+// Packs `count` rows of dim floats, rounded, in both forms that products need; rows past `count` become 0, and so do
+// the values past a row's own padding.
+//   straight  count_padded rows of `depth` values
+//   paired    word [k][j] = (row 2k, row 2k + 1) at column j
+// REQUIRES: count_padded is even, depth a multiple of 32.
 void pack_rows(const float* const* rows, int32_t count, int32_t count_padded, int32_t dim, int32_t depth,
-               Bf16Pair* out) {
+               Bf16Pair* straight, Bf16Pair* paired) {
+  const __m512i low = _mm512_load_si512(kInTurn), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
   const int32_t pairs = depth / 2;
   const int32_t floats = round_up(dim, 16);  // what a row holds, padding included
-  for (int32_t i = 0; i < count; ++i, out += pairs) {
-    int32_t d = 0;
-    for (; d + 32 <= floats; d += 32)
-      _mm512_store_si512(out + d / 2, to_bf16(_mm512_load_ps(rows[i] + d), _mm512_load_ps(rows[i] + d + 16)));
-    if (d < floats) _mm512_store_si512(out + d / 2, to_bf16(_mm512_load_ps(rows[i] + d), _mm512_setzero_ps()));
-  }
-  for (int32_t i = count; i < count_padded; ++i, out += pairs)
-    for (int32_t k = 0; k < pairs; k += 16) _mm512_store_si512(out + k, _mm512_setzero_si512());
-}
-
-// Row-major bf16 rows to pairs of rows: word [k][j] = (row 2k, row 2k + 1) at column j. REQUIRES: rows is even.
-void pair_rows(const Bf16Pair* in, int32_t rows, int32_t depth, Bf16Pair* out) {
-  alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-                                                    8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  const __m512i low = _mm512_load_si512(kLow);
-  const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  const int32_t pairs = depth / 2;
-  for (int32_t i = 0; i < rows; i += 2, in += 2 * static_cast<size_t>(pairs), out += depth)
-    for (int32_t k = 0; k < pairs; k += 16) {
-      const __m512i first = _mm512_load_si512(in + k), second = _mm512_load_si512(in + pairs + k);
-      _mm512_store_si512(out + 2 * k, _mm512_permutex2var_epi16(first, low, second));
-      _mm512_store_si512(out + 2 * k + 16, _mm512_permutex2var_epi16(first, high, second));
+  const auto load = [&](int32_t i, int32_t d) {
+    if (i >= count) return _mm512_setzero_si512();
+    const __m512 second = d + 16 < floats ? _mm512_load_ps(rows[i] + d + 16) : _mm512_setzero_ps();
+    return to_bf16(_mm512_load_ps(rows[i] + d), second);
+  };
+  for (int32_t i = 0; i < count_padded; i += 2, straight += 2 * static_cast<size_t>(pairs), paired += depth)
+    for (int32_t d = 0; d < depth; d += 32) {
+      const __m512i first = load(i, d), second = load(i + 1, d);
+      _mm512_store_si512(straight + d / 2, first);
+      _mm512_store_si512(straight + pairs + d / 2, second);
+      _mm512_store_si512(paired + d, _mm512_permutex2var_epi16(first, low, second));
+      _mm512_store_si512(paired + d + 16, _mm512_permutex2var_epi16(first, high, second));
     }
 }
 
@@ -81,7 +79,10 @@ inline Logistic logistic(__m512 g) {
   p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.69314721f));
   p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.00000008f));
   const __m512 e = _mm512_scalef_ps(p, whole);
-  const __m512 high = _mm512_div_ps(one, _mm512_add_ps(one, e));
+  // 1 / (1 + e) from an estimate of 14 bits and one step of Newton: division takes four times as long.
+  const __m512 whole_part = _mm512_add_ps(one, e);
+  const __m512 estimate = _mm512_rcp14_ps(whole_part);
+  const __m512 high = _mm512_mul_ps(estimate, _mm512_fnmadd_ps(whole_part, estimate, _mm512_set1_ps(2)));
   const __mmask16 negative = _mm512_cmp_ps_mask(g, _mm512_setzero_ps(), _CMP_LT_OQ);
   __m512 q = _mm512_set1_ps(0.01420283f);
   q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(-0.06658805f));
@@ -165,8 +166,8 @@ class Bf16PairKernel final : public PairKernel {
     // Sizes rounded up to what the products want: tiles of 16 rows, depths of 32.
     const int32_t n = round_up(block.inputs, 32), m = round_up(block.outputs, 32), depth = round_up(block.dim, 32);
     reserve(n, m, depth);
-    pack_rows(block.x, block.inputs, n, block.dim, depth, x_.data());
-    pack_rows(block.y, block.outputs, m, block.dim, depth, y_.data());
+    pack_rows(block.x, block.inputs, n, block.dim, depth, x_.data(), x_paired_.data());
+    pack_rows(block.y, block.outputs, m, block.dim, depth, y_.data(), y_paired_.data());
     turn_rows(x_.data(), n, depth, x_turned_.data());
     gemm_.multiply(y_.data(), x_turned_.data(), m, n, depth, c_.data());
     PairBlockResult result;
@@ -176,8 +177,6 @@ class Bf16PairKernel final : public PairKernel {
     std::memset(c_.data() + static_cast<size_t>(block.outputs) * n, 0,
                 static_cast<size_t>(m - block.outputs) * n * sizeof(float));
     pack_coefficients(c_.data(), m, n, c_straight_.data(), c_turned_.data());
-    pair_rows(x_.data(), n, depth, x_paired_.data());
-    pair_rows(y_.data(), m, depth, y_paired_.data());
     find_partners(block);
     cut_steps(block, n, c_.data(), output_cuts_.data(), input_cuts_.data());
     RowPrefetch prefetch(block);

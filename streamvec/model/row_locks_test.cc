@@ -52,6 +52,26 @@ TEST(RowLocks, TwoThreadsTrainOnTheSameRows) {
   }
 }
 
+TEST(RowLocks, TwoThreadsTrainInBlocksOfManyRows) {
+  constexpr int32_t kWords = 1'000;  // a block has a hundred rows and more
+  const SamplingTables tables(equal_words(kWords), 0);
+  for (const char* model : {"sgns", "cbow"}) {
+    Parameters parameters = random_parameters(kWords, 20);
+    int64_t pairs[2] = {};
+    const auto train = [&](uint64_t thread) {
+      Random random(thread);
+      pairs[thread] = make_worker(model, "simd", {}, parameters)
+                          ->step(random_chunk(kWords, 2'000, thread), tables, 0.01f, random)
+                          .pairs;
+    };
+    std::thread other(train, 1);
+    train(0);
+    other.join();
+    EXPECT_GT(pairs[0], 1'000) << model;
+    EXPECT_GT(pairs[1], 1'000) << model;
+  }
+}
+
 #ifdef STREAMVEC_ROW_LOCKS
 TEST(RowLocks, AGuardKeepsOthersFromItsRowsInBothTables) {
   RowLocks locks;
