@@ -115,7 +115,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"epochs", Kind::kInteger, "N", "1", "", "train", "times the text is read for training", 1, 1000000},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},
-    {"lr", Kind::kReal, "X", "", "the optimizer's own", "train", "learning rate at the start", 1e-9, 100},
+    {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train", "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02)", 1e-9, 100},
     {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train", "how the learning rate falls"},
     {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train", "how gradients become steps"},
     {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train",

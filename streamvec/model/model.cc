@@ -4,6 +4,12 @@
 
 namespace streamvec {
 
+double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
+  if (optimizer == OptimizerKind::kAdagrad) return 0.3;
+  if (optimizer == OptimizerKind::kAdam) return 0.02;
+  return model == "cbow" ? 0.2 : 0.05;  // a word of CBOW's mean gets only its share of the slope
+}
+
 Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters) {
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
   const WindowOptions windows = settled(options.windows);

@@ -35,6 +35,9 @@ class ModelWorker {
   virtual std::string kernel_name() const = 0;
 };
 
+// The learning rate to start with when none is given; docs/BENCHMARKS.md says how they were found.
+double default_learning_rate(std::string_view model, OptimizerKind optimizer);
+
 // kInvalidArgument for a model or kernel nobody knows, kFailedPrecondition for a kernel this machine cannot run.
 Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters);
 

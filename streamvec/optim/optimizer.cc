@@ -82,14 +82,6 @@ std::string_view optimizer_name(OptimizerKind kind) {
   }
 }
 
-double default_learning_rate(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kAdagrad: return 0.1;
-    case OptimizerKind::kAdam: return 0.001;
-    default: return 0.05;
-  }
-}
-
 Result<std::unique_ptr<Optimizer>> make_optimizer(OptimizerKind kind, int64_t rows, int64_t dim, int64_t rows_max) {
   if (kind == OptimizerKind::kSgd) return std::unique_ptr<Optimizer>(std::make_unique<Sgd>(dim));
   STREAMVEC_ASSIGN_OR_RETURN(Matrix single, Matrix::make(rows, 1, rows_max));

@@ -17,8 +17,6 @@ enum class OptimizerKind { kSgd, kAdagrad, kAdam };
 
 Result<OptimizerKind> parse_optimizer(std::string_view name);  // sgd, adagrad, adam
 std::string_view optimizer_name(OptimizerKind kind);
-// The learning rate a kind starts with when none is given; docs/BENCHMARKS.md says how they were found.
-double default_learning_rate(OptimizerKind kind);
 
 // The state of one table. Threads may step different rows at once, and the same row with the races that lock-free
 // training accepts; grow() needs the table to itself.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "streamvec/kernel/pair_block.h"
+#include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/counting.h"
@@ -141,7 +142,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   STREAMVEC_ASSIGN_OR_RETURN(start.schedule, parse_schedule(options.schedule));
   STREAMVEC_ASSIGN_OR_RETURN(start.form_of, open_word_filter(options));
   start.model = existing ? existing->model : options.model.value_or("sgns");
-  start.lr = options.lr.value_or(default_learning_rate(optimizer));
+  start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
   bool resumed = false;
