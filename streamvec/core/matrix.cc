@@ -9,7 +9,9 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 }
 
-void Matrix::Unmap::operator()(float* data) const { ::munmap(data, bytes); }
+void Matrix::Unmap::operator()(float* data) const {
+  ::munmap(data, bytes);
+}
 
 Result<Matrix> Matrix::make(int64_t rows, int64_t cols, int64_t rows_max) {
   STREAMVEC_CHECK(rows >= 0 && cols > 0);

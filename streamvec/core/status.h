@@ -57,8 +57,8 @@ Status error(Code code, const Parts&... parts) {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}              // NOLINT: `return value;` is the point
-  Result(Status status) : status_(std::move(status)) {}      // NOLINT: `return error(...);` likewise
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: `return value;` is the point
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: `return error(...);` likewise
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
@@ -80,8 +80,8 @@ class [[nodiscard]] Result {
 #define STREAMVEC_CONCAT_INNER(a, b) a##b
 #define STREAMVEC_CONCAT(a, b) STREAMVEC_CONCAT_INNER(a, b)
 
-#define STREAMVEC_RETURN_IF_ERROR(expression)                                \
-  do {                                                                       \
+#define STREAMVEC_RETURN_IF_ERROR(expression)                                                  \
+  do {                                                                                         \
     if (auto streamvec_status = (expression); !streamvec_status.ok()) return streamvec_status; \
   } while (false)
 
@@ -93,20 +93,20 @@ class [[nodiscard]] Result {
   declaration = std::move(result).value()
 
 // Our own mistakes (a broken invariant) stop the program at once and print both values. User input never trips one.
-#define STREAMVEC_CHECK(condition)                                                                            \
-  do {                                                                                                        \
-    if (!(condition)) {                                                                                       \
-      std::cerr << __FILE__ << ":" << __LINE__ << ": broken invariant: " #condition << std::endl;             \
-      std::abort();                                                                                           \
-    }                                                                                                         \
+#define STREAMVEC_CHECK(condition)                                                                \
+  do {                                                                                            \
+    if (!(condition)) {                                                                           \
+      std::cerr << __FILE__ << ":" << __LINE__ << ": broken invariant: " #condition << std::endl; \
+      std::abort();                                                                               \
+    }                                                                                             \
   } while (false)
-#define STREAMVEC_CHECK_EQ(a, b)                                                                              \
-  do {                                                                                                        \
-    const auto& streamvec_a = (a);                                                                            \
-    const auto& streamvec_b = (b);                                                                            \
-    if (!(streamvec_a == streamvec_b)) {                                                                      \
-      std::cerr << __FILE__ << ":" << __LINE__ << ": broken invariant: " #a " == " #b " (" << streamvec_a     \
-                << " against " << streamvec_b << ")" << std::endl;                                            \
-      std::abort();                                                                                           \
-    }                                                                                                         \
+#define STREAMVEC_CHECK_EQ(a, b)                                                                          \
+  do {                                                                                                    \
+    const auto& streamvec_a = (a);                                                                        \
+    const auto& streamvec_b = (b);                                                                        \
+    if (!(streamvec_a == streamvec_b)) {                                                                  \
+      std::cerr << __FILE__ << ":" << __LINE__ << ": broken invariant: " #a " == " #b " (" << streamvec_a \
+                << " against " << streamvec_b << ")" << std::endl;                                        \
+      std::abort();                                                                                       \
+    }                                                                                                     \
   } while (false)

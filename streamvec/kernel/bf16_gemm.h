@@ -17,8 +17,8 @@ struct Bf16Gemm {
   const char* name;
   // c[i * columns + j] = sum_k a(i, k) b(k, j). REQUIRES: rows, columns multiples of 16, depth a multiple of 32.
   void (*multiply)(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t columns, int32_t depth, float* c);
-  // out[i][j] += cut[i] * sum_k a(i, k) b(k, j) for i < rows, j < dim; a is padded with zeros to 16 rows, b has `columns`
-  // (dim rounded up to 32). near[i / 4] holds the only k for which rows i .. i + 3 have values other than 0.
+  // out[i][j] += cut[i] * sum_k a(i, k) b(k, j) for i < rows, j < dim; a is padded with zeros to 16 rows, b has
+  // `columns` (dim rounded up to 32). near[i / 4] holds the only k for which rows i .. i + 3 have values other than 0.
   // Two rows are asked of `prefetch` for each row.
   void (*multiply_add)(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
                        const RangePair* near, const float* cut, RowPrefetch& prefetch, float* const* out);

@@ -1,9 +1,8 @@
 // AMX tiles: one instruction multiplies a 16 x 32 by a 32 x 16 tile of bf16 and adds into 16 x 16 fp32 sums.
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cpuid.h>
 
 #include <algorithm>
 

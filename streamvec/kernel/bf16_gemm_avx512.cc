@@ -78,12 +78,24 @@ void sum_rows(const Bf16Pair* a, const Bf16Pair* b, int32_t dim, int32_t columns
   for (int32_t offset = 0; pieces > 0; --pieces) {
     const int32_t piece = (vectors + pieces - 1) / pieces;
     switch (piece) {
-      case 1: sum_tile<kRows, 1>(a, b, columns, pairs, near, cut, offset, out); break;
-      case 2: sum_tile<kRows, 2>(a, b, columns, pairs, near, cut, offset, out); break;
-      case 3: sum_tile<kRows, 3>(a, b, columns, pairs, near, cut, offset, out); break;
-      case 4: sum_tile<kRows, 4>(a, b, columns, pairs, near, cut, offset, out); break;
-      case 5: sum_tile<kRows, 5>(a, b, columns, pairs, near, cut, offset, out); break;
-      default: sum_tile<kRows, 6>(a, b, columns, pairs, near, cut, offset, out); break;
+      case 1:
+        sum_tile<kRows, 1>(a, b, columns, pairs, near, cut, offset, out);
+        break;
+      case 2:
+        sum_tile<kRows, 2>(a, b, columns, pairs, near, cut, offset, out);
+        break;
+      case 3:
+        sum_tile<kRows, 3>(a, b, columns, pairs, near, cut, offset, out);
+        break;
+      case 4:
+        sum_tile<kRows, 4>(a, b, columns, pairs, near, cut, offset, out);
+        break;
+      case 5:
+        sum_tile<kRows, 5>(a, b, columns, pairs, near, cut, offset, out);
+        break;
+      default:
+        sum_tile<kRows, 6>(a, b, columns, pairs, near, cut, offset, out);
+        break;
     }
     offset += 16 * piece;
     vectors -= piece;

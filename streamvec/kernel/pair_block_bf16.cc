@@ -17,7 +17,9 @@ namespace streamvec {
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 namespace {
 
-inline __m512i to_bf16(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
+inline __m512i to_bf16(__m512 low, __m512 high) {
+  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
 
 // Which 16-bit values of two registers stand in turn: (a0, b0, a1, b1, ...) of their lower halves. Upper: 16 further.
 alignas(64) constexpr uint16_t kInTurn[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -224,7 +226,11 @@ class Bf16PairKernel final : public PairKernel {
 
 }  // namespace
 
-std::unique_ptr<PairKernel> make_bf16_pair_kernel() { return std::make_unique<Bf16PairKernel>(bf16_gemm_avx512()); }
-std::unique_ptr<PairKernel> make_amx_pair_kernel() { return std::make_unique<Bf16PairKernel>(bf16_gemm_amx()); }
+std::unique_ptr<PairKernel> make_bf16_pair_kernel() {
+  return std::make_unique<Bf16PairKernel>(bf16_gemm_avx512());
+}
+std::unique_ptr<PairKernel> make_amx_pair_kernel() {
+  return std::make_unique<Bf16PairKernel>(bf16_gemm_amx());
+}
 
 }  // namespace streamvec

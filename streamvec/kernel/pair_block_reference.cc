@@ -6,7 +6,9 @@
 namespace streamvec {
 namespace {
 
-double softplus(double z) { return z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z)); }
+double softplus(double z) {
+  return z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+}
 
 double dot(const float* a, const float* b, int32_t dim) {
   double sum = 0;
@@ -72,6 +74,8 @@ class ReferencePairKernel final : public PairKernel {
 
 }  // namespace
 
-std::unique_ptr<PairKernel> make_reference_pair_kernel() { return std::make_unique<ReferencePairKernel>(); }
+std::unique_ptr<PairKernel> make_reference_pair_kernel() {
+  return std::make_unique<ReferencePairKernel>();
+}
 
 }  // namespace streamvec

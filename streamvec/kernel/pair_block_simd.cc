@@ -139,14 +139,22 @@ HWY_NOINLINE void product_rows(const PairBlock& block, const float* xt, int32_t 
 void products(const PairBlock& block, const float* xt, int32_t columns, int32_t i, int32_t rows, Range range, float* c,
               Sums& sums) {
   switch (rows) {
-    case 1: return product_rows<1>(block, xt, columns, i, range, c, sums);
-    case 2: return product_rows<2>(block, xt, columns, i, range, c, sums);
-    case 3: return product_rows<3>(block, xt, columns, i, range, c, sums);
-    case 4: return product_rows<4>(block, xt, columns, i, range, c, sums);
-    case 5: return product_rows<5>(block, xt, columns, i, range, c, sums);
-    case 6: return product_rows<std::min(6, kProductRows)>(block, xt, columns, i, range, c, sums);
-    case 7: return product_rows<std::min(7, kProductRows)>(block, xt, columns, i, range, c, sums);
-    default: return product_rows<kProductRows>(block, xt, columns, i, range, c, sums);
+    case 1:
+      return product_rows<1>(block, xt, columns, i, range, c, sums);
+    case 2:
+      return product_rows<2>(block, xt, columns, i, range, c, sums);
+    case 3:
+      return product_rows<3>(block, xt, columns, i, range, c, sums);
+    case 4:
+      return product_rows<4>(block, xt, columns, i, range, c, sums);
+    case 5:
+      return product_rows<5>(block, xt, columns, i, range, c, sums);
+    case 6:
+      return product_rows<std::min(6, kProductRows)>(block, xt, columns, i, range, c, sums);
+    case 7:
+      return product_rows<std::min(7, kProductRows)>(block, xt, columns, i, range, c, sums);
+    default:
+      return product_rows<kProductRows>(block, xt, columns, i, range, c, sums);
   }
 }
 
@@ -194,12 +202,24 @@ HWY_NOINLINE void sum_rows(const float* const* in, Coefficients c, const RangePa
   for (int32_t offset = 0; pieces > 0; --pieces) {
     const int32_t piece = (vectors + pieces - 1) / pieces;
     switch (piece) {
-      case 1: sum_tile<kRows, 1, kAdd>(in, c, ranges, cut, offset, out); break;
-      case 2: sum_tile<kRows, 2, kAdd>(in, c, ranges, cut, offset, out); break;
-      case 3: sum_tile<kRows, 3, kAdd>(in, c, ranges, cut, offset, out); break;
-      case 4: sum_tile<kRows, 4, kAdd>(in, c, ranges, cut, offset, out); break;
-      case 5: sum_tile<kRows, 5, kAdd>(in, c, ranges, cut, offset, out); break;
-      default: sum_tile<kRows, kSumVectors, kAdd>(in, c, ranges, cut, offset, out); break;
+      case 1:
+        sum_tile<kRows, 1, kAdd>(in, c, ranges, cut, offset, out);
+        break;
+      case 2:
+        sum_tile<kRows, 2, kAdd>(in, c, ranges, cut, offset, out);
+        break;
+      case 3:
+        sum_tile<kRows, 3, kAdd>(in, c, ranges, cut, offset, out);
+        break;
+      case 4:
+        sum_tile<kRows, 4, kAdd>(in, c, ranges, cut, offset, out);
+        break;
+      case 5:
+        sum_tile<kRows, 5, kAdd>(in, c, ranges, cut, offset, out);
+        break;
+      default:
+        sum_tile<kRows, kSumVectors, kAdd>(in, c, ranges, cut, offset, out);
+        break;
     }
     offset += piece * lanes;
     vectors -= piece;
@@ -210,10 +230,14 @@ template <bool kAdd>
 void sums(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut, int32_t dim, int32_t rows,
           float* const* out) {
   switch (rows) {
-    case 1: return sum_rows<1, kAdd>(in, c, ranges, cut, dim, out);
-    case 2: return sum_rows<2, kAdd>(in, c, ranges, cut, dim, out);
-    case 3: return sum_rows<std::min(3, kSumRows), kAdd>(in, c, ranges, cut, dim, out);
-    default: return sum_rows<kSumRows, kAdd>(in, c, ranges, cut, dim, out);
+    case 1:
+      return sum_rows<1, kAdd>(in, c, ranges, cut, dim, out);
+    case 2:
+      return sum_rows<2, kAdd>(in, c, ranges, cut, dim, out);
+    case 3:
+      return sum_rows<std::min(3, kSumRows), kAdd>(in, c, ranges, cut, dim, out);
+    default:
+      return sum_rows<kSumRows, kAdd>(in, c, ranges, cut, dim, out);
   }
 }
 
@@ -258,7 +282,8 @@ void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* o
     }
     output_cuts[i] = std::min(1.0f, block.step_max / std::max(hn::GetLane(hn::SumOfLanes(d, sum)), 1e-30f));
   }
-  for (int32_t j = 0; j < columns; ++j) input_cuts[j] = std::min(1.0f, block.step_max / std::max(input_cuts[j], 1e-30f));
+  for (int32_t j = 0; j < columns; ++j)
+    input_cuts[j] = std::min(1.0f, block.step_max / std::max(input_cuts[j], 1e-30f));
 }
 
 PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
@@ -313,7 +338,9 @@ class SimdPairKernel final : public PairKernel {
 
 }  // namespace
 
-std::unique_ptr<PairKernel> make_simd_pair_kernel() { return std::make_unique<SimdPairKernel>(); }
+std::unique_ptr<PairKernel> make_simd_pair_kernel() {
+  return std::make_unique<SimdPairKernel>();
+}
 
 }  // namespace streamvec
 #endif

@@ -1,11 +1,11 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "streamvec/kernel/row_ops.cc"
+#include "streamvec/kernel/row_ops.h"
+
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
 #include <cmath>
-
-#include "streamvec/kernel/row_ops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace streamvec::HWY_NAMESPACE {
@@ -70,7 +70,9 @@ void add_scaled(const float* from, float scale, int32_t dim, float* to) {
   HWY_DYNAMIC_DISPATCH(add_scaled)(from, scale, dim, to);
 }
 
-float mean_square(const float* row, int32_t dim) { return HWY_DYNAMIC_DISPATCH(mean_square)(row, dim); }
+float mean_square(const float* row, int32_t dim) {
+  return HWY_DYNAMIC_DISPATCH(mean_square)(row, dim);
+}
 
 void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
                float* variance, float* row) {

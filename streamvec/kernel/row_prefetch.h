@@ -11,8 +11,7 @@ namespace streamvec {
 
 class RowPrefetch {
  public:
-  explicit RowPrefetch(const PairBlock& block)
-      : rows_(block.upcoming), count_(block.upcoming_count), dim_(block.dim) {}
+  explicit RowPrefetch(const PairBlock& block) : rows_(block.upcoming), count_(block.upcoming_count), dim_(block.dim) {}
 
   // Asks for `count` more rows, fewer when they are all asked for.
   void ask(int32_t count) {

@@ -36,7 +36,9 @@ class AlignedBuffer {
   size_t size_ = 0;
 };
 
-inline int32_t round_up(int32_t value, int32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+inline int32_t round_up(int32_t value, int32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 // The transposed inputs, the coefficients and the dx of one block.
 class PairScratch {

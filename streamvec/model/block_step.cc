@@ -42,7 +42,9 @@ float* BlockStep::add_positive(Slot slot, int32_t band_begin, int32_t band_end) 
   return weights;
 }
 
-void BlockStep::add_negative(Slot slot) { add_output(slot, common_weights()); }
+void BlockStep::add_negative(Slot slot) {
+  add_output(slot, common_weights());
+}
 
 float* BlockStep::add_negative_with_weights(Slot slot) {
   float* weights = new_weights();
@@ -121,8 +123,7 @@ void BlockStep::zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vec
 }
 
 void BlockStep::step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table) {
-  for (size_t i = 0; i < slots.size(); ++i)
-    table.optimizer->step(slots[i], gradients[i], lr, table.rows.row(slots[i]));
+  for (size_t i = 0; i < slots.size(); ++i) table.optimizer->step(slots[i], gradients[i], lr, table.rows.row(slots[i]));
 }
 
 }  // namespace streamvec

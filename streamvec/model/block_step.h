@@ -42,8 +42,7 @@ class BlockStep {
  private:
   void add_output(Slot slot, const float* weights);
   float* new_weights();
-  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,
-                              float step_max);
+  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max);
   // `count` zeroed rows of gradient.
   void zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const;
   static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table);

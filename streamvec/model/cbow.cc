@@ -63,8 +63,7 @@ class CbowWorker final : public ModelWorker {
         continue;
       }
       float* weights = block_.add_negative_with_weights(negative);
-      for (size_t i = 0; i < centres; ++i)
-        weights[i] = plan_.columns[plan_.windows[i].centre] == negative ? 0 : share;
+      for (size_t i = 0; i < centres; ++i) weights[i] = plan_.columns[plan_.windows[i].centre] == negative ? 0 : share;
     }
   }
 

@@ -68,7 +68,7 @@ class WindowPlanner {
   WindowOptions options_;
   std::vector<Slot> kept_;
   std::vector<int32_t> sentence_ends_;
-  size_t sentence_ = 0;       // the sentence of the next centre
+  size_t sentence_ = 0;  // the sentence of the next centre
   int32_t next_centre_ = 0;
   const SamplingTables* tables_ = nullptr;
   Random* random_ = nullptr;

@@ -76,9 +76,12 @@ Result<OptimizerKind> parse_optimizer(std::string_view name) {
 
 std::string_view optimizer_name(OptimizerKind kind) {
   switch (kind) {
-    case OptimizerKind::kAdagrad: return "adagrad";
-    case OptimizerKind::kAdam: return "adam";
-    default: return "sgd";
+    case OptimizerKind::kAdagrad:
+      return "adagrad";
+    case OptimizerKind::kAdam:
+      return "adam";
+    default:
+      return "sgd";
   }
 }
 
@@ -89,8 +92,7 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(OptimizerKind kind, int64_t ro
     return std::unique_ptr<Optimizer>(std::make_unique<RowAdagrad>(dim, std::move(single)));
   STREAMVEC_ASSIGN_OR_RETURN(Matrix mean, Matrix::make(rows, dim, rows_max));
   STREAMVEC_ASSIGN_OR_RETURN(Matrix variance, Matrix::make(rows, dim, rows_max));
-  return std::unique_ptr<Optimizer>(
-      std::make_unique<Adam>(std::move(mean), std::move(variance), std::move(single)));
+  return std::unique_ptr<Optimizer>(std::make_unique<Adam>(std::move(mean), std::move(variance), std::move(single)));
 }
 
 }  // namespace streamvec

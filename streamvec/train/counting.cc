@@ -34,8 +34,7 @@ Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, i
       stopped = true;
       feed.stop();
     }
-    if (pacer.wait() && hooks.counting)
-      hooks.counting(feed.state().tokens, feed.bytes_fraction());
+    if (pacer.wait() && hooks.counting) hooks.counting(feed.state().tokens, feed.bytes_fraction());
   }
   for (std::thread& worker : workers) worker.join();
   STREAMVEC_RETURN_IF_ERROR(feed.status());

@@ -12,17 +12,17 @@
 namespace streamvec {
 
 struct RunState {
-  int64_t step = 0;          // pieces of text trained on, over all runs: names the checkpoint, seeds the draws
-  int32_t epoch = 0;         // of this run, from 0
-  int64_t tokens = 0;        // raw tokens of this run
+  int64_t step = 0;    // pieces of text trained on, over all runs: names the checkpoint, seeds the draws
+  int32_t epoch = 0;   // of this run, from 0
+  int64_t tokens = 0;  // raw tokens of this run
   int64_t pairs = 0;
-  double seconds = 0;        // spent training
-  double loss = 0;           // summed over the pairs of this epoch
+  double seconds = 0;  // spent training
+  double loss = 0;     // summed over the pairs of this epoch
   int64_t loss_pairs = 0;
-  int64_t epoch_tokens = -1; // raw tokens of one epoch; -1 when the source's length is unknown
+  int64_t epoch_tokens = -1;  // raw tokens of one epoch; -1 when the source's length is unknown
   int64_t bytes_replaced = 0, words_dropped = 0, updates_refused = 0;
   bool finished = false;
-  std::string cursor;        // of the last document handed out in this epoch; "" at its beginning
+  std::string cursor;  // of the last document handed out in this epoch; "" at its beginning
 
   // 0 .. 1, or -1 when the length is unknown.
   double fraction(int32_t epochs) const;

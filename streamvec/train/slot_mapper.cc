@@ -15,7 +15,9 @@ void leave_out_unknown(const Tokens& tokens, Chunk& chunk) {
   chunk.slots.resize(to);
 }
 
-bool grown_by_a_tenth(int64_t before, int64_t now) { return now > before + before / 10; }
+bool grown_by_a_tenth(int64_t before, int64_t now) {
+  return now > before + before / 10;
+}
 
 }  // namespace
 

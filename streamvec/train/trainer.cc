@@ -21,7 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // The run itself: workers over a feed, watched by the calling thread.
 class Training {
@@ -109,8 +111,8 @@ class Training {
   void report_progress(Clock::time_point begin) {
     const RunState state = state_now(begin);
     const bool same_epoch = state.epoch == reported_.epoch && state.loss_pairs > reported_.loss_pairs;
-    const double loss = same_epoch ? (state.loss - reported_.loss) / (state.loss_pairs - reported_.loss_pairs)
-                                   : state.mean_loss();
+    const double loss =
+        same_epoch ? (state.loss - reported_.loss) / (state.loss_pairs - reported_.loss_pairs) : state.mean_loss();
     hooks_.progress(progress(state, loss));
     reported_ = state;
   }

@@ -15,49 +15,49 @@
 namespace streamvec {
 
 struct TrainOptions {
-  std::optional<std::string> model;   // sgns or cbow; unset: what the directory holds, else sgns
-  std::optional<int64_t> dim;         // unset: what the directory holds, else 200
-  int32_t window = 5;                 // words to each side, each centre draws 1..window
-  int32_t negatives = 10;             // negative samples weighed against each pair
-  double sample = 2e-3;               // subsampling threshold of frequent words; 0 keeps all
-  int64_t min_count = 3;              // rarer words are left out
+  std::optional<std::string> model;  // sgns or cbow; unset: what the directory holds, else sgns
+  std::optional<int64_t> dim;        // unset: what the directory holds, else 200
+  int32_t window = 5;                // words to each side, each centre draws 1..window
+  int32_t negatives = 10;            // negative samples weighed against each pair
+  double sample = 2e-3;              // subsampling threshold of frequent words; 0 keeps all
+  int64_t min_count = 3;             // rarer words are left out
   int32_t epochs = 1;
-  int32_t threads = 0;                // 0: one per core
-  std::optional<double> lr;           // unset: the optimiser's own default
-  std::string schedule = "linear";    // linear (to nothing), constant, cosine
-  std::string optimizer = "sgd";      // sgd, adagrad, adam
-  std::string kernel = "auto";        // auto, reference, simd, bf16, amx
-  int32_t batch = 0;                  // centre words of a block; 0: the kernel's own best
-  int64_t vocab_max = 0;              // most words kept; 0: no limit
+  int32_t threads = 0;              // 0: one per core
+  std::optional<double> lr;         // unset: the optimiser's own default
+  std::string schedule = "linear";  // linear (to nothing), constant, cosine
+  std::string optimizer = "sgd";    // sgd, adagrad, adam
+  std::string kernel = "auto";      // auto, reference, simd, bf16, amx
+  int32_t batch = 0;                // centre words of a block; 0: the kernel's own best
+  int64_t vocab_max = 0;            // most words kept; 0: no limit
   uint64_t seed = 1;
-  double checkpoint_every_s = 0;      // 0: only at the end
+  double checkpoint_every_s = 0;  // 0: only at the end
   TokenizerOptions tokenizer;
   std::vector<std::string> stop_words;  // each "english" or a file, a word a line
-  std::string stem;                   // a Snowball language; "" none
-  std::string lemmas;                 // a file of "form<TAB>lemma" lines; "" none
+  std::string stem;                     // a Snowball language; "" none
+  std::string lemmas;                   // a file of "form<TAB>lemma" lines; "" none
 };
 
 // What the progress line and --json show.
 struct TrainProgress {
-  int64_t tokens = 0;        // raw tokens read
-  int64_t pairs = 0;         // (centre, context) pairs trained
-  double seconds = 0;        // training time without counting or loading
-  double loss = 0;           // mean loss per pair since the last report (at the end: of the last epoch)
+  int64_t tokens = 0;  // raw tokens read
+  int64_t pairs = 0;   // (centre, context) pairs trained
+  double seconds = 0;  // training time without counting or loading
+  double loss = 0;     // mean loss per pair since the last report (at the end: of the last epoch)
   double lr = 0;
-  double fraction = -1;      // of the whole run; -1 when its length is unknown
+  double fraction = -1;  // of the whole run; -1 when its length is unknown
   int32_t epoch = 0;
   int64_t vocab = 0;
   int64_t dim = 0;
   std::string model;
-  std::string kernel;        // the one that ran
+  std::string kernel;                                                  // the one that ran
   int64_t bytes_replaced = 0, words_dropped = 0, updates_refused = 0;  // bad input met on the way
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 
 struct TrainHooks {
-  std::function<void(const TrainProgress&)> progress;           // called about twice a second from one thread
+  std::function<void(const TrainProgress&)> progress;             // called about twice a second from one thread
   std::function<void(int64_t tokens, double fraction)> counting;  // the same while the vocabulary is counted
-  const std::atomic<bool>* stop = nullptr;                      // set: save and return what there is
+  const std::atomic<bool>* stop = nullptr;                        // set: save and return what there is
 };
 
 // Learns from `sources` (paths or "-") into the checkpoint directory `out`, continuing what it holds: a run that was

@@ -39,8 +39,9 @@ Result<std::optional<Checkpoint>> load_existing(const std::string& out) {
 
 Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
   if (options.dim && *options.dim != existing.input.cols())
-    return error(Code::kFailedPrecondition, out, " holds ", existing.input.cols(), "-dimensional vectors, --dim asks for ",
-                 *options.dim, "; try --dim ", existing.input.cols(), " or another --out");
+    return error(Code::kFailedPrecondition, out, " holds ", existing.input.cols(),
+                 "-dimensional vectors, --dim asks for ", *options.dim, "; try --dim ", existing.input.cols(),
+                 " or another --out");
   if (options.model && *options.model != existing.model)
     return error(Code::kFailedPrecondition, out, " holds a ", existing.model, " model, --model asks for ",
                  *options.model, "; try --model ", existing.model, " or another --out");
@@ -85,13 +86,14 @@ Result<bool> resume(const Checkpoint& existing, const std::string& out, Training
 
 // Counts the text and takes its words into the vocabulary.
 Status count_text(const TrainOptions& options, const TrainHooks& hooks, TrainingStart& start) {
-  STREAMVEC_ASSIGN_OR_RETURN(Counted counted,
-                             count_words(*start.source, options.tokenizer,
-                                         WordCounter::types_max_for(options.vocab_max), start.threads, hooks));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      Counted counted, count_words(*start.source, options.tokenizer, WordCounter::types_max_for(options.vocab_max),
+                                   start.threads, hooks));
   start.cancelled = counted.stopped;
   if (counted.stopped) return {};
   VocabularyLimits limits{options.min_count, options.vocab_max};
-  if (start.vocabulary.size() > 0) limits.vocab_max = std::min(limits.vocab_max ? limits.vocab_max : kRowsMax, kRowsMax);
+  if (start.vocabulary.size() > 0)
+    limits.vocab_max = std::min(limits.vocab_max ? limits.vocab_max : kRowsMax, kRowsMax);
   counted.words.extend(start.vocabulary, limits, start.form_of);
   if (start.vocabulary.size() == 0)
     return error(Code::kInvalidArgument, start.source->name(), " has ", counted.tokens, " tokens, but no word ",
@@ -161,8 +163,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.dim = options.dim.value_or(kDimDefault);
   shape.optimizer = optimizer;
   shape.seed = options.seed;
-  STREAMVEC_ASSIGN_OR_RETURN(start.parameters,
-                             existing ? parameters_from(*existing, shape) : Parameters::make(shape));
+  STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
   return start;
 }

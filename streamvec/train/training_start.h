@@ -27,12 +27,12 @@ struct TrainingStart {
   int32_t threads = 1;
   Vocabulary vocabulary;
   Parameters parameters;
-  bool growing = false;        // the vocabulary grows on the way
-  FormOf form_of;              // for a growing one
+  bool growing = false;  // the vocabulary grows on the way
+  FormOf form_of;        // for a growing one
   RunState state;
   nlohmann::json description;  // describe_run()
   std::vector<std::string> notes;
-  bool cancelled = false;      // hooks.stop was set before training could begin
+  bool cancelled = false;  // hooks.stop was set before training could begin
 
   // Borrows vocabulary and parameters: this must stay where it is then.
   std::unique_ptr<SlotMapper> make_mapper(const TrainOptions& options);
