@@ -109,6 +109,7 @@ PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, 
   block.step_max = step_max;
   block.upcoming = upcoming_.data();
   block.upcoming_count = static_cast<int32_t>(upcoming_.size());
+  block.rows_shared = parameters_.options.shared;
   block.dx = dx;
   block.dy = dy;
   return kernel_->step(block);

@@ -25,6 +25,7 @@ class Parameters {
     int64_t dim = 200;
     OptimizerKind optimizer = OptimizerKind::kSgd;
     uint64_t seed = 1;
+    bool shared = false;  // several threads train on the tables
   };
   // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
   static Result<Parameters> make(const Options& options);

@@ -163,6 +163,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.dim = options.dim.value_or(kDimDefault);
   shape.optimizer = optimizer;
   shape.seed = options.seed;
+  shape.shared = start.threads > 1;
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
   return start;
