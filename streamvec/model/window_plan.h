@@ -47,7 +47,7 @@ struct WindowPlan {
     int32_t begin, end;  // columns it looks at, itself excepted
   };
   std::vector<Slot> columns;
-  std::vector<Window> windows;  // one per centre; begin may equal end
+  std::vector<Window> windows;  // one per centre; it may hold the centre alone
   std::vector<Slot> negatives;
   int64_t pairs = 0;
 };

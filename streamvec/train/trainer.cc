@@ -21,6 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Keeps the draws of training apart from those of the first rows, which use the same seed.
+constexpr uint64_t kTrainingDraws = 1;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -78,7 +81,7 @@ class Training {
       result.bytes_replaced = tokens.bytes_replaced;
       result.words_dropped = tokens.words_dropped;
       if (const auto tables = mapper_->map(tokens, chunk); tables != nullptr) {
-        Random random(mix(options_.seed, piece.step));
+        Random random(mix(options_.seed, kTrainingDraws, piece.step));
         const StepStats stats =
             worker.step(chunk, *tables, scheduled_rate(start_.schedule, start_.lr, piece.fraction), random);
         result.pairs = stats.pairs;
