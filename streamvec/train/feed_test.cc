@@ -1,0 +1,169 @@
+#include "streamvec/train/feed.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+namespace streamvec {
+namespace {
+
+// Gives the texts in order; fails, or has nothing to say yet, where it is told to.
+class ScriptedSource final : public Source {
+ public:
+  explicit ScriptedSource(std::vector<std::string> texts) : texts_(std::move(texts)) {}
+
+  Result<int64_t> read(int64_t, Deadline, std::vector<Document>& out) override {
+    if (next_ == fail_at) return error(Code::kDataLoss, "text ", next_, " is damaged");
+    if (silences > 0) {
+      --silences;
+      return error(Code::kDeadlineExceeded, "nothing yet");
+    }
+    if (next_ == texts_.size()) return 0;
+    out.push_back({texts_[next_], std::to_string(next_)});
+    ++next_;
+    return 1;
+  }
+  Status seek(const std::string& cursor) override {
+    next_ = cursor.empty() ? 0 : std::stoul(cursor) + 1;
+    return {};
+  }
+  bool replayable() const override { return true; }
+  int64_t bytes_total() const override { return static_cast<int64_t>(texts_.size()); }
+  int64_t bytes_read() const override { return static_cast<int64_t>(next_); }
+  std::string name() const override { return "script"; }
+
+  size_t fail_at = SIZE_MAX;
+  int silences = 0;
+
+ private:
+  std::vector<std::string> texts_;
+  size_t next_ = 0;
+};
+
+PieceResult tokens(int64_t count) {
+  PieceResult result;
+  result.tokens = count;
+  return result;
+}
+
+TEST(Feed, GivesEveryTextOnceAnEpochToWhoeverAsks) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 50; ++i) texts.push_back("text " + std::to_string(i));
+  ScriptedSource source(texts);
+  Feed feed(source, 3, RunState());
+  std::mutex mutex;
+  std::map<std::pair<int32_t, std::string>, int> seen;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      Piece piece;
+      while (feed.next(piece)) {
+        {
+          const std::lock_guard lock(mutex);
+          ++seen[{piece.epoch, piece.document.text}];
+        }
+        feed.finish(piece, tokens(2));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(feed.over());
+  EXPECT_EQ(seen.size(), 150u);
+  for (const auto& [piece, times] : seen) EXPECT_EQ(times, 1) << piece.second << " in epoch " << piece.first;
+  EXPECT_EQ(feed.state().tokens, 300);
+  EXPECT_EQ(feed.state().step, 150);
+  EXPECT_EQ(feed.state().epoch, 3);
+}
+
+TEST(Feed, PauseWaitsForPiecesInHandAndKnowsTheLastOne) {
+  ScriptedSource source({"a", "b", "c"});
+  Feed feed(source, 1, RunState());
+  Piece first, second;
+  ASSERT_TRUE(feed.next(first));
+  ASSERT_TRUE(feed.next(second));
+  std::atomic<bool> paused = false;
+  RunState state;
+  std::thread watcher([&] {
+    state = feed.pause();
+    paused = true;
+  });
+  feed.finish(second, tokens(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(paused);
+  feed.finish(first, tokens(1));
+  watcher.join();
+  EXPECT_EQ(state.cursor, "1");
+  EXPECT_EQ(state.step, 2);
+  feed.resume();
+  Piece third;
+  ASSERT_TRUE(feed.next(third));
+  EXPECT_EQ(third.document.text, "c");
+  feed.finish(third, tokens(1));
+  EXPECT_FALSE(feed.next(third));
+}
+
+TEST(Feed, GoesOnWhereAStateLeftIt) {
+  ScriptedSource source({"a", "b", "c"});
+  RunState state;
+  state.step = 4;
+  state.epoch = 1;
+  state.tokens = 4;
+  state.epoch_tokens = 3;
+  state.cursor = "0";
+  ASSERT_TRUE(source.seek(state.cursor).ok());
+  Feed feed(source, 2, state);
+  Piece piece;
+  ASSERT_TRUE(feed.next(piece));
+  EXPECT_EQ(piece.document.text, "b");
+  EXPECT_EQ(piece.epoch, 1);
+  EXPECT_EQ(piece.step, 4);
+  EXPECT_DOUBLE_EQ(piece.fraction, 4.0 / 6);
+  feed.finish(piece, tokens(1));
+}
+
+TEST(Feed, EndsWithTheSourcesErrorAndWhatCameBeforeCounts) {
+  ScriptedSource source({"a", "b"});
+  source.fail_at = 1;
+  Feed feed(source, 1, RunState());
+  Piece piece;
+  ASSERT_TRUE(feed.next(piece));
+  feed.finish(piece, tokens(7));
+  EXPECT_FALSE(feed.next(piece));
+  EXPECT_EQ(feed.status().code(), Code::kDataLoss);
+  EXPECT_EQ(feed.state().tokens, 7);
+  EXPECT_EQ(feed.state().cursor, "0");
+}
+
+TEST(Feed, ASilentSourceDoesNotKeepItFromStopping) {
+  ScriptedSource source({"a"});
+  source.silences = 1'000'000'000;
+  Feed feed(source, 1, RunState());
+  std::thread worker([&] {
+    Piece piece;
+    EXPECT_FALSE(feed.next(piece));
+  });
+  feed.stop();
+  worker.join();
+  EXPECT_TRUE(feed.over());
+  EXPECT_TRUE(feed.status().ok());
+}
+
+TEST(Feed, LossIsOfTheEpochThatRuns) {
+  ScriptedSource source({"a"});
+  Feed feed(source, 2, RunState());
+  Piece piece;
+  for (double loss : {10.0, 4.0}) {
+    ASSERT_TRUE(feed.next(piece));
+    PieceResult result;
+    result.loss = loss;
+    result.pairs = 2;
+    feed.finish(piece, result);
+    EXPECT_DOUBLE_EQ(feed.state().mean_loss(), loss / 2);
+  }
+  EXPECT_FALSE(feed.next(piece));
+  EXPECT_DOUBLE_EQ(feed.state().mean_loss(), 2);
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,51 @@
+#include "streamvec/train/slot_mapper.h"
+
+#include <gtest/gtest.h>
+
+namespace streamvec {
+namespace {
+
+Tokens tokenize(const std::string& text) {
+  Tokens tokens;
+  Tokenizer().tokenize(text, tokens);
+  return tokens;
+}
+
+TEST(FixedSlotMapper, LeavesUnknownWordsOutAndKeepsSentencesApart) {
+  Vocabulary vocabulary;
+  vocabulary.add("a", 5);
+  vocabulary.add("b", 3);
+  FixedSlotMapper mapper(vocabulary, 0);
+  const std::string text = "a x b\nx\nb a\n";
+  Chunk chunk;
+  ASSERT_NE(mapper.map(tokenize(text), chunk), nullptr);
+  EXPECT_EQ(chunk.slots, (std::vector<Slot>{0, 1, 1, 0}));
+  EXPECT_EQ(chunk.sentence_ends, (std::vector<int32_t>{2, 2, 4}));
+}
+
+TEST(GrowingSlotMapper, GivesAWordARowWhenItHasBeenMetOftenEnough) {
+  Vocabulary vocabulary;
+  Parameters::Options shape;
+  shape.rows_max = 10;
+  shape.dim = 4;
+  Parameters parameters = Parameters::make(shape).value();
+  Admission::Options admission;
+  admission.min_count = 2;
+  admission.vocab_max = 10;
+  GrowingSlotMapper mapper(vocabulary, parameters, 0, admission);
+  Chunk chunk;
+  const std::string first = "a b c", second = "b a d", third = "a a";
+  EXPECT_EQ(mapper.map(tokenize(first), chunk), nullptr);  // nothing to draw from yet
+  EXPECT_TRUE(chunk.slots.empty());
+  const auto tables = mapper.map(tokenize(second), chunk);
+  ASSERT_NE(tables, nullptr);
+  EXPECT_EQ(chunk.slots, (std::vector<Slot>{0, 1}));
+  EXPECT_EQ(parameters.rows(), 2);
+  EXPECT_EQ(vocabulary.word(0), "b");
+  ASSERT_NE(mapper.map(tokenize(third), chunk), nullptr);
+  EXPECT_EQ(chunk.slots, (std::vector<Slot>{1, 1}));
+  EXPECT_GT(*parameters.input.rows.row(1) * *parameters.input.rows.row(1), 0);
+}
+
+}  // namespace
+}  // namespace streamvec
