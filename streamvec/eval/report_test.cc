@@ -15,7 +15,9 @@ TEST(EvalReport, HasEveryKeyOfTheContractInItsOrder) {
 TEST(EvalReport, WritesWhatWasMeasured) {
   EvalReport report;
   report.similarity = {{"WS", 0.5, 353, 350}};
-  report.analogy = {{{"google", 4, 2, 1, 2}, {{"family", 4, 2, 1, 2}}}};
+  AnalogyResult& analogy = report.analogy.emplace_back();
+  analogy.total = {"google", 4, 2, 1, 2};
+  analogy.sections.push_back({"family", 4, 2, 1, 2});
   report.held_out = HeldOutLoss{2.5, 10, 4};
   const auto json = to_json(report);
   EXPECT_EQ(json["similarity"][0].dump(), R"({"set":"WS","spearman":0.5,"pairs":353,"covered":350})");
