@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "streamvec/core/durable_file.h"
-#include "streamvec/source/open.h"
+#include "streamvec/ingest/open.h"
 #include "streamvec/train/checkpoint_directory.h"
 #include "streamvec/train/checkpoint_manifest.h"
 
@@ -86,7 +86,7 @@ Result<std::vector<std::string>> sources_still_there(const TrainedOn& trained, c
   if (!source.ok())
     return error(source.status().code(), "what ", directory, " was trained on cannot be read again (",
                  source.status().message(), "); give the text by --text F");
-  if (!(*source)->replayable())
+  if (!(*source)->capabilities().replayable)
     return error(Code::kFailedPrecondition, directory, " was trained on ", (*source)->name(),
                  ", which cannot be read again; give the text by --text F");
   return trained.sources;

@@ -7,21 +7,11 @@
 #include <vector>
 
 #include "streamvec/core/random.h"
+#include "streamvec/vocab/chunk.h"
 #include "streamvec/vocab/sampling.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
-
-// Text mapped to slots. Words outside the vocabulary are left out.
-struct Chunk {
-  std::vector<Slot> slots;
-  std::vector<int32_t> sentence_ends;  // rising indexes into slots; windows do not cross them
-
-  void clear() {
-    slots.clear();
-    sentence_ends.clear();
-  }
-};
 
 // What draws need to know of the counts. Built anew when the vocabulary has changed; read by every thread.
 struct SamplingTables {

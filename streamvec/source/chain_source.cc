@@ -44,8 +44,16 @@ Status ChainSource::seek(const std::string& cursor) {
   return {};
 }
 
-bool ChainSource::replayable() const {
-  return std::all_of(sources_.begin(), sources_.end(), [](const auto& source) { return source->replayable(); });
+Capabilities ChainSource::capabilities() const {
+  Capabilities all;
+  for (const auto& source : sources_) {
+    const Capabilities one = source->capabilities();
+    all.endless |= one.endless;
+    all.replayable &= one.replayable;
+    all.pausable &= one.pausable;
+    all.lookback_s = std::min(all.lookback_s, one.lookback_s);
+  }
+  return all;
 }
 
 int64_t ChainSource::bytes_total() const {

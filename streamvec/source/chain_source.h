@@ -19,7 +19,7 @@ class ChainSource : public Source {
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
-  bool replayable() const override;
+  Capabilities capabilities() const override;
   int64_t bytes_total() const override;  // -1 when it is unknown for one of them
   int64_t bytes_read() const override;
   std::string name() const override;

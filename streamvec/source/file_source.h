@@ -34,7 +34,7 @@ class FileSource : public Source {
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
-  bool replayable() const override { return true; }
+  Capabilities capabilities() const override { return {}; }
   int64_t bytes_total() const override { return bytes_total_; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "streamvec/core/random.h"
+#include "streamvec/source/location.h"
 #include "streamvec/source/planted_words.h"
 
 namespace streamvec {
@@ -237,23 +238,15 @@ const PlantedTruth& planted_truth() {
 }
 
 Result<std::unique_ptr<Source>> PlantedSource::open(const std::string& name) {
-  const auto bad = [&](std::string_view what) {
-    return error(Code::kInvalidArgument, name, ": ", what, "; try planted:?tokens=1000000&seed=1");
-  };
+  STREAMVEC_ASSIGN_OR_RETURN(const Location location, Location::parse(name));
+  STREAMVEC_RETURN_IF_ERROR(location.check_keys({"tokens", "seed"}));
+  if (!location.host.empty() || !location.path.empty())
+    return error(Code::kInvalidArgument, name, ": only settings may follow; try planted:?tokens=1000000&seed=1");
   Options options;
-  std::string_view query = std::string_view(name).substr(std::string_view("planted:").size());
-  if (!query.empty() && query[0] != '?') return bad("after planted: only ?tokens=N&seed=N may follow");
-  for (query.remove_prefix(query.empty() ? 0 : 1); !query.empty();) {
-    const std::string_view part = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(part.size() + 1, query.size()));
-    const size_t equals = part.find('=');
-    const std::string_view key = part.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
-    const bool good = key == "tokens" ? parse_number(value, options.tokens) && options.tokens > 0
-                                      : key == "seed" && parse_number(value, options.seed);
-    if (!good) return bad("cannot read \"" + std::string(part) + "\"");
-  }
-  if (options.tokens > int64_t{1} << 50) return bad("too many tokens");
+  STREAMVEC_ASSIGN_OR_RETURN(options.tokens, location.integer("tokens", options.tokens, 1, int64_t{1} << 50));
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t seed,
+                             location.integer("seed", static_cast<int64_t>(options.seed), 0, int64_t{1} << 53));
+  options.seed = static_cast<uint64_t>(seed);
   return std::unique_ptr<Source>(std::make_unique<PlantedSource>(options));
 }
 

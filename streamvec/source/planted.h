@@ -51,7 +51,7 @@ class PlantedSource : public Source {
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
-  bool replayable() const override { return true; }
+  Capabilities capabilities() const override { return {}; }
   // The text is not there before it is made: progress counts 7 bytes a token, near the true mean.
   int64_t bytes_total() const override { return options_.tokens * kBytesPerToken; }
   int64_t bytes_read() const override;

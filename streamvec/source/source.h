@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,18 @@ namespace streamvec {
 // A piece of text that is cleaned and trained on as a whole. Long texts come as several pieces, cut between words.
 struct Document {
   std::string text;
-  std::string cursor;  // opaque; seek(cursor) goes on after this document
+  std::string cursor;    // opaque; seek(cursor) goes on after this document
+  std::string id = {};   // names the record at its source, for deletes; "" where records have no names
+  int64_t time_s = 0;    // when it was written, seconds since 1970; 0 unknown
+  bool deleted = false;  // the record `id` was withdrawn; there is no text
+};
+
+// What a source can do.
+struct Capabilities {
+  bool endless = false;    // never ends by itself: no counting pass before training, no epochs
+  bool replayable = true;  // seek() works: files yes, stdin no
+  bool pausable = true;    // waits while nobody reads; otherwise what comes meanwhile may be lost
+  double lookback_s = std::numeric_limits<double>::infinity();  // how old a cursor may be and still find its place
 };
 
 // Not thread-safe: callers share one behind a lock.
@@ -22,12 +34,19 @@ class Source {
   virtual ~Source() = default;
   // Appends 1..count_max documents to `out` and returns how many; 0 when the stream has ended. After an error, `out`
   // may hold documents read before it. A source of which nothing at all was read at its end gives kInvalidArgument.
+  // kDeadlineExceeded: nothing came in time. kUnavailable: the other side has a fault that may pass; reading again
+  // later goes on without loss. Any other error is final.
   virtual Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) = 0;
   // Goes on after the document that carried `cursor`; "" means the beginning.
   // kFailedPrecondition when the source cannot be read twice, or is no longer what the cursor was made for;
   // kInvalidArgument for a cursor that is none of its own. After an error, seek again before reading.
   virtual Status seek(const std::string& cursor) = 0;
-  virtual bool replayable() const = 0;      // seek() works: files yes, stdin no
+  // What to save so that seek() goes on after the document that carried `cursor`. Most save the cursor itself; one
+  // that has much to remember (a crawler's pages seen) hands out short cursors and puts it all in here.
+  virtual std::string saved(const std::string& cursor) const { return cursor; }
+  // Everything up to the document that carried `cursor` is safe on a disk: a broker may be told.
+  virtual Status commit(const std::string& /*cursor*/) { return {}; }
+  virtual Capabilities capabilities() const = 0;
   virtual int64_t bytes_total() const = 0;  // of text as stored (compressed size if compressed), -1 when unknown
   // As stored, since the beginning: for progress. The same after seek(cursor) as it was after that document.
   virtual int64_t bytes_read() const = 0;

@@ -32,7 +32,7 @@ class StdinSource : public Source {
   // wait: whoever must stop early gives short deadlines.
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;  // only "" and only before anything was read
-  bool replayable() const override { return false; }
+  Capabilities capabilities() const override { return {.replayable = false}; }
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override { return name_; }

@@ -185,7 +185,7 @@ TEST(StdinSource, DeliversAllThatCanBeDecodedWhileTheWriterStalls) {
 
 TEST(StdinSource, CannotBeReadTwice) {
   Pipe pipe;
-  EXPECT_FALSE(pipe.source->replayable());
+  EXPECT_FALSE(pipe.source->capabilities().replayable);
   EXPECT_TRUE(pipe.source->seek("").ok()) << "nothing was read yet";
   const std::string cursor = pipe.pass("text\n").value()[0].cursor;
   EXPECT_EQ(pipe.source->seek("").code(), Code::kFailedPrecondition);

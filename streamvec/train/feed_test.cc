@@ -29,7 +29,7 @@ class ScriptedSource final : public Source {
     next_ = cursor.empty() ? 0 : std::stoul(cursor) + 1;
     return {};
   }
-  bool replayable() const override { return true; }
+  Capabilities capabilities() const override { return {}; }
   int64_t bytes_total() const override { return static_cast<int64_t>(texts_.size()); }
   int64_t bytes_read() const override { return static_cast<int64_t>(next_); }
   std::string name() const override { return "script"; }

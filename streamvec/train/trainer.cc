@@ -7,7 +7,7 @@
 
 #include "streamvec/model/model.h"
 #include "streamvec/optim/schedule.h"
-#include "streamvec/source/open.h"
+#include "streamvec/ingest/open.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/feed.h"

@@ -68,7 +68,7 @@ Result<bool> resume(const Checkpoint& existing, const std::string& out, Training
   if (before.is_null()) return false;  // imported vectors
   STREAMVEC_ASSIGN_OR_RETURN(RunState state,
                              run_state_from_json(existing.state.value("progress", nlohmann::json()), existing.cursors));
-  if (state.finished || !start.source->replayable()) return false;
+  if (state.finished || !start.source->capabilities().replayable) return false;
   if (before != start.description) {
     start.notes.push_back(out + " holds a run that was stopped, with other options (" +
                           differences(before, start.description) + "); its vectors go on with a new run");
@@ -103,7 +103,7 @@ Status count_text(const TrainOptions& options, const TrainHooks& hooks, Training
 }
 
 Status begin_new_run(const TrainOptions& options, const TrainHooks& hooks, TrainingStart& start) {
-  start.growing = !start.source->replayable();
+  start.growing = !start.source->capabilities().replayable;
   if (!start.growing) return count_text(options, hooks, start);
   if (options.epochs > 1)
     return error(Code::kInvalidArgument, start.source->name(), " can be read only once, --epochs asks for ",

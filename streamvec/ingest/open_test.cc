@@ -1,4 +1,4 @@
-#include "streamvec/source/open.h"
+#include "streamvec/ingest/open.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST(OpenSources, PathsAreOneReplayableSource) {
   const std::string a = directory.write("a", "a\n"), b = directory.write("b", "b\n");
   const Result<std::unique_ptr<Source>> source = open_sources({b, a});
   ASSERT_TRUE(source.ok()) << source.status().message();
-  EXPECT_TRUE((*source)->replayable());
+  EXPECT_TRUE((*source)->capabilities().replayable);
   EXPECT_EQ((*source)->bytes_total(), 4);
   EXPECT_EQ(joined(read_all(**source).value()), "b\na\n");
 }
@@ -59,7 +59,7 @@ TEST(OpenSources, StandardInputAndFilesAreReadInTheOrderGiven) {
   const FakeStdin text("from stdin\n");
   const Result<std::unique_ptr<Source>> source = open_sources({a, "-", b});
   ASSERT_TRUE(source.ok()) << source.status().message();
-  EXPECT_FALSE((*source)->replayable());
+  EXPECT_FALSE((*source)->capabilities().replayable);
   EXPECT_EQ((*source)->bytes_total(), -1);
   EXPECT_EQ(joined(read_all(**source).value()), "a\nfrom stdin\nb\n");
   EXPECT_EQ((*source)->bytes_read(), 15);
@@ -86,7 +86,7 @@ TEST(OpenSources, GoesOnInTheMiddleOfSeveralSources) {
   const std::vector<std::string> names = {directory.write("a", sample_text(150'000)), "planted:?tokens=9000&seed=2",
                                           directory.write("b.gz", gzip_bytes(sample_text(150'000)))};
   const std::unique_ptr<Source> whole = std::move(open_sources(names)).value();
-  ASSERT_TRUE(whole->replayable());
+  ASSERT_TRUE(whole->capabilities().replayable);
   std::vector<Document> documents;
   std::vector<int64_t> bytes_read;
   while (whole->read(1, Deadline::never(), documents).value() > 0) bytes_read.push_back(whole->bytes_read());
@@ -140,7 +140,7 @@ TEST(OpenSources, ANamedPipeIsAStreamThatWaitsForItsWriter) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const Result<std::unique_ptr<Source>> source = open_sources({path});
   ASSERT_TRUE(source.ok()) << source.status().message();
-  EXPECT_FALSE((*source)->replayable());
+  EXPECT_FALSE((*source)->capabilities().replayable);
   std::vector<Document> documents;
   EXPECT_EQ((*source)->read(1, Deadline::after(std::chrono::milliseconds(5)), documents).status().code(),
             Code::kDeadlineExceeded);

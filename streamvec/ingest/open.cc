@@ -1,4 +1,4 @@
-#include "streamvec/source/open.h"
+#include "streamvec/ingest/open.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
