@@ -27,6 +27,7 @@ using V = hn::Vec<D>;
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 constexpr int32_t kProductRows = kManyRegisters ? 8 : 6;
 constexpr int32_t kProductVectors = 2;
+constexpr int32_t kBandRows = 6;  // with window 5 the bands of six centres fill a vector of 16
 constexpr int32_t kSumRows = kManyRegisters ? 4 : 2;
 constexpr int32_t kSumVectors = kManyRegisters ? 6 : 5;
 
@@ -90,6 +91,20 @@ HWY_INLINE void transpose(const PairBlock& block, int32_t columns, float* HWY_RE
 }
 #endif
 
+// The products `g` of output i with a vector of inputs from column j become coefficients in c[j ..].
+HWY_INLINE void coefficients(const PairBlock& block, int32_t i, int32_t j, V g, float* HWY_RESTRICT c, Sums& sums) {
+  const D d;
+  const bool positive = i < block.positives;
+  const V label = hn::Set(d, positive ? 1.0f : 0.0f);
+  const V weight = hn::LoadU(d, block.weight[i] + j);
+  V sigma;
+  const V log_part = logistic(d, g, sigma);
+  const V z = positive ? hn::Neg(g) : g;
+  sums.loss = hn::MulAdd(weight, hn::Add(log_part, hn::Max(z, hn::Zero(d))), sums.loss);
+  sums.poison = hn::MulAdd(g, hn::Zero(d), sums.poison);
+  hn::StoreU(hn::Mul(hn::Mul(weight, hn::Set(d, block.scale)), hn::Sub(label, sigma)), d, c + j);
+}
+
 // Products of outputs [i, i + kRows) with the inputs of kVectors vectors from column j, then their coefficients.
 template <int32_t kRows, int32_t kVectors>
 HWY_INLINE void product_tile(const PairBlock& block, const float* HWY_RESTRICT xt, int32_t columns, int32_t i,
@@ -110,20 +125,9 @@ HWY_INLINE void product_tile(const PairBlock& block, const float* HWY_RESTRICT x
       for (int32_t v = 0; v < kVectors; ++v) g[r][v] = hn::MulAdd(value, x[v], g[r][v]);
     }
   }
-  for (int32_t r = 0; r < kRows; ++r) {
-    const bool positive = i + r < block.positives;
-    const V label = hn::Set(d, positive ? 1.0f : 0.0f);
-    for (int32_t v = 0; v < kVectors; ++v) {
-      const V weight = hn::Load(d, block.weight[i + r] + j + v * lanes);
-      V sigma;
-      const V log_part = logistic(d, g[r][v], sigma);
-      const V z = positive ? hn::Neg(g[r][v]) : g[r][v];
-      sums.loss = hn::MulAdd(weight, hn::Add(log_part, hn::Max(z, hn::Zero(d))), sums.loss);
-      sums.poison = hn::MulAdd(g[r][v], hn::Zero(d), sums.poison);
-      hn::Store(hn::Mul(hn::Mul(weight, hn::Set(d, block.scale)), hn::Sub(label, sigma)), d,
-                c + static_cast<size_t>(i + r) * columns + j + v * lanes);
-    }
-  }
+  for (int32_t r = 0; r < kRows; ++r)
+    for (int32_t v = 0; v < kVectors; ++v)
+      coefficients(block, i + r, j + v * lanes, g[r][v], c + static_cast<size_t>(i + r) * columns, sums);
 }
 
 template <int32_t kRows>
@@ -241,11 +245,78 @@ void sums(const float* const* in, Coefficients c, const RangePair& ranges, const
   }
 }
 
+// Positives meet few inputs: where a vector holds the bands of several, each tile has one vector of columns of its own,
+// which may begin anywhere. Two tiles run side by side, so that there are sums enough to hide the latency of one.
+template <int32_t kRows>
+HWY_NOINLINE void band_tiles(const PairBlock& block, const float* HWY_RESTRICT xt, int32_t columns, int32_t i,
+                             const int32_t (&first)[2], float* HWY_RESTRICT c, Sums& totals) {
+  const D d;
+  V g[2][kRows];
+  for (auto& tile : g)
+    for (V& v : tile) v = hn::Zero(d);
+  const float* column = xt;
+  for (int32_t k = 0; k < block.dim; ++k, column += columns)
+    for (int32_t t = 0; t < 2; ++t) {
+      const V x = hn::LoadU(d, column + first[t]);
+      for (int32_t r = 0; r < kRows; ++r) g[t][r] = hn::MulAdd(hn::Set(d, block.y[i + t * kRows + r][k]), x, g[t][r]);
+    }
+  for (int32_t t = 0; t < 2; ++t)
+    for (int32_t r = 0; r < kRows; ++r)
+      coefficients(block, i + t * kRows + r, first[t], g[t][r], c + static_cast<size_t>(i + t * kRows + r) * columns,
+                   totals);
+}
+
+// Band tiles of `rows` rows for positives [i, i + 2 * rows); false when a band is too wide for that.
+bool try_band_tiles(const PairBlock& block, const float* xt, int32_t columns, int32_t i, int32_t rows, float* c,
+                    Sums& totals) {
+  const int32_t lanes = static_cast<int32_t>(hn::Lanes(D()));
+  int32_t first[2];
+  for (int32_t t = 0; t < 2; ++t) {
+    const Range range = inputs_near(block, i + t * rows, rows)[0];
+    if (range.end - range.begin > lanes) return false;
+    first[t] = std::min(range.begin, columns - lanes);
+  }
+  switch (rows) {
+    case 1:
+      band_tiles<1>(block, xt, columns, i, first, c, totals);
+      break;
+    case 2:
+      band_tiles<2>(block, xt, columns, i, first, c, totals);
+      break;
+    case 3:
+      band_tiles<3>(block, xt, columns, i, first, c, totals);
+      break;
+    case 4:
+      band_tiles<4>(block, xt, columns, i, first, c, totals);
+      break;
+    case 5:
+      band_tiles<5>(block, xt, columns, i, first, c, totals);
+      break;
+    default:
+      band_tiles<kBandRows>(block, xt, columns, i, first, c, totals);
+  }
+  return true;
+}
+
+// Positives [0, n) by band tiles of nearly equal size; returns n, the first that none of them took.
+int32_t banded_products(const PairBlock& block, const float* xt, int32_t columns, float* c, Sums& totals) {
+  int32_t i = 0;
+  while (block.positives - i >= 2) {
+    const int32_t left = block.positives - i;
+    const int32_t pairs = (left + 2 * kBandRows - 1) / (2 * kBandRows);
+    const int32_t rows = std::min(kBandRows, std::max(1, left / (2 * pairs)));
+    if (!try_band_tiles(block, xt, columns, i, rows, c, totals)) break;
+    i += 2 * rows;
+  }
+  return i;
+}
+
 bool compute_coefficients(const PairBlock& block, const float* xt, int32_t columns, float* c, double& loss) {
   const D d;
   Sums totals{hn::Zero(d), hn::Zero(d)};
   std::fill(c, c + static_cast<size_t>(block.positives) * columns, 0.0f);
-  for (int32_t i = 0; i < block.positives; i += kProductRows) {
+  const int32_t banded = kManyRegisters ? banded_products(block, xt, columns, c, totals) : 0;
+  for (int32_t i = banded; i < block.positives; i += kProductRows) {
     const int32_t rows = std::min(kProductRows, block.positives - i);
     Range range = inputs_near(block, i, rows)[0];
     if (range.begin == range.end) range = {0, 1};  // no partners, but sums may pass these rows: they must be finite
