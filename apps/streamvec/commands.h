@@ -13,7 +13,9 @@ Result<int> run_eval(const Arguments& arguments);
 Result<int> run_nearest(const Arguments& arguments);
 Result<int> run_analogy(const Arguments& arguments);
 Result<int> run_vector(const Arguments& arguments);
+Result<int> run_drift(const Arguments& arguments);
 Result<int> run_export(const Arguments& arguments);
 Result<int> run_import(const Arguments& arguments);
+Result<int> run_source(const Arguments& arguments);
 
 }  // namespace streamvec::cli

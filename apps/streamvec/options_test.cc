@@ -232,7 +232,7 @@ TEST(Table, EveryOptionBelongsToCommandsThatExist) {
 TEST(Help, NamesEveryOptionOfACommandWithItsDefault) {
   const std::string text = help_of(*find_command("train"));
   for (const Option& option : options())
-    EXPECT_EQ(text.find("\n  " + flag_of(option)) != text.npos, belongs_to(option, "train")) << option.name;
+    EXPECT_EQ(text.find("\n  " + flag_of(option) + " ") != text.npos, belongs_to(option, "train")) << option.name;
   EXPECT_THAT(text, HasSubstr("(default: 200)"));
 }
 

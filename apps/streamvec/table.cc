@@ -13,12 +13,13 @@ constexpr double kSecondsMax = 1e9;
 constexpr std::array kCommands = std::to_array<Command>({
     {.name = "demo",
      .synopsis = "[--seconds N]",
-     .summary = "learn from text the program makes itself, and check what was learned",
+     .summary = "learn from a news site the program makes itself, and check what was learned",
      .details =
-         "Makes text with planted word classes and analogies, trains on it with a live progress line, then shows "
-         "neighbours of a few words and how many analogies come out right. Needs no files and leaves none. "
-         "Exits 1 when the planted truth was not found.",
-     .examples = "streamvec demo\nstreamvec demo --seconds 5\n"},
+         "Starts a news site on this machine whose articles have planted word classes, analogies, words that change "
+         "their meaning half-way and newly coined words; crawls it and trains while it is written, with a live "
+         "progress line; then shows neighbours, how many analogies come out right, which words changed and where the "
+         "new words lie. Needs no network and no files, and leaves none. Exits 1 when the planted truth was not found.",
+     .examples = "streamvec demo\nstreamvec demo --seconds 10\n"},
     {.name = "train",
      .synopsis = "SOURCE... --out DIR [options]",
      .summary = "learn vectors from text",
@@ -72,6 +73,20 @@ constexpr std::array kCommands = std::to_array<Command>({
      .examples = "streamvec vector model king queen\n",
      .words_min = 2,
      .words_max = -1},
+    {.name = "drift",
+     .synopsis = "DIR [WORD...] [--from STEP|TIME] [--to STEP|TIME] [-k 10]",
+     .summary = "list words whose meaning moved, with their neighbours then and now",
+     .details =
+         "Compares two snapshots of the stream in DIR/history, by default the oldest and the newest. A word's change "
+         "is how much nearer or farther its neighbours of then and of now have come; the score says by how many "
+         "spreads that exceeds what chance makes of two halves of the stream and what words of like frequency do. "
+         "A star marks words that moved beyond chance (false discoveries at most 5%).\n"
+         "A number is a step; a time has a dash (2024-05, 2024-05-01T12:00Z).\n"
+         "With WORDs: their count and neighbours at every snapshot, and how near they are to the last one.",
+     .examples = "streamvec drift model\nstreamvec drift model --from 2019-01 --to 2024-06 -k 50 --json\n"
+                 "streamvec drift model prompt agent\n",
+     .words_min = 1,
+     .words_max = -1},
     {.name = "export",
      .synopsis = "DIR --format FORMAT OUT",
      .summary = "write the vectors for other programs",
@@ -91,6 +106,17 @@ constexpr std::array kCommands = std::to_array<Command>({
      .examples = "streamvec import vectors.bin --out model\n",
      .words_min = 1,
      .words_max = 1},
+    {.name = "source",
+     .synopsis = "check URL [--documents 3]",
+     .summary = "show what would be read from a web address",
+     .details =
+         "Says whether URL is a feed, a sitemap or a page, what its robots.txt allows, how many pages it names, and "
+         "shows the first documents as training would get them. Reads as politely as training does: a second and more "
+         "between pages of a host. Exits 1 when nothing can be read, with the reason.",
+     .examples = "streamvec source check https://example.org/feed.xml\n"
+                 "streamvec source check http://127.0.0.1:8000/ --allow-private 127.0.0.1:8000\n",
+     .words_min = 2,
+     .words_max = 2},
     {.name = "version", .synopsis = "", .summary = "print the version", .details = "", .examples = ""},
     {.name = "help",
      .synopsis = "[COMMAND]",
@@ -124,9 +150,26 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train", "centre words of a block", 0, 4096},
     {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
      kSlotsMax},
+    {"stream", Kind::kFlag, "", "false", "", "train",
+     "train on the text as it comes, in one pass; sources that never end always are"},
+    {"half-life", Kind::kText, "TIME", "never", "", "train",
+     "how fast a stream's past fades: tokens (5M) or time (12h, 30d, 1y)"},
+    {"replay", Kind::kChoice, "once|uniform|loss|gradient", "uniform", "", "train",
+     "which text of a stream is trained on: each part once in order, any part held, or by priority"},
+    {"replay-ratio", Kind::kReal, "X", "1", "", "train", "times each part of a stream is trained on", 0.01, 1000},
+    {"replay-chunks", Kind::kInteger, "N", "65536", "", "train", "parts of a stream held, of about 256 words", 16,
+     kSlotsMax},
+    {"drop-duplicates", Kind::kFlag, "", "false", "", "train", "leave out documents that nearly equal a recent one"},
+    {"language", Kind::kText, "CODE", "", "", "train", "only documents of this language (en, ko, ...)", 0, 0, true},
+    {"evaluate-every", Kind::kReal, "SECONDS", "30", "", "train",
+     "how often a stream is measured into DIR/metrics.jsonl; 0: at the end", 0, kSecondsMax},
+    {"snapshot-every", Kind::kInteger, "TOKENS", "5000000", "", "train",
+     "how often a stream's vectors go into DIR/history, for drift; 0: never", 0, kIntegerMax},
+    {"no-drift", Kind::kFlag, "", "false", "", "train",
+     "do not train the two half-stream models that tell drift from chance"},
     {"seed", Kind::kInteger, "N", "1", "", "train demo", "of all random numbers", 0, kIntegerMax},
-    {"checkpoint-every", Kind::kReal, "SECONDS", "0", "0, at the end only", "train", "save this often while training",
-     0, kSecondsMax},
+    {"checkpoint-every", Kind::kReal, "SECONDS", "0", "0, at the end only; 60 for a stream", "train",
+     "save this often while training", 0, kSecondsMax},
     {"tokenizer", Kind::kChoice, "words|whitespace", "words", "", "train",
      "words drops punctuation; whitespace cuts as word2vec and fastText do"},
     {"keep-case", Kind::kFlag, "", "false", "", "train", "King and king are two words"},
@@ -135,19 +178,26 @@ constexpr std::array kOptions = std::to_array<Option>({
      "leave out the words of this file, one a line; `english` is built in", 0, 0, true},
     {"stem", Kind::kText, "LANGUAGE", "", "", "train", "learn word stems by a Snowball stemmer (english, german, ...)"},
     {"lemmas", Kind::kText, "F", "", "", "train", "replace words by this file's `form<TAB>lemma` lines"},
-    {"similarity", Kind::kText, "F", "", "", "eval", "a word similarity set", 0, 0, true},
-    {"analogy", Kind::kText, "F", "", "", "eval", "an analogy set", 0, 0, true},
+    {"similarity", Kind::kText, "F", "", "", "train eval", "a word similarity set; of a stream, measured on the way", 0,
+     0, true},
+    {"analogy", Kind::kText, "F", "", "", "train eval", "an analogy set; likewise", 0, 0, true},
     {"analogy-vocab", Kind::kInteger, "N", "30000", "", "eval",
      "answers are sought among this many most frequent words; 0: all", 0, kSlotsMax},
     {"pip", Kind::kFlag, "", "false", "", "eval",
      "distance to the factorised co-occurrence statistics (SPPMI), with its references"},
     {"text", Kind::kText, "F", "", "", "eval", "text for the held-out loss and --pip", 0, 0, true},
     {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
-    {"k", Kind::kInteger, "N", "10", "", "nearest analogy", "how many words to show", 1, kSlotsMax},
-    {"seconds", Kind::kReal, "N", "10", "", "demo", "about how long to train", 0.1, 3600},
-    {"config", Kind::kText, "F.toml", "", "", "train eval nearest analogy export import demo",
+    {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
+    {"from", Kind::kText, "STEP|TIME", "", "the oldest", "drift", "the snapshot nearest to this step or time"},
+    {"to", Kind::kText, "STEP|TIME", "", "the newest", "drift", "the snapshot to compare it with"},
+    {"seconds", Kind::kReal, "N", "60", "", "demo", "how long the site writes; readers may take longer", 0.1, 3600},
+    {"documents", Kind::kInteger, "N", "3", "", "source", "how many documents to show", 1, 10000},
+    {"timeout", Kind::kReal, "SECONDS", "60", "", "source", "give up after this long", 0.1, kSecondsMax},
+    {"allow-private", Kind::kText, "HOST", "", "", "source",
+     "read HOST (or HOST:PORT) though its address is not public", 0, 0, true},
+    {"config", Kind::kText, "F.toml", "", "", "train eval nearest analogy drift export import demo",
      "read options from this file, by the same names; flags win over it"},
-    {"json", Kind::kFlag, "", "false", "", "train eval nearest analogy vector export import demo version",
+    {"json", Kind::kFlag, "", "false", "", "train eval nearest analogy vector drift export import demo version source",
      "print one JSON value at the end"},
 });
 

@@ -24,25 +24,29 @@ double per_second(int64_t count, double seconds) {
 }
 
 Json json_of(const TrainProgress& result, const std::string& out, bool stopped) {
-  return {{"tokens", result.tokens},
-          {"pairs", result.pairs},
-          {"seconds", rounded(result.seconds)},
-          {"tokens_per_s", rounded(per_second(result.tokens, result.seconds))},
-          {"pairs_per_s", rounded(per_second(result.pairs, result.seconds))},
-          {"loss", rounded(result.loss)},
-          {"vocab", result.vocab},
-          {"dim", result.dim},
-          {"rss_mb", rounded(peak_rss_mb())},
-          {"model", result.model},
-          {"kernel", result.kernel},
-          {"epochs", result.epoch},
-          {"lr", rounded(result.lr)},
-          {"out", out},
-          {"stopped", stopped},
-          {"bytes_replaced", result.bytes_replaced},
-          {"words_dropped", result.words_dropped},
-          {"updates_refused", result.updates_refused},
-          {"notes", result.notes}};
+  Json json = {{"tokens", result.tokens},
+               {"pairs", result.pairs},
+               {"seconds", rounded(result.seconds)},
+               {"tokens_per_s", rounded(per_second(result.tokens, result.seconds))},
+               {"pairs_per_s", rounded(per_second(result.pairs, result.seconds))},
+               {"loss", rounded(result.loss)},
+               {"vocab", result.vocab},
+               {"dim", result.dim},
+               {"rss_mb", rounded(peak_rss_mb())},
+               {"model", result.model},
+               {"kernel", result.kernel},
+               {"epochs", result.epoch},
+               {"lr", rounded(result.lr)},
+               {"out", out},
+               {"stopped", stopped},
+               {"bytes_replaced", result.bytes_replaced},
+               {"words_dropped", result.words_dropped},
+               {"updates_refused", result.updates_refused},
+               {"notes", result.notes}};
+  if (result.documents < 0) return json;
+  json["documents"] = result.documents;
+  json["prequential_loss"] = rounded(result.prequential_loss);
+  return json;
 }
 
 std::string summary_of(const TrainProgress& result, const std::string& out) {
@@ -78,13 +82,19 @@ std::string ProgressText::operator()(const TrainProgress& progress) {
     line << short_count(static_cast<double>(progress.tokens)) << " tokens  ";
   }
   line << short_count(per_second(progress.tokens, progress.seconds)) << " tokens/s";
-  std::snprintf(number, sizeof number, "  lr %.4f  loss %.4f", progress.lr, progress.loss);
+  if (progress.documents >= 0)
+    std::snprintf(number, sizeof number, "  %s documents  loss %.4f (new text %.4f)",
+                  short_count(static_cast<double>(progress.documents)).c_str(), progress.loss,
+                  progress.prequential_loss);
+  else
+    std::snprintf(number, sizeof number, "  lr %.4f  loss %.4f", progress.lr, progress.loss);
   line << number << "  " << short_count(static_cast<double>(progress.vocab)) << " words";
   // A resumed run begins somewhere in the middle: only what was done since then tells its speed.
   if (fraction_first_ < 0) {
     fraction_first_ = progress.fraction;
     seconds_first_ = progress.seconds;
   }
+  if (!progress.bottleneck.empty()) line << "  limited by " << progress.bottleneck;
   const double done = progress.fraction - fraction_first_;
   if (fraction_first_ >= 0 && done > 0)
     line << "  ETA " << short_duration((progress.seconds - seconds_first_) / done * (1 - progress.fraction));
@@ -123,7 +133,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.batch = static_cast<int32_t>(arguments.integer("batch"));
   options.vocab_max = arguments.integer("vocab-max");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  options.checkpoint_every_s = arguments.real("checkpoint-every");
+  if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;
   options.tokenizer.fold_case = !arguments.flag("keep-case");
   options.tokenizer.nfkc = !arguments.flag("no-nfkc");
@@ -133,13 +143,33 @@ TrainOptions train_options(const Arguments& arguments) {
   return options;
 }
 
+// A stream is what never ends, what is asked to be one, and what options of streams are given for.
+Status set_stream_options(const Arguments& arguments, StreamOptions& stream) {
+  stream.on = arguments.flag("stream") || arguments.given("half-life") || arguments.given("replay-ratio") ||
+              arguments.given("replay");
+  STREAMVEC_ASSIGN_OR_RETURN(stream.half_life, HalfLife::parse(arguments.text("half-life")));
+  stream.replay = arguments.text("replay");
+  stream.replay_ratio = arguments.real("replay-ratio");
+  stream.replay_chunks = arguments.integer("replay-chunks");
+  stream.drop_duplicates = arguments.flag("drop-duplicates");
+  stream.languages = arguments.list("language");
+  stream.evaluate_every_s = arguments.real("evaluate-every");
+  stream.snapshot_every = arguments.integer("snapshot-every");
+  stream.drift = !arguments.flag("no-drift");
+  stream.similarity = arguments.list("similarity");
+  stream.analogy = arguments.list("analogy");
+  return {};
+}
+
 Result<int> run_train(const Arguments& arguments) {
   if (arguments.text("device") == "cuda")
     return error(Code::kUnimplemented, "--device cuda: this build of streamvec has no CUDA; try --device cpu");
   const std::string out = arguments.text("out");
   const std::atomic<bool>& stop = stop_on_signals();
+  TrainOptions options = train_options(arguments);
+  STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
   ProgressLine line(2);
-  const auto result = train(train_options(arguments), arguments.words, out, hooks_on(line, stop));
+  const auto result = train(options, arguments.words, out, hooks_on(line, stop));
   line.clear();
   if (!result.ok()) return result.status();
   warn(*result);

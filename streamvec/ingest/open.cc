@@ -10,10 +10,22 @@
 #include <utility>
 
 #include "streamvec/core/durable_file.h"
+#include "streamvec/source/archive/warc_source.h"
+#include "streamvec/source/archive/wikipedia_source.h"
+#include "streamvec/source/broker/kafka_source.h"
+#include "streamvec/source/broker/nats_source.h"
+#include "streamvec/source/broker/redis_source.h"
 #include "streamvec/source/chain_source.h"
 #include "streamvec/source/file_source.h"
+#include "streamvec/source/http/crawl_source.h"
+#include "streamvec/source/live/sse_source.h"
+#include "streamvec/source/live/websocket_source.h"
+#include "streamvec/source/newsroom/newsroom_source.h"
 #include "streamvec/source/planted.h"
+#include "streamvec/source/record_source.h"
 #include "streamvec/source/stdin_source.h"
+#include "streamvec/source/tail_source.h"
+#include "streamvec/source/watch_source.h"
 
 namespace streamvec {
 namespace {
@@ -27,6 +39,22 @@ struct Kind {
   Opened (*open)(const std::string& name);
 };
 constexpr Kind kKinds[] = {
+    {"http://", "http://... (feed, sitemap or page)", CrawlSource::open},
+    {"https://", "https://... (likewise)", CrawlSource::open},
+    {"sse+http://", "sse+http://... (server-sent events)", SseSource::open},
+    {"sse+https://", "sse+https://...", SseSource::open},
+    {"ws://", "ws://... (WebSocket, Jetstream)", WebSocketSource::open},
+    {"wss://", "wss://...", WebSocketSource::open},
+    {"nats://", "nats://HOST/STREAM", NatsSource::open},
+    {"kafka://", "kafka://HOST/TOPIC", KafkaSource::open},
+    {"redis://", "redis://HOST/STREAM", RedisSource::open},
+    {"warc:", "warc:PATH (WARC, WET)", WarcSource::open},
+    {"wikipedia:", "wikipedia:PATH (dump)", WikipediaSource::open},
+    {"jsonl:", "jsonl:PATH?text=/title,/body", RecordSource::open},
+    {"tsv:", "tsv:PATH?text=3,4&id=2&time=1", RecordSource::open},
+    {"tail:", "tail:PATH (a file being appended to)", TailSource::open},
+    {"watch:", "watch:DIR (files that appear there)", WatchSource::open},
+    {"newsroom:", "newsroom: (a made-up news site on this machine)", NewsroomSource::open},
     {"planted:", "planted:?tokens=N&seed=N (made-up text with known answers)", PlantedSource::open},
 };
 
@@ -97,7 +125,7 @@ Status check_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<std::unique_ptr<Source>> open_sources(const std::vector<std::string>& names) {
+Result<std::vector<std::unique_ptr<Source>>> open_each(const std::vector<std::string>& names) {
   STREAMVEC_RETURN_IF_ERROR(check_names(names));
   std::vector<std::unique_ptr<Source>> sources;
   for (size_t first = 0; first < names.size();) {
@@ -109,8 +137,17 @@ Result<std::unique_ptr<Source>> open_sources(const std::vector<std::string>& nam
     sources.push_back(std::move(source));
     first = end;
   }
+  return sources;
+}
+
+std::unique_ptr<Source> chained(std::vector<std::unique_ptr<Source>> sources) {
   if (sources.size() == 1) return std::move(sources.front());
-  return std::unique_ptr<Source>(std::make_unique<ChainSource>(std::move(sources)));
+  return std::make_unique<ChainSource>(std::move(sources));
+}
+
+Result<std::unique_ptr<Source>> open_sources(const std::vector<std::string>& names) {
+  STREAMVEC_ASSIGN_OR_RETURN(auto sources, open_each(names));
+  return chained(std::move(sources));
 }
 
 }  // namespace streamvec

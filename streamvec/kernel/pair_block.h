@@ -50,6 +50,7 @@ struct PairBlock {
 
 struct PairBlockResult {
   double loss = 0;
+  double slope = 0;    // sum_ij w_ij |label_i - sigma(y_i.x_j)|: the gradient at the products, in the 1-norm
   bool finite = true;  // false: a row held NaN or Inf (or a product overflowed), and nothing was changed
 };
 

@@ -116,10 +116,11 @@ float coefficients_from_products(const PairBlock& block, int32_t columns, float*
   return _mm512_reduce_add_ps(loss) + _mm512_reduce_add_ps(poison);
 }
 
-// step_max / sum where the sum is larger, else 1.
-void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
+// step_max / sum where the sum is larger, else 1. Returns the sum of all |c|.
+float cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
   const __m512 one = _mm512_set1_ps(1), step_max = _mm512_set1_ps(block.step_max > 0 ? block.step_max : 3e38f);
   for (int32_t j = 0; j < columns; j += 16) _mm512_store_ps(input_cuts + j, _mm512_set1_ps(1e-30f));
+  __m512 total = _mm512_setzero_ps();
   for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
     __m512 sum = _mm512_setzero_ps();
     for (int32_t j = 0; j < columns; j += 16) {
@@ -128,11 +129,13 @@ void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* o
       _mm512_store_ps(input_cuts + j, _mm512_add_ps(_mm512_load_ps(input_cuts + j), size));
     }
     output_cuts[i] = _mm512_reduce_add_ps(sum) + 1e-30f;
+    total = _mm512_add_ps(total, sum);
   }
   for (int32_t j = 0; j < columns; j += 16)
     _mm512_store_ps(input_cuts + j, _mm512_min_ps(one, _mm512_div_ps(step_max, _mm512_load_ps(input_cuts + j))));
   for (int32_t i = 0; i < block.outputs; i += 16)
     _mm512_store_ps(output_cuts + i, _mm512_min_ps(one, _mm512_div_ps(step_max, _mm512_load_ps(output_cuts + i))));
+  return _mm512_reduce_add_ps(total);
 }
 
 // c (outputs_padded x columns floats) to bf16, row by row and turned. The turned form has depth outputs_padded.
@@ -180,7 +183,7 @@ class Bf16PairKernel final : public PairKernel {
                 static_cast<size_t>(m - block.outputs) * n * sizeof(float));
     pack_coefficients(c_.data(), m, n, c_straight_.data(), c_turned_.data());
     find_partners(block);
-    cut_steps(block, n, c_.data(), output_cuts_.data(), input_cuts_.data());
+    result.slope = cut_steps(block, n, c_.data(), output_cuts_.data(), input_cuts_.data()) / block.scale;
     RowPrefetch prefetch(block);
     gemm_.multiply_add(c_straight_.data(), x_paired_.data(), block.outputs, block.dim, depth, n, near_outputs_.data(),
                        output_cuts_.data(), prefetch, block.dy);

@@ -29,6 +29,7 @@ class ReferencePairKernel final : public PairKernel {
         const double sigma = 1 / (1 + std::exp(-product));
         const double weight = block.weight[i][j];
         result.loss += weight * softplus(label > 0 ? -product : product);
+        result.slope += weight * std::abs(label - sigma);
         coefficient_[static_cast<size_t>(i) * block.inputs + j] = block.scale * weight * (label - sigma);
       }
     }

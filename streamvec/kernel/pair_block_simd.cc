@@ -334,15 +334,12 @@ void add_row(const float* HWY_RESTRICT from, float cut, int32_t dim, float* HWY_
     hn::Store(hn::MulAdd(hn::Load(d, from + k), hn::Set(d, cut), hn::Load(d, to + k)), d, to + k);
 }
 
-// step_max / sum where the sum is larger, else 1.
-void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
+// step_max / sum where the sum is larger, else 1. Returns the sum of all |c|.
+float cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
   const D d;
   const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
-  if (block.step_max <= 0) {
-    std::fill(output_cuts, output_cuts + block.outputs, 1.0f);
-    std::fill(input_cuts, input_cuts + columns, 1.0f);
-    return;
-  }
+  const float step_max = block.step_max > 0 ? block.step_max : 3e38f;
+  V total = hn::Zero(d);
   std::fill(input_cuts, input_cuts + columns, 0.0f);
   for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
     V sum = hn::Zero(d);
@@ -351,10 +348,12 @@ void cut_steps(const PairBlock& block, int32_t columns, const float* c, float* o
       sum = hn::Add(sum, size);
       hn::StoreU(hn::Add(hn::LoadU(d, input_cuts + j), size), d, input_cuts + j);
     }
-    output_cuts[i] = std::min(1.0f, block.step_max / std::max(hn::GetLane(hn::SumOfLanes(d, sum)), 1e-30f));
+    total = hn::Add(total, sum);
+    output_cuts[i] = std::min(1.0f, step_max / std::max(hn::GetLane(hn::SumOfLanes(d, sum)), 1e-30f));
   }
   for (int32_t j = 0; j < columns; ++j)
-    input_cuts[j] = std::min(1.0f, block.step_max / std::max(input_cuts[j], 1e-30f));
+    input_cuts[j] = std::min(1.0f, step_max / std::max(input_cuts[j], 1e-30f));
+  return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
 PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
@@ -367,7 +366,7 @@ PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
   const size_t stride = static_cast<size_t>(columns);
   const float* output_cuts = scratch.output_cuts();
   const float* input_cuts = scratch.input_cuts(block);
-  cut_steps(block, columns, c, scratch.output_cuts(), scratch.input_cuts(block));
+  result.slope = cut_steps(block, columns, c, scratch.output_cuts(), scratch.input_cuts(block)) / block.scale;
   RowPrefetch prefetch(block);
   // dx goes through scratch memory: x must stay old until dy has been taken from it.
   for_tiles({0, block.inputs}, kSumRows, [&](int32_t j, int32_t rows) {

@@ -75,6 +75,7 @@ TEST_P(EveryPairKernel, MatchesTheReferenceKernel) {
     Block block(shape, 5), other(shape, 5);
     const PairBlockResult result = kernel_->step(block.view()), wanted = reference->step(other.view());
     EXPECT_NEAR(result.loss, wanted.loss, (is_exact(GetParam()) ? 1e-5 : 1e-3) * wanted.loss) << shape;
+    EXPECT_NEAR(result.slope, wanted.slope, (is_exact(GetParam()) ? 1e-5 : 1e-3) * wanted.slope) << shape;
     const Expected sizes(block.view());
     const auto table = [&](const Rows& rows) {
       Expected::Table all;

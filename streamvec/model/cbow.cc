@@ -49,6 +49,7 @@ class CbowWorker final : public ModelWorker {
     }
     step_inputs(lr);
     stats.loss += result.loss;
+    stats.slope += result.slope;
     stats.pairs += static_cast<int64_t>(centres);
   }
 

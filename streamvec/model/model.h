@@ -17,6 +17,7 @@ namespace streamvec {
 struct StepStats {
   int64_t pairs = 0;    // (centre, context) pairs trained
   double loss = 0;      // their summed loss: -log sigma(pair) - sum over `negatives` of log sigma(-negative)
+  double slope = 0;     // their summed slope (kernel/pair_block.h), a gradient's size: what replay may go by
   int64_t refused = 0;  // blocks left out because a row or a product was not finite
 };
 

@@ -1,5 +1,7 @@
 #include "streamvec/model/parameters.h"
 
+#include <algorithm>
+
 #include "streamvec/core/random.h"
 
 namespace streamvec {
@@ -20,7 +22,7 @@ Result<Parameters> Parameters::make(const Options& options) {
   parameters.options = options;
   STREAMVEC_ASSIGN_OR_RETURN(parameters.input, make_table(options));
   STREAMVEC_ASSIGN_OR_RETURN(parameters.output, make_table(options));
-  parameters.draw_rows(0, options.rows);
+  for (int64_t i = 0; i < options.rows; ++i) parameters.draw_row(i, i);
   return parameters;
 }
 
@@ -30,16 +32,23 @@ void Parameters::grow(int64_t rows) {
     table->rows.grow(rows);
     table->optimizer->grow(rows);
   }
-  draw_rows(before, rows);
+  for (int64_t i = before; i < rows; ++i) draw_row(i, i);
 }
 
-void Parameters::draw_rows(int64_t begin, int64_t end) {
+void Parameters::restart(int64_t row, uint64_t draw) {
+  if (row >= rows()) grow(row + 1);
+  std::fill_n(output.rows.row(row), options.dim, 0.0f);
+  for (Table* table : {&input, &output})
+    for (const Optimizer::State& state : table->optimizer->states())
+      std::fill_n(state.values->row(row), state.values->cols(), 0.0f);
+  draw_row(row, draw);
+}
+
+void Parameters::draw_row(int64_t row, uint64_t draw) {
   const float scale = 1.0f / static_cast<float>(options.dim);
-  for (int64_t i = begin; i < end; ++i) {
-    Random random(mix(options.seed, i));
-    float* row = input.rows.row(i);
-    for (int64_t d = 0; d < options.dim; ++d) row[d] = (random.uniform() - 0.5f) * scale;
-  }
+  Random random(mix(options.seed, draw));
+  float* values = input.rows.row(row);
+  for (int64_t d = 0; d < options.dim; ++d) values[d] = (random.uniform() - 0.5f) * scale;
 }
 
 }  // namespace streamvec

@@ -32,6 +32,9 @@ class Parameters {
 
   // REQUIRES: no thread trains meanwhile on rows that are not there yet; rows <= rows_max.
   void grow(int64_t rows);
+  // The row begins anew, for another word: as a new one of seed `draw` would, with nothing known to the optimiser.
+  // Threads may be training on it: what they add meanwhile is lost or stays, as noise. REQUIRES: row < rows_max.
+  void restart(int64_t row, uint64_t draw);
   int64_t rows() const { return input.rows.rows(); }
   int64_t dim() const { return options.dim; }
 
@@ -40,7 +43,7 @@ class Parameters {
   RowLocks locks;
 
  private:
-  void draw_rows(int64_t begin, int64_t end);
+  void draw_row(int64_t row, uint64_t draw);
 };
 
 }  // namespace streamvec

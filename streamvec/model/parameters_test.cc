@@ -80,5 +80,34 @@ TEST(Parameters, TooManyRowsAreResourceExhausted) {
   EXPECT_EQ(parameters.status().code(), Code::kResourceExhausted);
 }
 
+TEST(Parameters, ARestartedRowIsDrawnAnewAndItsOptimiserKnowsNothing) {
+  for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam}) {
+    Parameters parameters = make({.rows = 4, .rows_max = 10, .dim = 17, .optimizer = optimizer});
+    const Rows before = values_of(parameters.input.rows);
+    const std::vector<float> gradient(32, 1.0f);
+    for (Table* table : {&parameters.input, &parameters.output})
+      for (int64_t row = 0; row < 4; ++row) table->optimizer->step(row, gradient.data(), 0.1f, table->rows.row(row));
+    const Rows stepped = values_of(parameters.input.rows);
+    parameters.restart(2, 77);
+    const Rows after = values_of(parameters.input.rows);
+    EXPECT_NE(after[2], stepped[2]);
+    EXPECT_NE(after[2], before[2]);
+    EXPECT_EQ(after[1], stepped[1]);
+    EXPECT_THAT(values_of(parameters.output.rows)[2], ::testing::Each(0.0));
+    EXPECT_THAT(values_of(parameters.output.rows)[1], ::testing::Not(::testing::Each(0.0)));
+    for (const Optimizer::State& state : parameters.input.optimizer->states()) {
+      EXPECT_THAT(values_of(*state.values)[2], ::testing::Each(0.0)) << state.name;
+      EXPECT_THAT(values_of(*state.values)[1], ::testing::Not(::testing::Each(0.0))) << state.name;
+    }
+  }
+}
+
+TEST(Parameters, ARestartBeyondTheLastRowAddsIt) {
+  Parameters parameters = make({.rows = 2, .rows_max = 10, .dim = 5});
+  parameters.restart(4, 4);
+  EXPECT_EQ(parameters.rows(), 5);
+  EXPECT_EQ(values_of(parameters.input.rows), values_of(make({.rows = 5, .dim = 5}).input.rows));
+}
+
 }  // namespace
 }  // namespace streamvec

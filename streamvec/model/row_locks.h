@@ -23,6 +23,7 @@ namespace streamvec {
 // Flags rather than mutexes: a block holds a hundred and more, and ThreadSanitizer follows 64 mutexes a thread at most.
 class RowLocks {
  public:
+  static constexpr bool kLocking = true;
   static constexpr size_t kStripes = 512;  // per table
 
   using Flags = std::array<std::atomic_flag, 2 * kStripes>;
@@ -56,6 +57,7 @@ class RowLocks {
 #else
 class RowLocks {
  public:
+  static constexpr bool kLocking = false;
   struct Guard {
     Guard(RowLocks&, std::span<const Slot>, std::span<const Slot>) {}
     ~Guard() {}

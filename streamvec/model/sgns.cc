@@ -49,6 +49,7 @@ class SgnsWorker final : public ModelWorker {
       return;
     }
     stats.loss += result.loss;
+    stats.slope += result.slope;
     stats.pairs += plan_.pairs;
   }
 

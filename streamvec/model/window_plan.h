@@ -13,14 +13,6 @@
 
 namespace streamvec {
 
-// What draws need to know of the counts. Built anew when the vocabulary has changed; read by every thread.
-struct SamplingTables {
-  SamplingTables(const Vocabulary& vocabulary, double sample)
-      : negatives(vocabulary), subsampling(vocabulary, sample) {}
-  StratifiedSampler negatives;
-  Subsampling subsampling;
-};
-
 struct WindowOptions {
   int32_t window = 5;            // a centre looks 1..window words to each side, drawn per centre
   int32_t negatives = 10;        // how many negatives each pair is weighed against

@@ -34,6 +34,9 @@ class DecodedFile {
   Result<bool> skip(int64_t count);
 
   int64_t stored_read() const { return stored_read_; }  // bytes of the file used so far
+  // A plain file that has grown since its end was met is read on; a compressed one is not.
+  Compression compression() const { return compression_; }
+  int descriptor() const { return file_.get(); }  // for fstat(2) and pread(2)
 
  private:
   Result<size_t> read_stored(std::span<char> out);

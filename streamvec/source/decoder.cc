@@ -213,6 +213,14 @@ std::unique_ptr<Decoder> Decoder::make(Compression compression) {
 }
 
 Status Decoder::decode(std::string_view& in, std::span<char>& out) {
+  return decode_until(false, in, out);
+}
+
+Status Decoder::decode_member(std::string_view& in, std::span<char>& out) {
+  return decode_until(true, in, out);
+}
+
+Status Decoder::decode_until(bool member_end, std::string_view& in, std::span<char>& out) {
   while (!out.empty()) {
     if (!in_member_) {
       if (members_ > 0) in.remove_prefix(std::min(in.find_first_not_of('\0'), in.size()));
@@ -225,6 +233,7 @@ Status Decoder::decode(std::string_view& in, std::span<char>& out) {
     bool ended = false;
     STREAMVEC_RETURN_IF_ERROR(step(in, out, ended));
     in_member_ = !ended;
+    if (ended && member_end) return {};
     if (ended || in.size() != in_before || out.size() != out_before) continue;
     return in.empty() ? Status() : error(Code::kDataLoss, "decoding makes no progress");
   }

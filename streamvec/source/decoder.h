@@ -33,6 +33,8 @@ class Decoder {
   // left of `out` is empty. kDataLoss when the bytes are not what was compressed, kResourceExhausted when decoding
   // needs too much memory; the message says why, the caller knows where.
   Status decode(std::string_view& in, std::span<char>& out);
+  // The same, but returns at the end of each member too, so that at_member_end() tells where members begin.
+  Status decode_member(std::string_view& in, std::span<char>& out);
   // At the end of a member: the stream may end here. False before the first byte.
   bool at_member_end() const { return members_ > 0 && !in_member_; }
 
@@ -42,6 +44,8 @@ class Decoder {
   virtual Status step(std::string_view& in, std::span<char>& out, bool& ended) = 0;
 
  private:
+  Status decode_until(bool member_end, std::string_view& in, std::span<char>& out);
+
   bool in_member_ = false;
   int64_t members_ = 0;
 };

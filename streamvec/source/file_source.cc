@@ -74,23 +74,22 @@ Result<Cursor> parse_cursor(const std::string& text) {
   return error(Code::kInvalidArgument, "not a cursor of files: ", text.substr(0, 200));
 }
 
-Status check_unchanged(const Cursor& cursor, const FileStamp& now) {
-  if (to_text(cursor.path) != to_text(now.path))
-    return error(Code::kFailedPrecondition, "the run stopped in ", cursor.path, ", but file ", cursor.file + 1,
-                 " is now ", now.path, "; name the same files in the same order, or start anew");
-  if (cursor.size != now.size)
-    return error(Code::kFailedPrecondition, now.path, " has changed since the run stopped: it had ", cursor.size,
+}  // namespace
+
+Status check_unchanged(const FileStamp& then, const FileStamp& now) {
+  if (to_text(then.path) != to_text(now.path))
+    return error(Code::kFailedPrecondition, "the run stopped in ", then.path, ", but that file is now ", now.path,
+                 "; name the same files in the same order, or start anew");
+  if (then.size != now.size)
+    return error(Code::kFailedPrecondition, now.path, " has changed since the run stopped: it had ", then.size,
                  " bytes and has ", now.size, "; restore it, or start anew");
-  if (cursor.mtime_ns != now.mtime_ns)
-    return error(Code::kFailedPrecondition, now.path, " has changed since the run stopped: written at ",
-                 cursor.mtime_ns, " and now at ", now.mtime_ns, " (nanoseconds since 1970); restore it, or start anew");
+  if (then.mtime_ns != now.mtime_ns)
+    return error(Code::kFailedPrecondition, now.path, " has changed since the run stopped: written at ", then.mtime_ns,
+                 " and now at ", now.mtime_ns, " (nanoseconds since 1970); restore it, or start anew");
   return {};
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Source>> FileSource::open(const std::vector<std::string>& paths, Options options) {
-  STREAMVEC_CHECK(!paths.empty());
+Result<std::vector<FileStamp>> list_files(const std::vector<std::string>& paths) {
   std::vector<FileStamp> files;
   for (const std::string& path : paths) {
     std::vector<std::string> found = {path};
@@ -103,7 +102,18 @@ Result<std::unique_ptr<Source>> FileSource::open(const std::vector<std::string>&
       files.push_back(std::move(stamp));
     }
   }
-  return std::unique_ptr<Source>(new FileSource(std::move(files), options));
+  return files;
+}
+
+Result<std::unique_ptr<Source>> FileSource::open(const std::vector<std::string>& paths, Options options) {
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<FileSource> source, open_files(paths, options));
+  return std::unique_ptr<Source>(std::move(source));
+}
+
+Result<std::unique_ptr<FileSource>> FileSource::open_files(const std::vector<std::string>& paths, Options options) {
+  STREAMVEC_CHECK(!paths.empty());
+  STREAMVEC_ASSIGN_OR_RETURN(std::vector<FileStamp> files, list_files(paths));
+  return std::unique_ptr<FileSource>(new FileSource(std::move(files), options));
 }
 
 FileSource::FileSource(std::vector<FileStamp> files, Options options)
@@ -181,7 +191,7 @@ Result<bool> FileSource::next(Document& document) {
     take(size);
     bytes_read_ = bytes_before_ + file_->stored_read();
     anything_read_ = true;
-    document.cursor = cursor();
+    document.cursor = cursor_at(offset_, bytes_read_);
     return true;
   }
   return false;
@@ -200,14 +210,14 @@ Result<int64_t> FileSource::read(int64_t count_max, Deadline, std::vector<Docume
   return count;
 }
 
-std::string FileSource::cursor() const {
+std::string FileSource::cursor_at(int64_t offset, int64_t bytes_read) const {
   const FileStamp& file = files_[index_];
   return to_text({{"file", index_},
                   {"path", file.path},
-                  {"offset", offset_},
+                  {"offset", offset},
                   {"size", file.size},
                   {"mtime_ns", file.mtime_ns},
-                  {"bytes_read", bytes_read_}});
+                  {"bytes_read", bytes_read}});
 }
 
 Status FileSource::seek(const std::string& cursor) {
@@ -219,7 +229,7 @@ Status FileSource::seek(const std::string& cursor) {
     return error(Code::kFailedPrecondition, "the run stopped in file ", at.file + 1, " (", at.path,
                  "), but there are only ", files_.size(), " now; name the same files in the same order, or start anew");
   STREAMVEC_ASSIGN_OR_RETURN(const FileStamp now, FileStamp::of(files_[file].path));
-  STREAMVEC_RETURN_IF_ERROR(check_unchanged(at, now));
+  STREAMVEC_RETURN_IF_ERROR(check_unchanged({at.path, at.size, at.mtime_ns}, now));
   for (; index_ < file; ++index_) bytes_before_ += files_[index_].size;
   STREAMVEC_RETURN_IF_ERROR(open_file());
   STREAMVEC_RETURN_IF_ERROR(skip_to(at.offset));

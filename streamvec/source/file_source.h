@@ -14,9 +14,15 @@
 
 namespace streamvec {
 
+// The files that `paths` stand for, in order: each path itself, or of a directory the regular files in it and below,
+// sorted by path; what starts with '.' is skipped, links to directories are not followed. Each can be opened:
+// kNotFound, kPermissionDenied, kInvalidArgument for what is neither file nor directory, otherwise.
+Result<std::vector<FileStamp>> list_files(const std::vector<std::string>& paths);
+// kFailedPrecondition, with both values, when the file is not what it was: path, size and time of change are compared.
+Status check_unchanged(const FileStamp& then, const FileStamp& now);
+
 // Reads the files in the order given, in pieces of up to 64 KB cut as piece.h says; a piece never spans two files.
-// A directory stands for the regular files in it and below, sorted by path; what starts with '.' is skipped, links to
-// directories are not followed. A byte order mark at the beginning of a file is taken off. Files without a byte are
+// A byte order mark at the beginning of a file is taken off. Files without a byte are
 // noted. Never holds more than 192 KB of a file. read() waits for the disk only and does not look at its deadline.
 //
 // A cursor is JSON: the file's index and path, the decoded bytes read of it, its size and time of change. seek() reads
@@ -31,6 +37,8 @@ class FileSource : public Source {
   // kInvalidArgument for what is neither file nor directory. REQUIRES: at least one path.
   static Result<std::unique_ptr<Source>> open(const std::vector<std::string>& paths, Options options);
   static Result<std::unique_ptr<Source>> open(const std::vector<std::string>& paths) { return open(paths, Options()); }
+  // The same, for what looks at the files too.
+  static Result<std::unique_ptr<FileSource>> open_files(const std::vector<std::string>& paths, Options options);
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
@@ -39,6 +47,12 @@ class FileSource : public Source {
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override;
   std::vector<std::string> notes() const override;
+
+  // Of the document handed out last, or sought: which file it is in, and whether it is the last of that file.
+  size_t file_index() const { return index_; }
+  bool at_file_end() const { return file_ended_ && begin_ == end_; }
+  // A cursor to seek the first document of that file.
+  std::string file_begin_cursor() const { return cursor_at(0, bytes_before_); }
 
  private:
   FileSource(std::vector<FileStamp> files, Options options);
@@ -50,7 +64,7 @@ class FileSource : public Source {
   Result<bool> next(Document& document);
   std::string_view buffered() const { return {buffer_.data() + begin_, end_ - begin_}; }
   void take(size_t count);
-  std::string cursor() const;
+  std::string cursor_at(int64_t offset, int64_t bytes_read) const;
   Status skip_to(int64_t offset);
 
   std::vector<FileStamp> files_;

@@ -53,6 +53,12 @@ Result<FileSum> write_text(const std::string& path, std::string_view text) {
   return close_file(file);
 }
 
+Result<FileSum> write_extra(const std::string& path, const ExtraFile& extra) {
+  STREAMVEC_ASSIGN_OR_RETURN(FileWriter file, FileWriter::create(path));
+  STREAMVEC_RETURN_IF_ERROR(extra.write([&](std::string_view bytes) { return file.write(bytes); }));
+  return close_file(file);
+}
+
 Status write_files(const std::string& directory, const CheckpointContent& content) {
   CheckpointManifest manifest{content.step, content.model, {}, content.state};
   STREAMVEC_ASSIGN_OR_RETURN(manifest.files[kModelFile], write_model(directory + "/" + kModelFile, content));
@@ -60,6 +66,9 @@ Status write_files(const std::string& directory, const CheckpointContent& conten
                              write_words(directory + "/" + kVocabularyFile, content.vocabulary));
   const std::string cursors = content.cursors.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   STREAMVEC_ASSIGN_OR_RETURN(manifest.files[kCursorsFile], write_text(directory + "/" + kCursorsFile, cursors));
+  for (const ExtraFile& extra : content.extra) {
+    STREAMVEC_ASSIGN_OR_RETURN(manifest.files[extra.name], write_extra(directory + "/" + extra.name, extra));
+  }
   return write_text(directory + "/" + kStateFile, manifest.encode()).status();
 }
 
@@ -70,6 +79,8 @@ void check_content(const CheckpointContent& content) {
                   (content.output.rows == content.input.rows && content.output.cols == content.input.cols));
   std::set<std::string> names = {"", "input", "output"};
   for (const NamedMatrix& matrix : content.optimizer) STREAMVEC_CHECK(names.insert(matrix.name).second);
+  for (const ExtraFile& extra : content.extra)
+    STREAMVEC_CHECK(is_extra_file(extra.name) && names.insert(extra.name).second);
 }
 
 // Gives a checkpoint another name: its step and `ending`.
@@ -143,12 +154,17 @@ Result<Vocabulary> read_words(const CheckpointFile& file) {
   return vocabulary;
 }
 
-Result<json> read_cursors(const CheckpointFile& file) {
+Result<std::string> read_checked(const CheckpointFile& file, int64_t bytes_max) {
   STREAMVEC_ASSIGN_OR_RETURN(const FileReader reader, open_checked(file));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::string text, reader.read_all(kJsonBytesMax));
+  STREAMVEC_ASSIGN_OR_RETURN(std::string bytes, reader.read_all(bytes_max));
   Checksum sum;
-  sum.update(text);
+  sum.update(bytes);
   STREAMVEC_RETURN_IF_ERROR(check_sum(file.path, 0, file.sum.bytes, sum.value(), file.sum.checksum));
+  return bytes;
+}
+
+Result<json> read_cursors(const CheckpointFile& file) {
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string text, read_checked(file, kJsonBytesMax));
   json cursors = json::parse(text, nullptr, false);
   if (cursors.is_discarded()) return error(Code::kDataLoss, file.path, ": byte 0: this is not JSON");
   return cursors;
@@ -209,6 +225,10 @@ Result<Checkpoint> load_one(const CheckpointPath& checkpoint, bool with_optimize
   STREAMVEC_ASSIGN_OR_RETURN(loaded.vocabulary, read_words(words));
   STREAMVEC_ASSIGN_OR_RETURN(loaded.cursors, read_cursors(cursors));
   STREAMVEC_RETURN_IF_ERROR(read_tables(model, with_optimizer, rows_max, loaded));
+  for (const auto& [name, sum] : manifest.files) {
+    if (!with_optimizer || !is_extra_file(name)) continue;
+    STREAMVEC_ASSIGN_OR_RETURN(loaded.extra[name], read_checked({checkpoint.path + "/" + name, sum}, sum.bytes));
+  }
   loaded.step = manifest.step;
   loaded.model = std::move(manifest.model);
   loaded.state = std::move(manifest.state);
@@ -218,8 +238,10 @@ Result<Checkpoint> load_one(const CheckpointPath& checkpoint, bool with_optimize
 // Reads every byte and keeps none.
 Status verify_one(const CheckpointPath& checkpoint) {
   STREAMVEC_ASSIGN_OR_RETURN(const CheckpointManifest manifest, read_manifest(checkpoint));
-  for (const char* name : {kVocabularyFile, kCursorsFile, kModelFile}) {
-    STREAMVEC_ASSIGN_OR_RETURN(const CheckpointFile file, find_file(checkpoint.path, manifest, name));
+  for (const char* name : {kVocabularyFile, kCursorsFile, kModelFile})
+    STREAMVEC_RETURN_IF_ERROR(find_file(checkpoint.path, manifest, name).status());
+  for (const auto& [name, its_sum] : manifest.files) {
+    const CheckpointFile file{checkpoint.path + "/" + name, its_sum};
     STREAMVEC_ASSIGN_OR_RETURN(const FileReader reader, open_checked(file));
     STREAMVEC_ASSIGN_OR_RETURN(const uint64_t sum, reader.checksum(0, reader.size()));
     STREAMVEC_RETURN_IF_ERROR(check_sum(file.path, 0, reader.size(), sum, file.sum.checksum));

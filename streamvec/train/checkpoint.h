@@ -3,7 +3,8 @@
 //   DIR/<step>/model.safetensors   the tables: `input`, `output`, and the optimiser's under names of their own
 //   DIR/<step>/vocab.tsv           the words, by slot
 //   DIR/<step>/cursors.json        where each source stands
-//   DIR/<step>/state.json          everything else, and the XXH3 sums of all four files
+//   DIR/<step>/*.bin               what a stream goes on with: vocabulary with its sketch, replay, filters
+//   DIR/<step>/state.json          everything else, and the XXH3 sums of all files
 //   DIR/latest                     the newest step, for other programs; loading does not need it
 //   DIR/.lock                      locked by the one process that writes here
 //
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,6 +27,13 @@
 
 namespace streamvec {
 
+// A further file of a checkpoint. Its name ends in ".bin".
+struct ExtraFile {
+  std::string name;
+  // Hands its bytes to `sink`, in as many pieces as it likes, and returns the sink's first error.
+  std::function<Status(const std::function<Status(std::string_view)>& sink)> write;
+};
+
 // What is saved. Tables and vocabulary are borrowed while save() runs. A row that is trained on meanwhile is saved as
 // it is found; the vocabulary must not change.
 struct CheckpointContent {
@@ -36,6 +45,7 @@ struct CheckpointContent {
   std::vector<NamedMatrix> optimizer;  // any shape; the names differ from each other and from input and output
   nlohmann::json state;                // text that is not UTF-8 is saved with U+FFFD in its place
   nlohmann::json cursors;
+  std::vector<ExtraFile> extra = {};
 };
 
 // The right to write to a model directory, held until it is destroyed. Not thread-safe.
@@ -73,6 +83,7 @@ struct Checkpoint {
   std::map<std::string, Matrix> optimizer;
   nlohmann::json state;
   nlohmann::json cursors;
+  std::map<std::string, std::string> extra;  // content of the further files, by name
   std::vector<std::string> notes;  // what the user should hear: checkpoints passed over (file, offset), odd values
 };
 
@@ -82,7 +93,8 @@ struct Checkpoint {
 // returned, not passed over. Needs no lock; another process may go on saving.
 Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max = 0);
 
-// The same for queries: leaves the optimiser's tables on the disk, unread and unchecked. `notes` may be nullptr.
+// The same for queries: leaves the optimiser's tables and the further files on the disk, unread and unchecked. `notes`
+// may be nullptr.
 Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>* notes = nullptr);
 
 }  // namespace streamvec

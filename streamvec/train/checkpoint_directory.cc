@@ -64,6 +64,9 @@ uint64_t identity_of(const fs::path& path) {
 
 void remove_files(const std::string& path) {
   // The state goes last: a directory with a state is a checkpoint, one without it never was.
+  if (const auto entries = list_entries(path); entries.ok())
+    for (const fs::directory_entry& entry : *entries)
+      if (is_extra_file(entry.path().filename().string())) ::unlink(entry.path().c_str());
   for (const char* name : {kModelFile, kVocabularyFile, kCursorsFile, kStateFile})
     ::unlink((path + "/" + name).c_str());
   ::rmdir(path.c_str());
@@ -95,6 +98,13 @@ std::string lock_holder(int descriptor) {
 }
 
 }  // namespace
+
+bool is_extra_file(std::string_view name) {
+  constexpr std::string_view kEnding = ".bin";
+  if (name.size() <= kEnding.size() || !name.ends_with(kEnding)) return false;
+  name.remove_suffix(kEnding.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
 
 Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir) {
   STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list_entries(dir));

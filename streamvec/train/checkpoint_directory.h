@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "streamvec/core/durable_file.h"
@@ -14,6 +15,8 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kVocabularyFile = "vocab.tsv";
 constexpr const char* kCursorsFile = "cursors.json";
 constexpr const char* kStateFile = "state.json";
+// Whether a name is one that a further file of a checkpoint may have: letters and "-", then ".bin".
+bool is_extra_file(std::string_view name);
 
 // One that may be loaded: DIR/<step>, or DIR/<step>.replaced while a checkpoint of the same step takes its place.
 struct CheckpointPath {

@@ -15,10 +15,6 @@ void leave_out_unknown(const Tokens& tokens, Chunk& chunk) {
   chunk.slots.resize(to);
 }
 
-bool grown_by_a_tenth(int64_t before, int64_t now) {
-  return now > before + before / 10;
-}
-
 }  // namespace
 
 FixedSlotMapper::FixedSlotMapper(const Vocabulary& vocabulary, double sample)
@@ -31,24 +27,32 @@ std::shared_ptr<const SamplingTables> FixedSlotMapper::map(const Tokens& tokens,
   return tables_;
 }
 
-GrowingSlotMapper::GrowingSlotMapper(Vocabulary& vocabulary, Parameters& parameters, double sample,
-                                     Admission::Options admission)
-    : vocabulary_(vocabulary), parameters_(parameters), sample_(sample), admission_(std::move(admission)) {}
+GrowingSlotMapper::GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample)
+    : vocabulary_(std::move(vocabulary)), parameters_(parameters), tables_({.sample = sample}) {}
 
 std::shared_ptr<const SamplingTables> GrowingSlotMapper::map(const Tokens& tokens, Chunk& chunk) {
   chunk.slots.resize(tokens.words.size());
   const std::lock_guard lock(mutex_);
-  if (admission_.admit(tokens.words, vocabulary_, chunk.slots) > 0) parameters_.grow(vocabulary_.size());
-  if (grown_by_a_tenth(tables_words_, vocabulary_.size()) || grown_by_a_tenth(tables_tokens_, vocabulary_.tokens()))
-    renew_tables();
+  admitted_.clear();
+  vocabulary_.map(tokens.words, 0, chunk.slots, admitted_);
+  for (const Slot slot : admitted_) {
+    const RowLocks::Guard guard(parameters_.locks, std::span(&slot, 1), std::span(&slot, 1));
+    parameters_.restart(slot, vocabulary_.born(slot) - 1);
+  }
+  if (tables_.stage(vocabulary_)) tables_.build();
   leave_out_unknown(tokens, chunk);
-  return tables_;
+  return tables_.tables();
 }
 
-void GrowingSlotMapper::renew_tables() {
-  tables_ = std::make_shared<SamplingTables>(vocabulary_, sample_);
-  tables_words_ = vocabulary_.size();
-  tables_tokens_ = vocabulary_.tokens();
+const Vocabulary& GrowingSlotMapper::vocabulary() {
+  const std::lock_guard lock(mutex_);
+  words_ = vocabulary_.to_vocabulary();
+  return words_;
+}
+
+std::string GrowingSlotMapper::state() const {
+  const std::lock_guard lock(mutex_);
+  return vocabulary_.save();
 }
 
 }  // namespace streamvec

@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "streamvec/model/parameters.h"
 #include "streamvec/model/window_plan.h"
 #include "streamvec/text/tokenizer.h"
-#include "streamvec/vocab/admission.h"
+#include "streamvec/vocab/sampling_buffer.h"
+#include "streamvec/vocab/stream_vocabulary.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
@@ -20,6 +22,10 @@ class SlotMapper {
   // Fills `chunk` with the slots of the words that have one, and returns the tables to draw from; nullptr when there is
   // nothing to train on yet.
   virtual std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) = 0;
+  // The words by slot, for a checkpoint. The reference is good until the next call; nobody maps meanwhile.
+  virtual const Vocabulary& vocabulary() = 0;
+  // What else a checkpoint has to keep so that mapping goes on as it would have; "" nothing.
+  virtual std::string state() const { return ""; }
 };
 
 // Looks words up; `vocabulary` must not change meanwhile.
@@ -27,29 +33,30 @@ class FixedSlotMapper final : public SlotMapper {
  public:
   FixedSlotMapper(const Vocabulary& vocabulary, double sample);
   std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) override;
+  const Vocabulary& vocabulary() override { return vocabulary_; }
 
  private:
   const Vocabulary& vocabulary_;
   std::shared_ptr<const SamplingTables> tables_;
 };
 
-// Admits words as they become frequent enough and gives them rows. The tables to draw from are made anew when the
-// vocabulary or its counts have grown by a tenth.
+// Admits words as they become frequent enough and gives them rows; words that lose their slots to others lose their
+// rows, too. A chunk that another thread has mapped but not trained on yet may still name such a slot: then a few
+// steps of the old word's text reach the new word's row, as noise.
 class GrowingSlotMapper final : public SlotMapper {
  public:
-  GrowingSlotMapper(Vocabulary& vocabulary, Parameters& parameters, double sample, Admission::Options admission);
+  GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample);
   std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) override;
+  const Vocabulary& vocabulary() override;
+  std::string state() const override;
 
  private:
-  void renew_tables();
-
-  std::mutex mutex_;
-  Vocabulary& vocabulary_;
+  mutable std::mutex mutex_;
+  StreamVocabulary vocabulary_;
   Parameters& parameters_;
-  const double sample_;
-  Admission admission_;
-  std::shared_ptr<const SamplingTables> tables_;
-  int64_t tables_words_ = 0, tables_tokens_ = 0;
+  SamplingTablesBuffer tables_;
+  std::vector<Slot> admitted_;
+  Vocabulary words_;
 };
 
 }  // namespace streamvec

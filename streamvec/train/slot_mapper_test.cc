@@ -24,15 +24,11 @@ TEST(FixedSlotMapper, LeavesUnknownWordsOutAndKeepsSentencesApart) {
 }
 
 TEST(GrowingSlotMapper, GivesAWordARowWhenItHasBeenMetOftenEnough) {
-  Vocabulary vocabulary;
   Parameters::Options shape;
   shape.rows_max = 10;
   shape.dim = 4;
   Parameters parameters = Parameters::make(shape).value();
-  Admission::Options admission;
-  admission.min_count = 2;
-  admission.vocab_max = 10;
-  GrowingSlotMapper mapper(vocabulary, parameters, 0, admission);
+  GrowingSlotMapper mapper(StreamVocabulary({.min_count = 2}), parameters, 0);
   Chunk chunk;
   const std::string first = "a b c", second = "b a d", third = "a a";
   EXPECT_EQ(mapper.map(tokenize(first), chunk), nullptr);  // nothing to draw from yet
@@ -41,10 +37,25 @@ TEST(GrowingSlotMapper, GivesAWordARowWhenItHasBeenMetOftenEnough) {
   ASSERT_NE(tables, nullptr);
   EXPECT_EQ(chunk.slots, (std::vector<Slot>{0, 1}));
   EXPECT_EQ(parameters.rows(), 2);
-  EXPECT_EQ(vocabulary.word(0), "b");
+  EXPECT_EQ(mapper.vocabulary().word(0), "b");
   ASSERT_NE(mapper.map(tokenize(third), chunk), nullptr);
   EXPECT_EQ(chunk.slots, (std::vector<Slot>{1, 1}));
   EXPECT_GT(*parameters.input.rows.row(1) * *parameters.input.rows.row(1), 0);
+}
+
+TEST(GrowingSlotMapper, GoesOnWithItsStateAsIfItHadNotStopped) {
+  Parameters::Options shape;
+  shape.rows_max = 10;
+  shape.dim = 4;
+  Parameters parameters = Parameters::make(shape).value();
+  GrowingSlotMapper before(StreamVocabulary({.min_count = 2}), parameters, 0);
+  Chunk chunk;
+  const std::string first = "a b", second = "b c";
+  before.map(tokenize(first), chunk);
+  GrowingSlotMapper after(StreamVocabulary::restore({.min_count = 2}, before.state()).value(), parameters, 0);
+  ASSERT_NE(after.map(tokenize(second), chunk), nullptr);
+  EXPECT_EQ(chunk.slots, (std::vector<Slot>{0}));  // b, met before the stop
+  EXPECT_EQ(after.vocabulary().word(0), "b");
 }
 
 }  // namespace

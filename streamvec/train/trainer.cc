@@ -5,15 +5,16 @@
 #include <memory>
 #include <thread>
 
+#include "streamvec/ingest/open.h"
 #include "streamvec/model/model.h"
 #include "streamvec/optim/schedule.h"
-#include "streamvec/ingest/open.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
+#include "streamvec/train/stream_trainer.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -65,7 +66,7 @@ class Training {
     for (int32_t i = 0; i < start_.threads; ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(), make_model_worker(model, start_.parameters));
     }
-    mapper_ = start_.make_mapper(options_);
+    STREAMVEC_ASSIGN_OR_RETURN(mapper_, start_.make_mapper(options_));
     return {};
   }
 
@@ -100,7 +101,8 @@ class Training {
       const bool report = pacer.wait();
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
-      if (options_.checkpoint_every_s <= 0 || seconds_since(saved) < options_.checkpoint_every_s) continue;
+      const double every_s = options_.checkpoint_every_s.value_or(0);
+      if (every_s <= 0 || seconds_since(saved) < every_s) continue;
       const Status status = save_in_the_middle(begin);
       saved = Clock::now();
       if (!status.ok()) {
@@ -137,14 +139,18 @@ class Training {
   }
 
   Status save(const RunState& state) {
-    return writer_.save({.step = state.step,
-                         .model = start_.model,
-                         .vocabulary = start_.vocabulary,
-                         .input = start_.parameters.input.rows.view(),
-                         .output = start_.parameters.output.rows.view(),
-                         .optimizer = start_.optimizer_tables(),
-                         .state = {{"run", start_.description}, {"progress", to_json(state)}},
-                         .cursors = {{"sources", state.cursor}}});
+    CheckpointContent content{.step = state.step,
+                              .model = start_.model,
+                              .vocabulary = mapper_->vocabulary(),
+                              .input = start_.parameters.input.rows.view(),
+                              .output = start_.parameters.output.rows.view(),
+                              .optimizer = optimizer_tables(start_.parameters),
+                              .state = {{"run", start_.description}, {"progress", to_json(state)}},
+                              .cursors = {{"sources", state.cursor}}};
+    const std::string growing = mapper_->state();
+    if (!growing.empty())
+      content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
+    return writer_.save(content);
   }
 
   TrainProgress progress(const RunState& state, double loss) const {
@@ -179,14 +185,23 @@ class Training {
   double seconds_saving_ = 0;
 };
 
+bool any_endless(const std::vector<std::unique_ptr<Source>>& sources) {
+  return std::any_of(sources.begin(), sources.end(), [](const auto& source) { return source->capabilities().endless; });
+}
+
 }  // namespace
 
 Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
                             const std::string& out, const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_options(options));
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Source> source, open_sources(sources));
+  STREAMVEC_ASSIGN_OR_RETURN(auto opened, open_each(sources));
   STREAMVEC_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::open(out));
-  STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start, prepare(options, sources, std::move(source), out, hooks));
+  STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
+  if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(options, *existing, out));
+  if (options.stream.on || any_endless(opened))
+    return train_stream(options, std::move(opened), sources, std::move(writer), out, std::move(existing), hooks);
+  STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
+                             prepare(options, sources, chained(std::move(opened)), out, std::move(existing), hooks));
   if (start.cancelled) {
     TrainProgress nothing;
     nothing.notes = {"stopped while the vocabulary was counted; nothing was changed"};

@@ -10,9 +10,25 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
+#include "streamvec/ingest/stream_clock.h"
 #include "streamvec/text/tokenizer.h"
 
 namespace streamvec {
+
+// For text that is trained on as it comes: endless sources always are, others when `on` is set.
+struct StreamOptions {
+  bool on = false;
+  HalfLife half_life;                            // shorter: follows the language faster, and forgets sooner
+  std::string replay = "uniform";                // once (in order), uniform, loss, gradient (prioritised by these)
+  double replay_ratio = 1;                       // times a chunk is trained on; more: learns more from thin streams
+  int64_t replay_chunks = 65'536;                // held at most, of about 256 words
+  bool drop_duplicates = false;                  // documents that nearly equal a recent one
+  std::vector<std::string> languages;            // wanted (en, ko, ...); none: all
+  double evaluate_every_s = 30;                  // between two lines of DIR/metrics.jsonl; 0: only at the end
+  int64_t snapshot_every = 5'000'000;            // tokens between two snapshots of DIR/history; 0: no history
+  bool drift = true;                             // train the models of both halves, drift's null: doubles the work
+  std::vector<std::string> similarity, analogy;  // sets to measure on the way
+};
 
 struct TrainOptions {
   std::optional<std::string> model;  // sgns or cbow; unset: what the directory holds, else sgns
@@ -30,11 +46,12 @@ struct TrainOptions {
   int32_t batch = 0;                // centre words of a block; 0: the kernel's own best
   int64_t vocab_max = 0;            // most words kept; 0: no limit
   uint64_t seed = 1;
-  double checkpoint_every_s = 0;  // 0: only at the end
+  std::optional<double> checkpoint_every_s;  // 0: only at the end; unset: a stream every minute, else 0
   TokenizerOptions tokenizer;
   std::vector<std::string> stop_words;  // each "english" or a file, a word a line
   std::string stem;                     // a Snowball language; "" none
   std::string lemmas;                   // a file of "form<TAB>lemma" lines; "" none
+  StreamOptions stream;
 };
 
 // What the progress line and --json show.
@@ -51,6 +68,9 @@ struct TrainProgress {
   std::string model;
   std::string kernel;                                                  // the one that ran
   int64_t bytes_replaced = 0, words_dropped = 0, updates_refused = 0;  // bad input met on the way
+  int64_t documents = -1;                                              // of a stream; -1: it was none
+  double prequential_loss = 0;     // of a stream, since the last report: on text before it is trained on
+  std::string bottleneck;          // of a stream: what the rest waits for
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 

@@ -8,7 +8,6 @@
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
-#include "streamvec/train/checkpoint.h"
 #include "streamvec/train/counting.h"
 
 namespace streamvec {
@@ -17,6 +16,8 @@ namespace {
 // Rows that a table may grow to where its final size is not known. Only address space is taken for them.
 constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr int64_t kDimDefault = 200, kDimMax = 65536;
+
+}  // namespace
 
 Result<FormOf> open_word_filter(const TrainOptions& options) {
   if (options.stop_words.empty() && options.stem.empty() && options.lemmas.empty()) return FormOf();
@@ -48,7 +49,6 @@ Status check_same(const TrainOptions& options, const Checkpoint& existing, const
   return {};
 }
 
-// Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options) {
   options.rows = existing.input.rows();
   options.dim = existing.input.cols();
@@ -61,6 +61,16 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
         *state.values = std::move(found->second);
   return parameters;
 }
+
+std::vector<NamedMatrix> optimizer_tables(Parameters& parameters) {
+  std::vector<NamedMatrix> tables;
+  for (auto [table, prefix] : {std::pair{&parameters.input, "input."}, std::pair{&parameters.output, "output."}})
+    for (const Optimizer::State& kept : table->optimizer->states())
+      tables.push_back({prefix + kept.name, kept.values->view()});
+  return tables;
+}
+
+namespace {
 
 // Goes on where the stopped run was; false when this is another run, or its text is no longer the same.
 Result<bool> resume(const Checkpoint& existing, const std::string& out, TrainingStart& start) {
@@ -113,6 +123,21 @@ Status begin_new_run(const TrainOptions& options, const TrainHooks& hooks, Train
 
 }  // namespace
 
+namespace {
+
+Status check_stream(const StreamOptions& stream) {
+  if (!(stream.replay_ratio > 0) || stream.replay_ratio > 1000)
+    return error(Code::kInvalidArgument, "--replay-ratio is ", stream.replay_ratio,
+                 "; it must be above 0, at most 1000");
+  if (stream.replay_chunks < 16)
+    return error(Code::kInvalidArgument, "--replay-chunks is ", stream.replay_chunks, "; it must be 16 or more");
+  if (stream.snapshot_every < 0)
+    return error(Code::kInvalidArgument, "--snapshot-every is ", stream.snapshot_every, "; it must be 0 or more");
+  return {};
+}
+
+}  // namespace
+
 Status check_options(const TrainOptions& options) {
   const auto wrong = [](const char* name, auto value, const char* range) {
     return error(Code::kInvalidArgument, name, " is ", value, "; it must be ", range);
@@ -129,17 +154,17 @@ Status check_options(const TrainOptions& options) {
   if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
   if (options.model && *options.model != "sgns" && *options.model != "cbow")
     return error(Code::kInvalidArgument, "no model is called '", *options.model, "'; try sgns or cbow");
+  STREAMVEC_RETURN_IF_ERROR(check_stream(options.stream));
   STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
   STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
   return make_pair_kernel(options.kernel).status();
 }
 
 Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std::string>& source_names,
-                              std::unique_ptr<Source> source, const std::string& out, const TrainHooks& hooks) {
+                              std::unique_ptr<Source> source, const std::string& out,
+                              std::optional<Checkpoint> existing, const TrainHooks& hooks) {
   TrainingStart start;
   start.source = std::move(source);
-  STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
-  if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(options, *existing, out));
   STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options.optimizer));
   STREAMVEC_ASSIGN_OR_RETURN(start.schedule, parse_schedule(options.schedule));
   STREAMVEC_ASSIGN_OR_RETURN(start.form_of, open_word_filter(options));
@@ -152,6 +177,8 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
     start.notes = existing->notes;
     start.state.step = existing->step;
     start.vocabulary = std::move(existing->vocabulary);
+    if (const auto state = existing->extra.find(kVocabularyState); state != existing->extra.end())
+      start.vocabulary_state = std::move(state->second);
     STREAMVEC_ASSIGN_OR_RETURN(resumed, resume(*existing, out, start));
   }
   if (!resumed) STREAMVEC_RETURN_IF_ERROR(begin_new_run(options, hooks, start));
@@ -169,21 +196,19 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   return start;
 }
 
-std::unique_ptr<SlotMapper> TrainingStart::make_mapper(const TrainOptions& options) {
-  if (!growing) return std::make_unique<FixedSlotMapper>(vocabulary, options.sample);
-  Admission::Options admission;
-  admission.min_count = options.min_count;
-  admission.vocab_max = options.vocab_max > 0 ? options.vocab_max : kRowsMax;
-  admission.form_of = form_of;
-  return std::make_unique<GrowingSlotMapper>(vocabulary, parameters, options.sample, std::move(admission));
-}
-
-std::vector<NamedMatrix> TrainingStart::optimizer_tables() {
-  std::vector<NamedMatrix> tables;
-  for (auto [table, prefix] : {std::pair{&parameters.input, "input."}, std::pair{&parameters.output, "output."}})
-    for (const Optimizer::State& kept : table->optimizer->states())
-      tables.push_back({prefix + kept.name, kept.values->view()});
-  return tables;
+Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOptions& options) {
+  if (!growing) return std::unique_ptr<SlotMapper>(std::make_unique<FixedSlotMapper>(vocabulary, options.sample));
+  StreamVocabulary::Options limits;
+  limits.min_count = options.min_count;
+  limits.vocab_max = options.vocab_max;
+  limits.form_of = form_of;
+  limits.seed = options.seed;
+  limits.slots_max = kRowsMax;
+  auto words = vocabulary_state.empty() ? Result<StreamVocabulary>(StreamVocabulary::from(limits, vocabulary, 0))
+                                        : StreamVocabulary::restore(limits, vocabulary_state);
+  if (!words.ok()) return words.status();
+  return std::unique_ptr<SlotMapper>(
+      std::make_unique<GrowingSlotMapper>(std::move(*words), parameters, options.sample));
 }
 
 }  // namespace streamvec

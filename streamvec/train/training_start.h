@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "streamvec/model/parameters.h"
 #include "streamvec/optim/schedule.h"
 #include "streamvec/source/source.h"
+#include "streamvec/train/checkpoint.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/trainer.h"
@@ -27,22 +29,38 @@ struct TrainingStart {
   int32_t threads = 1;
   Vocabulary vocabulary;
   Parameters parameters;
-  bool growing = false;  // the vocabulary grows on the way
-  FormOf form_of;        // for a growing one
+  bool growing = false;          // the vocabulary grows on the way
+  FormOf form_of;                // for a growing one
+  std::string vocabulary_state;  // of a growing one that is continued; "" none
   RunState state;
   nlohmann::json description;  // describe_run()
   std::vector<std::string> notes;
   bool cancelled = false;  // hooks.stop was set before training could begin
 
   // Borrows vocabulary and parameters: this must stay where it is then.
-  std::unique_ptr<SlotMapper> make_mapper(const TrainOptions& options);
-  std::vector<NamedMatrix> optimizer_tables();
+  Result<std::unique_ptr<SlotMapper>> make_mapper(const TrainOptions& options);
 };
+
+// The file of a checkpoint that has a StreamVocabulary's state.
+constexpr const char* kVocabularyState = "vocabulary.bin";
+
+// What a stream's training begins with is put together from the same parts:
+// Stop words, stems and lemmas as the options have them; empty when there are none.
+Result<FormOf> open_word_filter(const TrainOptions& options);
+// What the directory holds, with tables that have room to grow; nullopt when it holds no model.
+Result<std::optional<Checkpoint>> load_existing(const std::string& out);
+// kFailedPrecondition with both values when the options ask for another model or dim than the checkpoint's.
+Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out);
+// Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
+Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options);
+// What a checkpoint keeps beside input and output.
+std::vector<NamedMatrix> optimizer_tables(Parameters& parameters);
 
 // kInvalidArgument for values outside what can be trained with; the message names the option.
 Status check_options(const TrainOptions& options);
 
 Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std::string>& source_names,
-                              std::unique_ptr<Source> source, const std::string& out, const TrainHooks& hooks);
+                              std::unique_ptr<Source> source, const std::string& out,
+                              std::optional<Checkpoint> existing, const TrainHooks& hooks);
 
 }  // namespace streamvec

@@ -38,6 +38,10 @@ class WordCounter {
 
   int64_t count(std::string_view word) const;  // 0 when it is not held
   int64_t types() const { return static_cast<int64_t>(counts_.size()); }
+  std::string_view word_at(int64_t type) const {
+    return word(static_cast<size_t>(type));
+  }                                                                                    // REQUIRES: 0 <= type < types()
+  int64_t count_at(int64_t type) const { return counts_[static_cast<size_t>(type)]; }  // 0 when it was forgotten
   int64_t tokens() const { return tokens_; }  // all that were added, those of types that left included
   int64_t count_error_max() const { return error_max_; }
   int64_t memory_bytes() const;

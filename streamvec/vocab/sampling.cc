@@ -25,19 +25,41 @@ double checked_sum(std::span<const double> weights) {
   return sum;
 }
 
-}  // namespace
-
-std::vector<double> unigram_probabilities(const Vocabulary& vocabulary, double power) {
-  std::vector<double> weights(static_cast<size_t>(vocabulary.size()));
-  int64_t last_count = 0;  // neighbours often have the same count: half of the pow() calls and more fall away
+template <typename Count>
+std::vector<double> powers(std::span<const Count> counts, double power) {
+  std::vector<double> weights(counts.size());
+  Count last_count = 0;  // neighbours often have the same count: half of the pow() calls and more fall away
   double last_weight = 0, sum = 0;
-  for (Slot slot = 0; slot < vocabulary.size(); ++slot) {
-    const int64_t count = vocabulary.count(slot);
+  for (size_t slot = 0; slot < counts.size(); ++slot) {
+    const Count count = counts[slot];
     if (count != last_count) last_weight = std::pow(static_cast<double>(last_count = count), power);
-    sum += weights[static_cast<size_t>(slot)] = count > 0 ? last_weight : 0.0;
+    sum += weights[slot] = count > 0 ? last_weight : 0.0;
   }
   for (double& weight : weights) weight = sum > 0 ? weight / sum : 1.0 / static_cast<double>(weights.size());
   return weights;
+}
+
+// word2vec's rule; `total` is the sum of the counts.
+template <typename Count>
+std::vector<uint32_t> keep_thresholds(std::span<const Count> counts, double total, double sample) {
+  STREAMVEC_CHECK(sample >= 0);
+  std::vector<uint32_t> thresholds(counts.size(), kMost32);
+  const double bound = sample * total;
+  for (size_t slot = 0; bound > 0 && slot < counts.size(); ++slot) {
+    const auto count = static_cast<double>(counts[slot]);
+    if (count > 0) thresholds[slot] = scaled((std::sqrt(count / bound) + 1) * bound / count);
+  }
+  return thresholds;
+}
+
+}  // namespace
+
+std::vector<double> unigram_probabilities(std::span<const double> counts, double power) {
+  return powers(counts, power);
+}
+
+std::vector<double> unigram_probabilities(const Vocabulary& vocabulary, double power) {
+  return powers(vocabulary.counts(), power);
 }
 
 // Vose 1991: columns short of the mean are filled up, each by one that has more than the mean.
@@ -111,13 +133,9 @@ void StratifiedSampler::sample(Random& random, std::span<Slot> out) const {
 }
 
 Subsampling::Subsampling(const Vocabulary& vocabulary, double sample)
-    : thresholds_(static_cast<size_t>(vocabulary.size()), kMost32) {
-  STREAMVEC_CHECK(sample >= 0);
-  const double bound = sample * static_cast<double>(vocabulary.tokens());
-  for (size_t slot = 0; bound > 0 && slot < thresholds_.size(); ++slot) {
-    const auto count = static_cast<double>(vocabulary.counts()[slot]);
-    if (count > 0) thresholds_[slot] = scaled((std::sqrt(count / bound) + 1) * bound / count);
-  }
-}
+    : thresholds_(keep_thresholds(vocabulary.counts(), static_cast<double>(vocabulary.tokens()), sample)) {}
+
+Subsampling::Subsampling(std::span<const double> counts, double sample)
+    : thresholds_(keep_thresholds(counts, std::accumulate(counts.begin(), counts.end(), 0.0), sample)) {}
 
 }  // namespace streamvec

@@ -1,5 +1,6 @@
 // Random draws that follow the words' counts: negatives, and which occurrences of frequent words are skipped.
-// All tables are built from a Vocabulary in O(size), do not keep it, and are read by many threads at once.
+// All tables are built in O(slots) from a Vocabulary or from counts by slot (which may be decayed, and need not be
+// whole numbers), do not keep them, and are read by many threads at once.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 namespace streamvec {
 
 // count^power for every slot, scaled to the sum 1; all equal when no word has a count (imported vectors have none).
+std::vector<double> unigram_probabilities(std::span<const double> counts, double power = 0.75);
 std::vector<double> unigram_probabilities(const Vocabulary& vocabulary, double power = 0.75);
 
 // Draws slots with the given probabilities: Walker's alias method in Vose's construction. 8 bytes a slot; one random
@@ -67,13 +69,28 @@ class Subsampling {
  public:
   // sample = 0 keeps all. REQUIRES: sample >= 0.
   Subsampling(const Vocabulary& vocabulary, double sample);
+  Subsampling(std::span<const double> counts, double sample);
 
-  bool keep(Slot slot, uint32_t random) const { return random <= thresholds_[static_cast<size_t>(slot)]; }
+  // A slot that was not there yet when the table was built has a new word, and new words are rare: it is kept.
+  bool keep(Slot slot, uint32_t random) const {
+    const auto index = static_cast<size_t>(slot);
+    return index >= thresholds_.size() || random <= thresholds_[index];
+  }
   double probability(Slot slot) const { return (thresholds_[static_cast<size_t>(slot)] + 1.0) * 0x1p-32; }
   std::span<const uint32_t> thresholds() const { return thresholds_; }  // by slot; 2^32 - 1 keeps all
 
  private:
   std::vector<uint32_t> thresholds_;
+};
+
+// What draws need to know of the counts. Built anew when the vocabulary has changed; read by every thread.
+struct SamplingTables {
+  SamplingTables(const Vocabulary& vocabulary, double sample)
+      : negatives(vocabulary), subsampling(vocabulary, sample) {}
+  SamplingTables(std::span<const double> counts, double sample)
+      : negatives(unigram_probabilities(counts)), subsampling(counts, sample) {}
+  StratifiedSampler negatives;
+  Subsampling subsampling;
 };
 
 }  // namespace streamvec

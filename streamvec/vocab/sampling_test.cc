@@ -139,6 +139,20 @@ TEST(Subsampling, KeepsWithWord2vecsProbability) {
   EXPECT_TRUE(subsampling.keep(0, 0));
 }
 
+TEST(Sampling, CountsBySlotGiveTheTablesOfAVocabulary) {
+  const Vocabulary vocabulary = zipfian(300);
+  const std::vector<double> counts(vocabulary.counts().begin(), vocabulary.counts().end());
+  EXPECT_EQ(unigram_probabilities(counts), unigram_probabilities(vocabulary));
+  const Subsampling by_words(vocabulary, 1e-3), by_counts(counts, 1e-3);
+  EXPECT_THAT(by_counts.thresholds(), ::testing::ElementsAreArray(by_words.thresholds()));
+}
+
+TEST(Subsampling, KeepsSlotsThatCameAfterTheTable) {
+  const Subsampling subsampling(std::vector<double>{1e6}, 1e-5);
+  EXPECT_FALSE(subsampling.keep(0, 0xffff'ffffU));
+  EXPECT_TRUE(subsampling.keep(1, 0xffff'ffffU));
+}
+
 TEST(Subsampling, WithoutSampleOrCountsEverythingIsKept) {
   Vocabulary uncounted;
   uncounted.add("imported", 0);

@@ -2,78 +2,22 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "streamvec/core/status.h"
+#include "streamvec/vocab/word_hash.h"
 
 namespace streamvec {
 namespace {
 
-__extension__ using Wide = unsigned __int128;  // -Wpedantic needs the word of leave
-
 constexpr int kBitsMin = 4;
 constexpr int kBitsMax = 32;  // the tag's bits
 
-uint64_t load64(const char* at) {
-  uint64_t value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-uint64_t load32(const char* at) {
-  uint32_t value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-// 1 to 3 bytes as one number.
-uint64_t load_few(const char* at, size_t size) {
-  const auto byte = [&](size_t i) { return static_cast<uint64_t>(static_cast<unsigned char>(at[i])); };
-  return byte(0) << 16 | byte(size >> 1) << 8 | byte(size - 1);
-}
-
-// Both halves of the 128-bit product, folded: each input bit reaches most output bits for one multiplication.
-uint64_t fold(uint64_t a, uint64_t b) {
-  const auto product = static_cast<Wide>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-// Most words are shorter than 16 bytes and cost two loads, which may overlap, and two multiplications.
-uint64_t hash_bytes(const char* at, size_t size) {
-  constexpr uint64_t kA = 0x9e3779b97f4a7c15ULL, kB = 0xd6e8feb86659fd93ULL, kC = 0xa0761d6478bd642fULL;
-  uint64_t state = kA ^ size, a = 0, b = 0;
-  if (size >= 8) {
-    for (; size > 16; at += 16, size -= 16) state = fold(load64(at) ^ kB, load64(at + 8) ^ state);
-    if (size >= 8) {
-      a = load64(at);
-      b = load64(at + size - 8);
-    } else {  // the bytes before `at` belong to the word: at least 16 of them were passed
-      a = load64(at + size - 16);
-      b = load64(at + size - 8);
-    }
-  } else if (size >= 4) {
-    a = load32(at);
-    b = load32(at + size - 4);
-  } else {
-    a = load_few(at, size);
-  }
-  return fold(fold(a ^ kB, b ^ state), kC);
-}
-
-bool equal_bytes(const char* a, const char* b, size_t size) {
-  if (size >= 8) {
-    for (size_t i = 0; i + 8 < size; i += 8)
-      if (load64(a + i) != load64(b + i)) return false;
-    return load64(a + size - 8) == load64(b + size - 8);
-  }
-  if (size >= 4) return load32(a) == load32(b) && load32(a + size - 4) == load32(b + size - 4);
-  return load_few(a, size) == load_few(b, size);
-}
+constexpr WordHash kHash(0x9e3779b97f4a7c15ULL, 0xd6e8feb86659fd93ULL, 0xa0761d6478bd642fULL);
 
 }  // namespace
 
 uint32_t WordTable::tag_of(std::string_view word) {
-  return static_cast<uint32_t>(hash_bytes(word.data(), word.size()) >> 32);
+  return static_cast<uint32_t>(kHash(word) >> 32);
 }
 
 int32_t WordTable::probe(uint32_t tag, std::string_view word) const {
@@ -82,7 +26,7 @@ int32_t WordTable::probe(uint32_t tag, std::string_view word) const {
     const Entry& entry = entries_[i];
     if (entry.ref == 0) return kNone;
     if (entry.tag == tag && (entry.ref & 0xffff) == word.size() &&
-        equal_bytes(arena_.data() + (entry.ref >> 16), word.data(), word.size()))
+        word_bytes::equal(arena_.data() + (entry.ref >> 16), word.data(), word.size()))
       return entry.number;
   }
 }

@@ -1,0 +1,258 @@
+// streamvec drift: words whose meaning moved between two moments of a stream, or the way of single words through all.
+#include "streamvec/eval/drift.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "apps/streamvec/commands.h"
+#include "apps/streamvec/models.h"
+#include "apps/streamvec/output.h"
+#include "streamvec/eval/history.h"
+#include "streamvec/source/time_text.h"
+
+namespace streamvec::cli {
+namespace {
+
+constexpr size_t kNullsMax = 2;
+constexpr size_t kShownInLines = 6;  // neighbours, so that a line fits most terminals
+
+// A moment of the stream whose vectors can be had: in the history, or the model itself.
+struct Moment {
+  StreamMoment when;
+  std::optional<HistoryEntry> entry;  // none: the model
+};
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "note: passed over: " << note << "\n";
+}
+
+// The moments of the history, and the model where it has gone on since.
+Result<std::vector<Moment>> moments_of(const std::string& directory, const Snapshot& model) {
+  std::vector<std::string> notes;
+  STREAMVEC_ASSIGN_OR_RETURN(const auto entries, History(directory).list(&notes));
+  print_notes(notes);
+  std::vector<Moment> moments;
+  for (const HistoryEntry& entry : entries) moments.push_back({entry.moment, entry});
+  if (moments.empty() || model.step > moments.back().when.step)
+    moments.push_back({{model.step, 0, model.vocabulary.tokens()}, std::nullopt});
+  if (moments.size() < 2)
+    return error(Code::kFailedPrecondition, directory, "/history holds ", entries.size(), " earlier snapshot",
+                 entries.size() == 1 ? "" : "s", ", drift needs one before the newest; train on for longer");
+  return moments;
+}
+
+Result<Snapshot> load(const Moment& moment, const std::string& directory) {
+  return moment.entry ? History::load(*moment.entry) : open_model(directory);
+}
+
+// The moment nearest to a step or a time as it was typed.
+Result<size_t> find_moment(const std::vector<Moment>& moments, const std::string& flag, const std::string& typed) {
+  int64_t wanted = 0;
+  const auto [end, failed] = std::from_chars(typed.data(), typed.data() + typed.size(), wanted);
+  const bool is_step = failed == std::errc() && end == typed.data() + typed.size();
+  if (!is_step) {
+    const auto time = parse_time(typed);
+    if (!time.ok())
+      return error(Code::kInvalidArgument, flag, " ", typed, ": neither a step nor a time; try a step such as ",
+                   moments.front().when.step, " or a date such as 2024-05-01");
+    wanted = *time;
+  }
+  const auto distance = [&](const Moment& moment) {
+    return std::abs(static_cast<double>(is_step ? moment.when.step : moment.when.time_s) - static_cast<double>(wanted));
+  };
+  const auto nearest = std::min_element(moments.begin(), moments.end(),
+                                        [&](const Moment& a, const Moment& b) { return distance(a) < distance(b); });
+  return static_cast<size_t>(nearest - moments.begin());
+}
+
+struct Range {
+  size_t from = 0, to = 0;
+};
+Result<Range> find_range(const std::vector<Moment>& moments, const Arguments& arguments) {
+  Range range{0, moments.size() - 1};
+  if (arguments.given("from")) {
+    STREAMVEC_ASSIGN_OR_RETURN(range.from, find_moment(moments, "--from", arguments.text("from")));
+  }
+  if (arguments.given("to")) {
+    STREAMVEC_ASSIGN_OR_RETURN(range.to, find_moment(moments, "--to", arguments.text("to")));
+  }
+  if (range.from < range.to) return range;
+  return error(Code::kInvalidArgument, "--from and --to lead to step ", moments[range.from].when.step, " and step ",
+               moments[range.to].when.step, "; the first must be the earlier one (the history has ",
+               moments.front().when.step, " to ", moments.back().when.step, ")");
+}
+
+// "step 120 (2024-05-01)".
+std::string text_of(const StreamMoment& moment) {
+  std::string text = "step " + std::to_string(moment.step);
+  const std::time_t seconds = moment.time_s;
+  std::tm date;
+  char written[32];
+  if (moment.time_s > 0 && ::gmtime_r(&seconds, &date) != nullptr &&
+      std::strftime(written, sizeof written, " (%Y-%m-%d)", &date) > 0)
+    text += written;
+  return text;
+}
+
+Json json_of(const StreamMoment& moment) {
+  return {{"step", moment.step},
+          {"time", moment.time_s > 0 ? Json(moment.time_s) : Json(nullptr)},
+          {"tokens", moment.tokens}};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < std::min(words.size(), kShownInLines); ++i) text += (i == 0 ? "" : " ") + words[i];
+  return text;
+}
+
+// The newest halves of the stream that load: what chance alone changes.
+Result<std::vector<std::unique_ptr<std::pair<Snapshot, Snapshot>>>> load_halves(const std::string& directory) {
+  std::vector<std::string> notes;
+  STREAMVEC_ASSIGN_OR_RETURN(auto listed, History(directory).list_halves(&notes));
+  std::vector<std::unique_ptr<std::pair<Snapshot, Snapshot>>> halves;
+  for (; !listed.empty() && halves.size() < kNullsMax; listed.pop_back()) {
+    auto a = History::load(listed.back().a), b = History::load(listed.back().b);
+    for (const auto* half : {&a, &b})
+      if (!half->ok()) notes.push_back(half->status().message());
+    if (a.ok() && b.ok())
+      halves.push_back(std::make_unique<std::pair<Snapshot, Snapshot>>(std::move(*a), std::move(*b)));
+  }
+  print_notes(notes);
+  return halves;
+}
+
+Json json_of(const WordDrift& word) {
+  return {{"word", word.word},
+          {"score", rounded(word.score)},
+          {"p", rounded(word.p)},
+          {"alert", word.alert},
+          {"change", rounded(word.change)},
+          {"cosine", rounded(word.cosine)},
+          {"overlap", rounded(word.overlap)},
+          {"count_old", word.count_old},
+          {"count_new", word.count_new},
+          {"neighbours_old", word.neighbours_old},
+          {"neighbours_new", word.neighbours_new}};
+}
+
+Json json_of(const DriftReport& report, const StreamMoment& from, const StreamMoment& to) {
+  Json moved = Json::array();
+  for (const WordDrift& word : report.moved) moved.push_back(json_of(word));
+  return {{"from", json_of(from)},
+          {"to", json_of(to)},
+          {"calibrated", report.calibrated},
+          {"words", report.words},
+          {"alerts", report.alerts},
+          {"usual_change", rounded(report.usual_change)},
+          {"null_change", report.calibrated ? Json(rounded(report.null_change)) : Json(nullptr)},
+          {"moved", std::move(moved)}};
+}
+
+std::string lines_of(const DriftReport& report, const StreamMoment& from, const StreamMoment& to) {
+  std::string lines = text_of(from) + " to " + text_of(to) + ": " + std::to_string(report.words) + " words compared, " +
+                      std::to_string(report.alerts) + " moved beyond chance" +
+                      (report.calibrated ? "" : " (judged by the other words alone: there are no half-streams)") + "\n";
+  lines += "  score        p  cosine  overlap   count then   now\n";
+  for (const WordDrift& word : report.moved) {
+    char figures[128];
+    std::snprintf(figures, sizeof figures, "%c %5.2f %8.1e  %6.3f  %7.2f  %11lld %5lld  ", word.alert ? '*' : ' ',
+                  word.score, word.p, word.cosine, word.overlap, static_cast<long long>(word.count_old),
+                  static_cast<long long>(word.count_new));
+    lines += figures + word.word + ": " + joined(word.neighbours_old) + " -> " + joined(word.neighbours_new) + "\n";
+  }
+  return lines;
+}
+
+Result<int> show_moved(const Arguments& arguments, const std::vector<Moment>& moments, const Range& range) {
+  const std::string& directory = arguments.words[0];
+  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot then, load(moments[range.from], directory));
+  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot now, load(moments[range.to], directory));
+  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, load_halves(directory));
+  std::vector<HalfStreams> nulls;
+  for (const auto& pair : halves) nulls.push_back({pair->first, pair->second});
+  DriftOptions options;
+  options.listed_max = arguments.integer("k");
+  STREAMVEC_ASSIGN_OR_RETURN(const DriftReport report, find_drift(then, now, nulls, options));
+  const StreamMoment &from = moments[range.from].when, &to = moments[range.to].when;
+  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(report, from, to))
+                                                   : print(lines_of(report, from, to)));
+  return 0;
+}
+
+// One word at one moment, beside what it is at the last.
+struct Station {
+  StreamMoment when;
+  WordDrift word;
+};
+
+Json json_of(const std::vector<Station>& path) {
+  Json list = Json::array();
+  for (const Station& station : path) {
+    const bool seen = station.word.count_old > 0;
+    list.push_back({{"step", station.when.step},
+                    {"time", station.when.time_s > 0 ? Json(station.when.time_s) : Json(nullptr)},
+                    {"count", station.word.count_old},
+                    {"cosine", seen ? Json(rounded(station.word.cosine)) : Json(nullptr)},
+                    {"overlap", seen ? Json(rounded(station.word.overlap)) : Json(nullptr)},
+                    {"neighbours", station.word.neighbours_old}});
+  }
+  return list;
+}
+
+std::string lines_of(const std::string& name, const std::vector<Station>& path) {
+  std::string lines = name + "\n";
+  for (const Station& station : path) {
+    char figures[96];
+    std::snprintf(figures, sizeof figures, "  %-26s %7lld  %6.3f  %4.2f  ", text_of(station.when).c_str(),
+                  static_cast<long long>(station.word.count_old), station.word.cosine, station.word.overlap);
+    lines += figures + joined(station.word.neighbours_old) + "\n";
+  }
+  return lines;
+}
+
+// The way of the words asked for through every moment of the range. Moments that do not load are passed over.
+Result<int> show_paths(const Arguments& arguments, const std::vector<Moment>& moments, const Range& range) {
+  const std::string& directory = arguments.words[0];
+  const std::vector<std::string> words(arguments.words.begin() + 1, arguments.words.end());
+  DriftOptions options;
+  options.shown = static_cast<int32_t>(std::min<int64_t>(arguments.integer("k"), 1'000'000));
+  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot last, load(moments[range.to], directory));
+  std::vector<std::vector<Station>> paths(words.size());
+  std::vector<std::string> notes, unknown;
+  for (size_t i = range.from; i <= range.to; ++i) {
+    const auto snapshot = load(moments[i], directory);
+    const auto compared = snapshot.ok() ? compare_words(*snapshot, last, words, options) : snapshot.status();
+    if (!compared.ok()) notes.push_back(compared.status().message());
+    for (size_t w = 0; compared.ok() && w < words.size(); ++w) paths[w].push_back({moments[i].when, (*compared)[w]});
+  }
+  print_notes(notes);
+  Json answers = Json::array();
+  std::string text;
+  for (size_t w = 0; w < words.size(); ++w) {
+    const bool seen = std::any_of(paths[w].begin(), paths[w].end(),
+                                  [](const Station& station) { return station.word.count_old > 0; });
+    if (!seen) unknown.push_back(words[w]);
+    answers.push_back({{"word", words[w]}, {"seen", seen}, {"path", seen ? json_of(paths[w]) : Json::array()}});
+    if (seen) text += lines_of(words[w], paths[w]);
+  }
+  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(answers) : print(text));
+  name_unknown(unknown, directory);
+  return unknown.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+Result<int> run_drift(const Arguments& arguments) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot model, open_model(arguments.words[0]));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Moment> moments, moments_of(arguments.words[0], model));
+  STREAMVEC_ASSIGN_OR_RETURN(const Range range, find_range(moments, arguments));
+  return arguments.words.size() == 1 ? show_moved(arguments, moments, range) : show_paths(arguments, moments, range);
+}
+
+}  // namespace streamvec::cli

@@ -1,0 +1,81 @@
+// Which words changed their meaning between two snapshots of a stream, and whether that is more than chance.
+//
+// What is compared. Words are matched by spelling. Vectors are made unit, centred on the mean of the frequent words and
+// made unit again. A word's *change* is the standard deviation, over its 25 nearest neighbours then and its 25 nearest
+// now, of how its cosine to them changed: old neighbours fall away and new ones come near, while a word that merely
+// lies denser or looser among the same neighbours gets little. Neighbours that moved themselves are left out in a
+// second round, so that the words around them do not seem to move. It needs no alignment, and on ten years of abstracts
+// it ranked words better than the aligned cosine and any second-order measure tried (docs/BENCHMARKS.md). The cosine
+// after alignment on stable words (procrustes.h) and the overlap of the 10 nearest are shown beside it.
+//
+// What is chance. Vectors of rare words differ from sample to sample. The null is measured: two models of the two
+// halves of one stream at one time differ by chance alone. Their changes, as a function of the word's evidence
+// (1 / (1/n + 1/m) with the counts on both sides), are what a word of that evidence may change without meaning
+// anything. But a stream also moves as a whole (topics, more text, further training), which the halves do not show, so
+// a word is judged against the words of like evidence in this very comparison, too: its *score* is the change less what
+// is usual, in the null or among those words, whichever is more, through the larger of both spreads; *p* is the greater
+// of the probabilities of such a change.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/status.h"
+#include "streamvec/eval/procrustes.h"
+#include "streamvec/model/snapshot.h"
+
+namespace streamvec {
+
+struct DriftOptions {
+  double evidence_min = 20;            // words with less on both sides together are not judged: see above
+  int64_t words_max = 50'000;          // judged: those with most evidence
+  int64_t candidates_max = 10'000;     // neighbours are sought among so many of them; time grows with both
+  int32_t neighbours = 25;             // more: steadier, and slower to see that one sense of several changed
+  double false_discovery_rate = 0.05;  // of the alerts: the share that may be chance (Benjamini, Hochberg)
+  int64_t listed_max = 100;            // words in the report, greatest score first
+  int32_t shown = 10;                  // neighbours named for each, then and now
+  AlignOptions align;
+};
+
+// Two models of the halves of one stream at one time, trained alike. Borrowed.
+struct HalfStreams {
+  const Snapshot& a;
+  const Snapshot& b;
+};
+
+struct WordDrift {
+  std::string word;
+  double score = 0;    // in spreads beyond the usual; below 2 is ordinary
+  double p = 1;        // see above; without a null: among words of like evidence
+  bool alert = false;  // p passes the false discovery rate
+  double change = 0;   // of cosines, see above; 0 is none
+  double cosine = 0;   // between then and now after alignment
+  double overlap = 0;  // of the 10 nearest then and now: common / all (Jaccard)
+  int64_t count_old = 0, count_new = 0;
+  std::vector<std::string> neighbours_old, neighbours_new;
+};
+
+struct DriftReport {
+  bool calibrated = false;       // against a null; else against the bulk of words alone
+  int64_t words = 0;             // judged
+  int64_t alerts = 0;            // among all of them
+  double usual_change = 0;       // the median over all words
+  double null_change = 0;        // what the null would make of it; 0 without one
+  std::vector<WordDrift> moved;  // greatest score first
+};
+
+// Takes a few seconds for 50,000 words of 200 values on one core, as much again for each null; one thread.
+// kInvalidArgument: vectors of different length. kFailedPrecondition: fewer than 50 words in common with enough
+// evidence. A null with fewer is left out. Rows that are zero or not finite are words without evidence.
+Result<DriftReport> find_drift(const Snapshot& old_snapshot, const Snapshot& new_snapshot,
+                               std::span<const HalfStreams> nulls, const DriftOptions& options = {});
+
+// Cosine, overlap, counts and neighbours (among all words of each snapshot, by their plain cosine) for words asked for,
+// in their order; score, p and change are left as they are. On a side that does not know the word its count is 0 and
+// its neighbours are none. kInvalidArgument as above; kFailedPrecondition when there is no word in common.
+Result<std::vector<WordDrift>> compare_words(const Snapshot& old_snapshot, const Snapshot& new_snapshot,
+                                             std::span<const std::string> words, const DriftOptions& options = {});
+
+}  // namespace streamvec

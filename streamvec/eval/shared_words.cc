@@ -1,0 +1,131 @@
+#include "streamvec/eval/shared_words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "streamvec/eval/gram.h"
+#include "streamvec/eval/neighbours.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kCentreRows = 5'000;  // the mean of rare words is mostly noise
+
+bool has_direction(std::span<const float> row) {
+  double squares = 0;
+  for (const float value : row) squares += double{value} * value;
+  return squares > 0 && std::isfinite(squares);
+}
+
+double evidence_of(int64_t count_old, int64_t count_new) {
+  if (count_old <= 0 || count_new <= 0) return 0;
+  return 1 / (1 / static_cast<double>(count_old) + 1 / static_cast<double>(count_new));
+}
+
+std::vector<SharedWord> match_words(const Snapshot& old_snapshot, const Snapshot& new_snapshot, double evidence_min) {
+  std::vector<SharedWord> words;
+  for (Slot slot = 0; slot < old_snapshot.vocabulary.size(); ++slot) {
+    const Slot other = new_snapshot.vocabulary.find(old_snapshot.vocabulary.word(slot));
+    // An alias leads to another word's slot: that is not the same word.
+    if (other == kNoSlot || new_snapshot.vocabulary.word(other) != old_snapshot.vocabulary.word(slot)) continue;
+    const double evidence = evidence_of(old_snapshot.vocabulary.count(slot), new_snapshot.vocabulary.count(other));
+    if (evidence < evidence_min || evidence == 0) continue;
+    if (has_direction(old_snapshot.input.view().row_span(slot)) &&
+        has_direction(new_snapshot.input.view().row_span(other)))
+      words.push_back({slot, other, evidence});
+  }
+  return words;
+}
+
+Result<Matrix> centred_rows(const Snapshot& snapshot, std::span<const Slot> slots) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, unit_rows(snapshot.input.view(), slots));
+  const int64_t centre_rows = std::min(kCentreRows, rows.rows());
+  if (centre_rows == 0) return rows;
+  const Eigen::VectorXf mean =
+      (column_sums({rows.row(0), centre_rows, rows.cols(), rows.stride()}) / static_cast<double>(centre_rows))
+          .cast<float>();
+  for (int64_t i = 0; i < rows.rows(); ++i)
+    for (int64_t j = 0; j < rows.cols(); ++j) rows.row(i)[j] -= mean[j];
+  return unit_rows(rows.view());
+}
+
+float dot(const Matrix& rows, int64_t i, int64_t j) {
+  return std::inner_product(rows.row(i), rows.row(i) + rows.cols(), rows.row(j), 0.0f);
+}
+
+struct Spread {
+  double sum = 0, squares = 0;
+  int32_t count = 0;
+
+  void add(double value) { sum += value, squares += value * value, ++count; }
+  double deviation() const {
+    const double mean = count > 0 ? sum / count : 0;
+    return count > 0 ? std::sqrt(std::max(0.0, squares / count - mean * mean)) : 0;
+  }
+};
+
+}  // namespace
+
+Result<SharedWords> share_words(const Snapshot& old_snapshot, const Snapshot& new_snapshot, double evidence_min,
+                                int64_t words_max) {
+  if (old_snapshot.dim() != new_snapshot.dim())
+    return error(Code::kInvalidArgument, "vectors of ", old_snapshot.dim(), " and of ", new_snapshot.dim(),
+                 " values cannot be compared; compare snapshots of one model");
+  SharedWords shared;
+  shared.words = match_words(old_snapshot, new_snapshot, evidence_min);
+  std::stable_sort(shared.words.begin(), shared.words.end(),
+                   [](const SharedWord& a, const SharedWord& b) { return a.evidence > b.evidence; });
+  if (shared.size() > words_max) shared.words.resize(static_cast<size_t>(words_max));
+  std::vector<Slot> old_slots, new_slots;
+  for (const SharedWord& word : shared.words) {
+    old_slots.push_back(word.old_slot);
+    new_slots.push_back(word.new_slot);
+  }
+  STREAMVEC_ASSIGN_OR_RETURN(shared.old_rows, centred_rows(old_snapshot, old_slots));
+  STREAMVEC_ASSIGN_OR_RETURN(shared.new_rows, centred_rows(new_snapshot, new_slots));
+  return shared;
+}
+
+NeighbourTable find_neighbours(const Matrix& rows, int64_t candidates, int32_t k) {
+  candidates = std::min(candidates, rows.rows());
+  NeighbourTable table;
+  table.k = static_cast<int32_t>(std::clamp<int64_t>(k, 0, candidates - 1));
+  if (table.k == 0) return table;  // of() is then empty
+  std::vector<int32_t> own(static_cast<size_t>(rows.rows()));
+  std::iota(own.begin(), own.end(), 0);
+  std::vector<std::span<const int32_t>> excluded;
+  for (const int32_t& row : own) excluded.emplace_back(&row, 1);
+  table.hits.resize(own.size() * static_cast<size_t>(table.k));
+  top_k({rows.row(0), candidates, rows.cols(), rows.stride()}, rows.view(), excluded, table.k, table.hits);
+  return table;
+}
+
+std::vector<double> neighbour_changes(const SharedWords& shared, const NeighbourTable& old_neighbours,
+                                      const NeighbourTable& new_neighbours, int32_t k,
+                                      const std::vector<bool>& left_out) {
+  std::vector<double> changes(shared.words.size());
+  for (int64_t i = 0; i < shared.size(); ++i) {
+    Spread all, staying;
+    const auto add = [&](const Hit& hit, double difference) {
+      all.add(difference);
+      if (left_out.empty() || !left_out[static_cast<size_t>(hit.row)]) staying.add(difference);
+    };
+    for (const Hit& hit : old_neighbours.of(i, k))
+      if (hit.row >= 0) add(hit, double{dot(shared.new_rows, i, hit.row)} - double{hit.score});
+    for (const Hit& hit : new_neighbours.of(i, k))
+      if (hit.row >= 0) add(hit, double{hit.score} - double{dot(shared.old_rows, i, hit.row)});
+    changes[static_cast<size_t>(i)] = (staying.count >= k ? staying : all).deviation();
+  }
+  return changes;
+}
+
+double jaccard(std::span<const Hit> a, std::span<const Hit> b) {
+  const auto common = static_cast<double>(std::count_if(a.begin(), a.end(), [&](const Hit& hit) {
+    return hit.row >= 0 && std::any_of(b.begin(), b.end(), [&](const Hit& other) { return other.row == hit.row; });
+  }));
+  const double all = static_cast<double>(a.size() + b.size()) - common;
+  return all > 0 ? common / all : 0;
+}
+
+}  // namespace streamvec

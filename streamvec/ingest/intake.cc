@@ -1,0 +1,382 @@
+#include "streamvec/ingest/intake.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "streamvec/core/durable_file.h"
+#include "streamvec/core/random.h"
+#include "streamvec/ingest/chunker.h"
+
+namespace streamvec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+// Short waits, so that a thread soon sees that it is to pause or to stop.
+constexpr std::chrono::milliseconds kWait{50};
+constexpr int64_t kDocumentsAtOnce = 16;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Never 0, which names no record.
+uint64_t record_hash(const std::string& source, const std::string& id) {
+  Checksum sum;
+  sum.update(source);
+  sum.update(std::string_view("\0", 1));
+  sum.update(id);
+  return std::max<uint64_t>(sum.value(), 1);
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+struct Intake::Reader {
+  Reader(std::unique_ptr<Source> its_source, int32_t number, const Options& options)
+      : source(std::move(its_source)), index(number), tokenizer(options.tokenizer), random(mix(options.seed, number)) {
+    statistics.name = source->name();
+  }
+
+  std::unique_ptr<Source> source;
+  const int32_t index;
+  std::thread thread;
+  // Of its own thread.
+  Tokenizer tokenizer;
+  Tokens tokens;
+  std::vector<Slot> slots, admitted;
+  std::vector<Document> documents;
+  std::vector<std::shared_ptr<const ReplayItem>> items;
+  Random random;
+  int32_t tries = 0;  // at a source that has a fault
+  // Under the intake's mutex.
+  SourceStatistics statistics;
+  std::string restored;          // what restore() put it to
+  std::string cursor;            // of the last document taken in since then; "" none
+  std::string saved_cursor;      // of the last one in the checkpoint under way
+  std::string committed_cursor;  // of the last one in a checkpoint that is safe
+  bool commit_due = false;
+};
+
+Intake::Intake(std::vector<std::unique_ptr<Source>> sources, DocumentFilter filter, const Options& options,
+               const Sinks& sinks)
+    : options_(options), sinks_(sinks), clock_(options.clock_seconds), filter_(std::move(filter)) {
+  for (std::unique_ptr<Source>& source : sources)
+    readers_.push_back(std::make_unique<Reader>(std::move(source), static_cast<int32_t>(readers_.size()), options));
+  live_ = static_cast<int32_t>(readers_.size());
+}
+
+Intake::~Intake() {
+  stop();
+}
+
+void Intake::start() {
+  running_ = static_cast<int32_t>(readers_.size());
+  for (auto& reader : readers_) reader->thread = std::thread([this, &reader = *reader] { run(reader); });
+}
+
+void Intake::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  for (auto& reader : readers_)
+    if (reader->thread.joinable()) reader->thread.join();
+}
+
+void Intake::pause() {
+  std::unique_lock lock(mutex_);
+  ++pauses_;
+  changed_.wait(lock, [&] { return running_ == 0; });
+}
+
+void Intake::resume() {
+  const std::lock_guard lock(mutex_);
+  --pauses_;
+  changed_.notify_all();
+}
+
+bool Intake::over() const {
+  const std::lock_guard lock(mutex_);
+  return live_ == 0;
+}
+
+Status Intake::status() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& reader : readers_)
+    if (reader->statistics.state != "failed") return {};
+  if (readers_.size() == 1) return Status(Code::kUnavailable, readers_.front()->statistics.last_error);
+  return error(Code::kUnavailable, "all ", readers_.size(),
+               " sources have failed; the first: ", readers_.front()->statistics.last_error);
+}
+
+// ---- a reader's thread
+
+void Intake::run(Reader& reader) {
+  while (await_turn(reader)) {
+    tell_committed(reader);
+    if (!read_some(reader)) break;
+    for (Document& document : reader.documents)
+      if (!await_turn(reader) || !take(reader, document)) break;
+  }
+  const std::lock_guard lock(mutex_);
+  --running_;
+  changed_.notify_all();
+}
+
+// Stands aside while the intake is paused. False when it is to stop.
+bool Intake::await_turn(Reader&) {
+  std::unique_lock lock(mutex_);
+  if (pauses_ > 0 && !stopping_) {
+    --running_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return pauses_ == 0 || stopping_; });
+    ++running_;
+  }
+  return !stopping_;
+}
+
+// Fills reader.documents, with none if nothing came. False when the source has ended or failed for good.
+bool Intake::read_some(Reader& reader) {
+  reader.documents.clear();
+  const Clock::time_point begin = Clock::now();
+  const Result<int64_t> count = reader.source->read(kDocumentsAtOnce, Deadline::after(kWait), reader.documents);
+  {
+    const std::lock_guard lock(mutex_);
+    reader.statistics.reading_s += seconds_since(begin);
+    if (count.ok()) reader.statistics.state = "reading";
+  }
+  if (count.ok()) {
+    reader.tries = 0;
+    if (*count > 0) return true;
+    finish_reader(reader, "ended");
+    return false;
+  }
+  if (count.status().code() == Code::kDeadlineExceeded) return true;
+  note_failure(reader, count.status());
+  if (count.status().code() == Code::kUnavailable) {
+    // What came before the fault is good.
+    if (reader.documents.empty()) retry_later(reader);
+    return true;
+  }
+  for (Document& document : reader.documents)
+    if (!await_turn(reader) || !take(reader, document)) return false;
+  finish_reader(reader, "failed");
+  return false;
+}
+
+void Intake::note_failure(Reader& reader, const Status& status) {
+  const std::lock_guard lock(mutex_);
+  ++reader.statistics.errors;
+  reader.statistics.last_error = status.message();
+  reader.statistics.state = "waiting";
+}
+
+// Waits twice as long after each failure, up to a limit, and never just as long as others do.
+void Intake::retry_later(Reader& reader) {
+  const int32_t doublings = std::min(reader.tries++, 20);
+  const auto longest = std::min(options_.retry_first * (int64_t{1} << doublings), options_.retry_max);
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        longest * (0.5 + 0.5 * static_cast<double>(reader.random.uniform())));
+  std::unique_lock lock(mutex_);
+  --running_;
+  changed_.notify_all();
+  changed_.wait_until(lock, until, [&] { return stopping_; });
+  changed_.wait(lock, [&] { return pauses_ == 0 || stopping_; });
+  ++running_;
+}
+
+void Intake::finish_reader(Reader& reader, std::string_view state) {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    reader.statistics.state = state;
+    last = --live_ == 0;
+  }
+  if (last) sinks_.replay.finish();
+}
+
+// Makes one document part of everything. False when the intake is stopping before that was done.
+bool Intake::take(Reader& reader, Document& document) {
+  const Clock::time_point begin = Clock::now();
+  if (document.deleted) {
+    sinks_.replay.erase_record(record_hash(reader.statistics.name, document.id));
+  } else if (prepare(reader, document)) {
+    map(reader, document);
+  }
+  const double working_s = seconds_since(begin);
+  const bool inserted = insert(reader);
+  const std::lock_guard lock(mutex_);
+  SourceStatistics& statistics = reader.statistics;
+  statistics.working_s += working_s;
+  statistics.blocked_s += seconds_since(begin) - working_s;
+  if (!inserted) return false;
+  reader.cursor = std::move(document.cursor);
+  ++statistics.documents;
+  statistics.deletes += document.deleted;
+  statistics.bytes += static_cast<int64_t>(document.text.size());
+  if (document.time_s > 0) statistics.lag_s = std::max(0.0, unix_now() - static_cast<double>(document.time_s));
+  ++totals_.documents;
+  totals_.newest_time_s = std::max(totals_.newest_time_s, document.time_s);
+  return true;
+}
+
+// Tokenises, and says whether the document is wanted.
+bool Intake::prepare(Reader& reader, const Document& document) {
+  reader.items.clear();
+  const bool language_wanted = filter_.language_wanted(document.text);
+  if (language_wanted) reader.tokenizer.tokenize(document.text, reader.tokens);
+  const std::lock_guard lock(mutex_);
+  if (!language_wanted) {
+    ++totals_.other_languages;
+    return false;
+  }
+  totals_.bytes_replaced += reader.tokens.bytes_replaced;
+  totals_.words_dropped += reader.tokens.words_dropped;
+  reader.statistics.tokens += static_cast<int64_t>(reader.tokens.words.size());
+  totals_.tokens += static_cast<int64_t>(reader.tokens.words.size());
+  return true;
+}
+
+// Counts the words and cuts the document into chunks.
+void Intake::map(Reader& reader, const Document& document) {
+  const Tokens& tokens = reader.tokens;
+  reader.slots.resize(tokens.words.size());
+  reader.admitted.clear();
+  ReplayItem like;
+  bool tables_due = false;
+  {
+    const std::lock_guard lock(vocabulary_mutex_);
+    if (filter_.seen_before(tokens.words)) {
+      const std::lock_guard totals_lock(mutex_);
+      ++totals_.duplicates;
+      return;
+    }
+    like.t = clock_.at(document, sinks_.vocabulary.statistics().tokens);
+    sinks_.vocabulary.map(tokens.words, like.t, reader.slots, reader.admitted);
+    if (!reader.admitted.empty()) sinks_.admitted(reader.admitted);
+    like.stamp = sinks_.vocabulary.stamp();
+    tables_due = sinks_.tables.stage(sinks_.vocabulary);
+  }
+  if (tables_due) sinks_.tables.build();
+  like.source = reader.index;
+  like.time_s = document.time_s;
+  if (!document.id.empty()) like.record = record_hash(reader.statistics.name, document.id);
+  cut_chunks(tokens, reader.slots, options_.chunk_tokens, like, reader.items);
+}
+
+// Waits as long as replay does not want more; a document that was begun is finished even while a pause is asked for.
+bool Intake::insert(Reader& reader) {
+  for (const auto& item : reader.items) {
+    Status status;
+    do {
+      status = sinks_.replay.insert(item, Deadline::after(kWait));
+      // A stop ends the run with a checkpoint: what was counted has to be in replay then, whatever the limiter says.
+    } while (status.code() == Code::kDeadlineExceeded);
+    if (!status.ok()) return false;
+  }
+  reader.items.clear();
+  return true;
+}
+
+void Intake::tell_committed(Reader& reader) {
+  std::string cursor;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!reader.commit_due) return;
+    reader.commit_due = false;
+    cursor = reader.committed_cursor;
+  }
+  const Status status = reader.source->commit(cursor);
+  if (!status.ok()) note_failure(reader, status);
+}
+
+// ---- checkpoints
+
+void Intake::commit() {
+  const std::lock_guard lock(mutex_);
+  for (auto& reader : readers_) {
+    reader->commit_due = reader->saved_cursor != reader->committed_cursor;
+    reader->committed_cursor = reader->saved_cursor;
+  }
+}
+
+nlohmann::json Intake::state() {
+  const std::lock_guard lock(mutex_);
+  nlohmann::json cursors = nlohmann::json::array();
+  for (auto& reader : readers_) {
+    reader->saved_cursor = reader->cursor;
+    cursors.push_back({{"name", reader->statistics.name},
+                       {"cursor", reader->cursor.empty() ? reader->restored : reader->source->saved(reader->cursor)},
+                       {"documents", reader->statistics.documents}});
+  }
+  return {{"sources", cursors},
+          {"clock", clock_.latest()},
+          {"totals",
+           {{"documents", totals_.documents},
+            {"tokens", totals_.tokens},
+            {"bytes_replaced", totals_.bytes_replaced},
+            {"words_dropped", totals_.words_dropped},
+            {"duplicates", totals_.duplicates},
+            {"other_languages", totals_.other_languages},
+            {"newest_time_s", totals_.newest_time_s}}}};
+}
+
+Status Intake::restore(const nlohmann::json& state) {
+  try {
+    for (auto& reader : readers_) {
+      const auto& cursors = state.at("sources");
+      const auto found = std::find_if(cursors.begin(), cursors.end(), [&](const nlohmann::json& cursor) {
+        return cursor.at("name").get<std::string>() == reader->statistics.name;
+      });
+      if (found == cursors.end() || !reader->source->capabilities().replayable) continue;
+      const Status status = reader->source->seek(found->at("cursor").get<std::string>());
+      if (!status.ok())
+        return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
+      reader->restored = found->at("cursor").get<std::string>();
+      reader->statistics.documents = found->at("documents");
+    }
+    clock_.go_to(state.at("clock"));
+    const auto& totals = state.at("totals");
+    totals_ = {totals.at("documents"),     totals.at("tokens"),     totals.at("bytes_replaced"),
+               totals.at("words_dropped"), totals.at("duplicates"), totals.at("other_languages"),
+               totals.at("newest_time_s")};
+  } catch (const nlohmann::json::exception& e) {
+    return error(Code::kDataLoss, "cursors.json does not say where the sources stood (", e.what(),
+                 "); it was written by another program or another version");
+  }
+  return {};
+}
+
+// ---- for reports
+
+std::vector<std::string> Intake::notes() const {
+  std::vector<std::string> lines;
+  for (const auto& reader : readers_) {
+    for (std::string& line : reader->source->notes()) lines.push_back(std::move(line));
+    const SourceStatistics& statistics = reader->statistics;
+    if (statistics.state == "failed")
+      lines.push_back(statistics.name + " was given up: " + statistics.last_error);
+    else if (statistics.errors > 0)
+      lines.push_back(statistics.name + " failed " + std::to_string(statistics.errors) +
+                      " times and was tried again; the last time: " + statistics.last_error);
+  }
+  return lines;
+}
+
+std::vector<SourceStatistics> Intake::statistics() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SourceStatistics> all;
+  for (const auto& reader : readers_) all.push_back(reader->statistics);
+  return all;
+}
+
+Intake::Totals Intake::totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+}  // namespace streamvec

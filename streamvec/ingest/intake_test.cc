@@ -1,0 +1,301 @@
+#include "streamvec/ingest/intake.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+using testing::HasSubstr;
+
+// Hands out what its script says: documents, faults that pass, one that does not.
+struct Script {
+  int64_t documents = 0;
+  std::map<int64_t, Status> faults;  // before document number ...; each once
+  std::function<Document(int64_t)> document;
+  std::atomic<int64_t> committed{0}, reads{0};
+};
+
+class ScriptedSource : public Source {
+ public:
+  ScriptedSource(std::string name, std::shared_ptr<Script> script)
+      : name_(std::move(name)), script_(std::move(script)) {}
+
+  Result<int64_t> read(int64_t count_max, Deadline, std::vector<Document>& out) override {
+    ++script_->reads;
+    int64_t count = 0;
+    for (; count < count_max && next_ < script_->documents; ++count, ++next_) {
+      if (const auto fault = script_->faults.find(next_); fault != script_->faults.end()) {
+        const Status status = fault->second;
+        if (status.code() == Code::kUnavailable) script_->faults.erase(fault);
+        return status;
+      }
+      out.push_back(script_->document(next_));
+      out.back().cursor = std::to_string(next_ + 1);
+    }
+    return count;
+  }
+  Status seek(const std::string& cursor) override {
+    next_ = cursor.empty() ? 0 : std::stoll(cursor.substr(cursor.find(':') + 1));
+    return {};
+  }
+  std::string saved(const std::string& cursor) const override { return "saved:" + cursor; }
+  Status commit(const std::string& cursor) override {
+    script_->committed = std::stoll(cursor);
+    return {};
+  }
+  Capabilities capabilities() const override { return {}; }
+  int64_t bytes_total() const override { return -1; }
+  int64_t bytes_read() const override { return 0; }
+  std::string name() const override { return name_; }
+
+ private:
+  std::string name_;
+  std::shared_ptr<Script> script_;
+  int64_t next_ = 0;
+};
+
+std::shared_ptr<Script> script_of(int64_t documents, const std::string& prefix) {
+  auto script = std::make_shared<Script>();
+  script->documents = documents;
+  script->document = [prefix](int64_t number) {
+    Document document;
+    document.id = prefix + std::to_string(number);
+    document.text = document.id + " in the news\nthe end";
+    return document;
+  };
+  return script;
+}
+
+// An intake with all it fills, and a thread that takes from replay.
+class Rig {
+ public:
+  explicit Rig(const std::map<std::string, std::shared_ptr<Script>>& scripts, Intake::Options options = fast(),
+               const DocumentFilter::Options& filter = {}) {
+    ReplayOptions replay_options;
+    replay_options.selector = ReplaySelector::kInOrderOnce;
+    replay_options.limiter.samples_per_insert = 1;
+    replay_options.limiter.size_min = 1;
+    replay_options.limiter.inserts_ahead_max = 64;
+    replay = std::move(ReplayTable::create(replay_options)).value();
+    std::vector<std::unique_ptr<Source>> sources;
+    for (const auto& [name, script] : scripts) sources.push_back(std::make_unique<ScriptedSource>(name, script));
+    intake = std::make_unique<Intake>(
+        std::move(sources), std::move(DocumentFilter::create(filter)).value(), options,
+        Intake::Sinks{vocabulary, tables, *replay, [this](std::span<const Slot> slots) { admitted += slots.size(); }});
+  }
+  ~Rig() {
+    intake->stop();
+    replay->close();
+    if (taker_.joinable()) taker_.join();
+  }
+
+  static Intake::Options fast() {
+    Intake::Options options;
+    options.retry_first = std::chrono::milliseconds(1);
+    options.retry_max = std::chrono::milliseconds(4);
+    return options;
+  }
+
+  void start() {
+    taker_ = std::thread([this] {
+      std::vector<ReplaySample> samples;
+      while (true) {
+        samples.clear();
+        const auto taken = replay->sample(8, Deadline::after(std::chrono::seconds(10)), samples);
+        if (!taken.ok() || *taken == 0) break;
+        for (const ReplaySample& sample : samples) tokens_taken += sample.item->chunk.slots.size();
+      }
+    });
+    intake->start();
+  }
+  void run_to_end() {
+    start();
+    taker_.join();
+    intake->stop();
+  }
+  int64_t count(const std::string& word) const {
+    const Vocabulary words = vocabulary.to_vocabulary();
+    const Slot slot = words.find(word);
+    return slot == kNoSlot ? 0 : words.count(slot);
+  }
+
+  StreamVocabulary vocabulary{{.min_count = 1}};
+  SamplingTablesBuffer tables{{}};
+  std::unique_ptr<ReplayTable> replay;
+  std::unique_ptr<Intake> intake;
+  std::atomic<size_t> admitted{0}, tokens_taken{0};
+
+ private:
+  std::thread taker_;
+};
+
+void expect_each_once(const Rig& rig, const std::string& prefix, int64_t documents) {
+  for (int64_t i = 0; i < documents; ++i) EXPECT_EQ(rig.count(prefix + std::to_string(i)), 1) << prefix << i;
+}
+
+TEST(Intake, EveryDocumentOfEverySourceIsCountedAndReachesReplayOnce) {
+  Rig rig({{"one", script_of(50, "a")}, {"two", script_of(70, "b")}});
+  rig.run_to_end();
+  expect_each_once(rig, "a", 50);
+  expect_each_once(rig, "b", 70);
+  EXPECT_EQ(rig.count("the"), 240);
+  EXPECT_EQ(rig.tokens_taken, 120u * 6);
+  EXPECT_EQ(rig.intake->totals().documents, 120);
+  EXPECT_EQ(rig.intake->totals().tokens, 720);
+  EXPECT_TRUE(rig.intake->over());
+  EXPECT_TRUE(rig.intake->status().ok());
+}
+
+TEST(Intake, RowsAreAskedForBeforeTheChunkIsThere) {
+  Rig rig({{"one", script_of(5, "a")}});
+  rig.run_to_end();
+  EXPECT_EQ(rig.admitted, 5u + 4);  // five names; in, the, news, end
+}
+
+TEST(Intake, AFaultThatPassesCostsNothing) {
+  const auto script = script_of(40, "a");
+  script->faults = {{0, error(Code::kUnavailable, "away")}, {17, error(Code::kUnavailable, "away again")}};
+  Rig rig({{"one", script}});
+  rig.run_to_end();
+  expect_each_once(rig, "a", 40);
+  EXPECT_EQ(rig.intake->statistics()[0].errors, 2);
+  EXPECT_THAT(rig.intake->notes(), testing::ElementsAre(HasSubstr("away again")));
+}
+
+TEST(Intake, ASourceThatFailsForGoodIsLeftAndTheOthersGoOn) {
+  const auto broken = script_of(40, "a");
+  broken->faults = {{20, error(Code::kDataLoss, "torn at byte 7")}};
+  Rig rig({{"broken", broken}, {"good", script_of(40, "b")}});
+  rig.run_to_end();
+  expect_each_once(rig, "a", 20);
+  EXPECT_EQ(rig.count("a20"), 0);
+  expect_each_once(rig, "b", 40);
+  EXPECT_TRUE(rig.intake->status().ok());
+  EXPECT_THAT(rig.intake->notes(), testing::ElementsAre(HasSubstr("torn at byte 7")));
+}
+
+TEST(Intake, IsAnErrorOnlyWhenAllSourcesHaveFailed) {
+  const auto one = script_of(4, "a"), two = script_of(4, "b");
+  one->faults = {{0, error(Code::kNotFound, "no one")}};
+  two->faults = {{2, error(Code::kNotFound, "no two")}};
+  Rig rig({{"one", one}, {"two", two}});
+  rig.run_to_end();
+  EXPECT_THAT(rig.intake->status().message(), HasSubstr("no one"));
+}
+
+TEST(Intake, DeletedRecordsLeaveReplayAndAreNotCounted) {
+  const auto script = script_of(12, "a");
+  const auto plain = script->document;
+  script->document = [plain](int64_t number) {
+    Document document = plain(number % 10);
+    document.deleted = number >= 10;  // the last two withdraw the first two
+    if (document.deleted) document.text.clear();
+    return document;
+  };
+  Rig rig({{"one", script}});
+  rig.intake->start();  // nobody takes: all chunks stay in replay
+  while (!rig.intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(rig.replay->size(), 8);
+  EXPECT_EQ(rig.replay->statistics().erased, 2);
+  EXPECT_EQ(rig.intake->statistics()[0].deletes, 2);
+  EXPECT_EQ(rig.count("a0"), 1);
+}
+
+TEST(Intake, DocumentsLeftOutAreCountedAsSuchAndPassed) {
+  const auto script = script_of(6, "a");
+  script->document = [](int64_t number) {
+    Document document;
+    document.text = number % 2 == 0
+                        ? "the committee will meet again on thursday to vote on the plan for the new library and its "
+                          "large garden by the river"
+                        : "der ausschuss trifft sich am donnerstag wieder um über den plan für die neue bücherei und "
+                          "ihren großen garten am fluss abzustimmen";
+    return document;
+  };
+  Rig rig({{"one", script}}, Rig::fast(), {.drop_duplicates = true, .languages = {"en"}});
+  rig.run_to_end();
+  const Intake::Totals totals = rig.intake->totals();
+  EXPECT_EQ(totals.documents, 6);
+  EXPECT_EQ(totals.other_languages, 3);
+  EXPECT_EQ(totals.duplicates, 2);
+  EXPECT_EQ(rig.count("committee"), 1);
+  EXPECT_EQ(rig.count("ausschuss"), 0);
+}
+
+TEST(Intake, WhatIsCommittedIsWhatWasInTheState) {
+  const auto script = script_of(1'000'000, "a");
+  Rig rig({{"one", script}});
+  rig.start();
+  while (rig.intake->totals().documents < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->pause();
+  const auto state = rig.intake->state();
+  EXPECT_EQ(script->committed, 0);
+  rig.intake->commit();
+  rig.intake->resume();
+  const int64_t saved = std::stoll(state["sources"][0]["cursor"].get<std::string>().substr(6));
+  while (script->committed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(script->committed, saved);
+}
+
+// The whole promise: stop anywhere without warning, go on from the last state.
+TEST(Intake, NothingIsLostOrCountedTwiceHoweverOftenItIsCutOff) {
+  constexpr int64_t kDocuments = 3'000;
+  Random random(5);
+  nlohmann::json state;
+  std::string vocabulary;
+  const auto scripts = [] {
+    return std::map<std::string, std::shared_ptr<Script>>{{"one", script_of(kDocuments, "a")},
+                                                          {"two", script_of(kDocuments / 2, "b")}};
+  };
+  for (int cut = 0; cut < 30; ++cut) {
+    Rig rig(scripts());
+    if (!state.is_null()) {
+      rig.vocabulary = std::move(StreamVocabulary::restore({.min_count = 1}, vocabulary)).value();
+      ASSERT_TRUE(rig.intake->restore(state).ok());
+    }
+    const bool last = cut == 29;
+    if (last) {
+      rig.run_to_end();
+      expect_each_once(rig, "a", kDocuments);
+      expect_each_once(rig, "b", kDocuments / 2);
+      EXPECT_EQ(rig.intake->totals().documents, kDocuments * 3 / 2);
+      break;
+    }
+    rig.start();
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));
+    rig.intake->pause();
+    state = rig.intake->state();
+    vocabulary = rig.vocabulary.save();
+    rig.intake->resume();
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));  // what comes now is lost with it
+  }
+}
+
+TEST(Intake, AStateThatIsNoneIsRefused) {
+  Rig rig({{"one", script_of(1, "a")}});
+  EXPECT_EQ(rig.intake->restore({{"sources", 3}}).code(), Code::kDataLoss);
+  EXPECT_EQ(rig.intake->restore(nlohmann::json::object()).code(), Code::kDataLoss);
+}
+
+TEST(Intake, StopsAtOnceWhileASourceIsBeingWaitedFor) {
+  const auto script = script_of(1, "a");
+  for (int64_t i = 0; i < 100; ++i) script->faults[0] = error(Code::kUnavailable, "away");
+  Intake::Options options = Rig::fast();
+  options.retry_first = options.retry_max = std::chrono::hours(1);
+  Rig rig({{"one", script}}, options);
+  rig.start();
+  while (rig.intake->statistics()[0].errors == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->pause();  // and it can be paused
+  rig.intake->resume();
+  rig.intake->stop();
+  EXPECT_FALSE(rig.intake->over());
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,199 @@
+// No broker can be had here: librdkafka's own mock cluster stands in for one.
+#include "streamvec/source/broker/kafka_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "streamvec/source/broker/broker_testing.h"
+
+#ifdef STREAMVEC_KAFKA
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+namespace streamvec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A cluster of two mock brokers and a producer that writes to it.
+class Cluster {
+ public:
+  explicit Cluster(int partitions = 3) {
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    set(conf, "test.mock.num.brokers", "2");
+    set(conf, "bootstrap.servers", "mock");
+    set(conf, "linger.ms", "0");
+    set(conf, "batch.num.messages", "20");  // what a mock broker drops, it drops by batch
+    rd_kafka_conf_set_log_cb(conf, [](const rd_kafka_t*, int, const char*, const char*) {});
+    producer_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf, nullptr, 0);
+    cluster_ = rd_kafka_handle_mock_cluster(producer_);
+    EXPECT_EQ(rd_kafka_mock_topic_create(cluster_, "news", partitions, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+  }
+  ~Cluster() { rd_kafka_destroy(producer_); }
+
+  std::string authority() const {
+    const std::string all = rd_kafka_mock_cluster_bootstraps(cluster_);
+    return all.substr(0, all.find(','));
+  }
+  void produce(const std::string& key, const std::string& text, int partition) {
+    const auto failure = rd_kafka_producev(
+        producer_, RD_KAFKA_V_TOPIC("news"), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(key.data(), key.size()),
+        RD_KAFKA_V_VALUE(text.empty() ? nullptr : const_cast<char*>(text.data()), text.size()),
+        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
+    EXPECT_EQ(failure, RD_KAFKA_RESP_ERR_NO_ERROR);
+  }
+  void produce_numbered(int first, int last, int partitions = 3) {
+    for (int number = first; number <= last; ++number)
+      produce("", "message " + std::to_string(number), number % partitions);
+    settle();
+  }
+  void settle() { EXPECT_EQ(rd_kafka_flush(producer_, 10'000), RD_KAFKA_RESP_ERR_NO_ERROR); }
+  void set_down(bool down) {
+    for (const int32_t broker : {1, 2})
+      down ? rd_kafka_mock_broker_set_down(cluster_, broker) : rd_kafka_mock_broker_set_up(cluster_, broker);
+  }
+  // What the broker knows of a group, in partition 0.
+  int64_t committed(const std::string& group) {
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    set(conf, "bootstrap.servers", authority().c_str());
+    set(conf, "group.id", group.c_str());
+    rd_kafka_t* client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, nullptr, 0);
+    rd_kafka_topic_partition_list_t* list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, "news", 0);
+    EXPECT_EQ(rd_kafka_committed(client, list, 5'000), RD_KAFKA_RESP_ERR_NO_ERROR);
+    const int64_t offset = list->elems[0].offset;
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_destroy(client);
+    return offset;
+  }
+
+ private:
+  static void set(rd_kafka_conf_t* conf, const char* key, const char* value) {
+    EXPECT_EQ(rd_kafka_conf_set(conf, key, value, nullptr, 0), RD_KAFKA_CONF_OK);
+  }
+  rd_kafka_t* producer_ = nullptr;
+  rd_kafka_mock_cluster_t* cluster_ = nullptr;
+};
+
+std::unique_ptr<Source> opened(const Cluster& cluster, const std::string& rest = "/news") {
+  Result<std::unique_ptr<Source>> source = KafkaSource::open("kafka://" + cluster.authority() + rest);
+  EXPECT_TRUE(source.ok()) << source.status().message();
+  return std::move(*source);
+}
+
+TEST(KafkaSource, ReadsEveryPartitionAndThenWaitsForMore) {
+  Cluster cluster;
+  cluster.produce_numbered(1, 300);
+  const auto source = opened(cluster);
+  std::map<std::string, int> counted;
+  for (const Document& document : read_documents(*source, 300)) ++counted[document.text];
+  expect_each_once(counted, 300);
+  std::vector<Document> none;
+  EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(100)), none).status().code(),
+            Code::kDeadlineExceeded);
+  cluster.produce_numbered(301, 301);
+  const std::vector<Document> more = read_documents(*source, 1);
+  EXPECT_THAT(texts(more), ElementsAre("message 301"));
+  EXPECT_GT(more.at(0).time_s, 1'600'000'000);
+  EXPECT_THAT(more.at(0).cursor, HasSubstr("{\"offsets\":[100,101,100],\"bytes\":"));
+}
+
+TEST(KafkaSource, CountsEachMessageOnceThroughKillsOfTheReader) {
+  Cluster cluster;
+  cluster.produce_numbered(1, 300);
+  expect_each_once(count_through_restarts([&] { return opened(cluster); }, 300, [](int) {}), 300);
+}
+
+TEST(KafkaSource, GoesOnWhenTheBrokersAreAwayForAWhile) {
+  Cluster cluster;
+  cluster.produce_numbered(1, 60);
+  const auto source = opened(cluster, "/news?reconnect.backoff.ms=20&reconnect.backoff.max.ms=100");
+  std::map<std::string, int> counted;
+  for (const Document& document : read_documents(*source, 60)) ++counted[document.text];
+  cluster.set_down(true);
+  const Status status = first_error(*source);
+  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
+  cluster.set_down(false);
+  cluster.produce_numbered(61, 90);
+  for (const Document& document : read_documents(*source, 30)) ++counted[document.text];
+  expect_each_once(counted, 90);
+}
+
+TEST(KafkaSource, TellsTheGroupWhatIsCommitted) {
+  Cluster cluster(1);
+  cluster.produce_numbered(1, 20, 1);
+  const auto source = opened(cluster, "/news?group=readers");
+  const std::vector<Document> documents = read_documents(*source, 20);
+  ASSERT_EQ(documents.size(), 20u);
+  EXPECT_LT(cluster.committed("readers"), 0);
+  ASSERT_TRUE(source->commit(documents[11].cursor).ok());
+  for (int i = 0; i < 50 && cluster.committed("readers") != 12; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(cluster.committed("readers"), 12);
+  const auto other = opened(cluster, "/news?group=readers");
+  EXPECT_EQ(read_documents(*other, 1).at(0).text, "message 1") << "the cursor decides, not the group";
+  EXPECT_EQ(source->commit("nonsense").code(), Code::kInvalidArgument);
+}
+
+TEST(KafkaSource, NotesWhatRetentionTook) {
+  Cluster cluster(1);
+  cluster.produce_numbered(1, 3, 1);
+  const std::string saved = read_documents(*opened(cluster), 3).at(2).cursor;
+  for (int i = 0; i < 200; ++i) cluster.produce("", std::string(50'000, 'x'), 0);  // a mock partition keeps 5 MB
+  cluster.settle();
+  const auto source = opened(cluster);
+  ASSERT_TRUE(source->seek(saved).ok());
+  EXPECT_EQ(read_documents(*source, 10).size(), 10u);
+  EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("messages were gone from the topic")));
+}
+
+TEST(KafkaSource, KeysNameDocumentsAndTombstonesWithdrawThem) {
+  Cluster cluster(1);
+  cluster.produce("k1", "{\"text\":\"one\"}", 0);
+  cluster.produce("k2", "{broken", 0);
+  cluster.produce("k1", "", 0);
+  cluster.settle();
+  const auto source = opened(cluster, "/news?format=json");
+  const std::vector<Document> documents = read_documents(*source, 2);
+  ASSERT_EQ(documents.size(), 2u);
+  EXPECT_EQ(documents[0].text, "one");
+  EXPECT_EQ(documents[0].id, "k1");
+  EXPECT_TRUE(documents[1].deleted);
+  EXPECT_EQ(documents[1].id, "k1");
+  EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("1 records could not be read")));
+}
+
+TEST(KafkaSource, ATopicMadeAnewIsRefused) {
+  Cluster cluster(1);
+  cluster.produce_numbered(1, 3, 1);
+  const auto source = opened(cluster);
+  ASSERT_TRUE(source->seek("{\"offsets\":[50],\"bytes\":1}").ok());
+  EXPECT_EQ(first_error(*source).code(), Code::kFailedPrecondition);
+  const auto wider = opened(cluster);
+  ASSERT_TRUE(wider->seek("{\"offsets\":[1,1],\"bytes\":1}").ok());
+  EXPECT_EQ(first_error(*wider).code(), Code::kFailedPrecondition);
+  for (const char* cursor : {"x", "{}", "{\"offsets\":[\"a\"],\"bytes\":1}", "{\"offsets\":1,\"bytes\":1}"})
+    EXPECT_EQ(wider->seek(cursor).code(), Code::kInvalidArgument) << cursor;
+}
+
+TEST(KafkaSource, BrokersThatCannotBeReachedAreUnavailableAndClosingIsQuick) {
+  const int port = free_port();
+  Result<std::unique_ptr<Source>> source = KafkaSource::open("kafka://127.0.0.1:" + std::to_string(port) + "/news");
+  ASSERT_TRUE(source.ok());
+  EXPECT_EQ(first_error(**source).code(), Code::kUnavailable);
+  const auto begin = Deadline::Clock::now();
+  source->reset();
+  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(1));
+}
+
+TEST(KafkaSource, NamesThatAreWrongAreRefusedWhenOpenedOrFirstRead) {
+  for (const char* name :
+       {"kafka://host", "kafka://host/", "kafka:///t", "kafka://h/t?colour=red", "kafka://h/t?tls=2"})
+    EXPECT_EQ(KafkaSource::open(name).status().code(), Code::kInvalidArgument) << name;
+  EXPECT_EQ(first_error(**KafkaSource::open("kafka://h/t?no.such.thing=1")).code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace streamvec
+#endif

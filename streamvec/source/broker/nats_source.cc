@@ -1,0 +1,382 @@
+#include "streamvec/source/broker/nats_source.h"
+
+#include <nats/nats.h>
+
+#include <algorithm>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "streamvec/source/broker/reconnect.h"
+#include "streamvec/source/live/connection.h"
+#include "streamvec/source/live/record_intake.h"
+#include "streamvec/source/location.h"
+
+namespace streamvec {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000, kBatchBytes = int64_t{64} << 20;
+constexpr int kBatch = 256, kRequestWaitMs = 1'000;
+constexpr size_t kMarksMax = 65'536;
+
+template <auto destroy>
+struct Destroy {
+  template <typename T>
+  void operator()(T* object) const {
+    destroy(object);
+  }
+};
+using Options = std::unique_ptr<natsOptions, Destroy<natsOptions_Destroy>>;
+using Server = std::unique_ptr<natsConnection, Destroy<natsConnection_Destroy>>;
+using Jetstream = std::unique_ptr<jsCtx, Destroy<jsCtx_Destroy>>;
+using Subscription = std::unique_ptr<natsSubscription, Destroy<natsSubscription_Destroy>>;
+using StreamInfo = std::unique_ptr<jsStreamInfo, Destroy<jsStreamInfo_Destroy>>;
+using ConsumerInfo = std::unique_ptr<jsConsumerInfo, Destroy<jsConsumerInfo_Destroy>>;
+
+struct MessageList {
+  natsMsgList list = {};
+  MessageList() = default;
+  MessageList(const MessageList&) = delete;
+  ~MessageList() { natsMsgList_Destroy(&list); }
+};
+
+struct Settings {
+  Location location;
+  std::string stream, subject, durable;
+  int64_t pending_max = 0;
+  bool tls = false;
+};
+
+// How the consumer is told what is safe.
+enum class Acknowledge { kNothing, kUpTo, kEach };
+
+class NatsStream : public Source {
+ public:
+  NatsStream(Settings settings, RecordFormat format) : settings_(std::move(settings)), intake_(std::move(format)) {}
+
+  Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
+  Status seek(const std::string& cursor) override;
+  Status commit(const std::string& cursor) override;
+  Capabilities capabilities() const override { return {.endless = true}; }
+  int64_t bytes_total() const override { return -1; }
+  int64_t bytes_read() const override { return bytes_read_; }
+  std::string name() const override { return settings_.location.name; }
+  std::vector<std::string> notes() const override;
+
+ private:
+  struct Mark {  // a message that was delivered and is not acknowledged
+    uint64_t sequence;
+    std::string reply;
+  };
+
+  Status subscribe();
+  Status connect();
+  Status inspect_stream();
+  Status make_consumer();
+  Status fetch(int count, Deadline deadline, std::vector<Document>& out);
+  Status request(jsFetchRequest wanted, MessageList& messages);
+  Status take(natsMsg* message, std::vector<Document>& out);
+  void mark(uint64_t sequence, const char* reply);
+  Status acknowledge_up_to(uint64_t sequence);
+  Status lose(Status status);
+  void hang_up();
+  Status failure(natsStatus status, std::string_view doing) const;
+  static Result<uint64_t> sequence_of(const std::string& cursor, int64_t* bytes);
+
+  const Settings settings_;
+  RecordIntake intake_;
+  Reconnect reconnect_;
+  Server server_;
+  Jetstream jetstream_;
+  Subscription subscription_;
+  bool stream_seen_ = false;
+  Acknowledge acknowledge_ = Acknowledge::kNothing;
+  uint64_t handed_ = 0;     // sequence of the last message taken: everything up to it is passed over
+  uint64_t committed_ = 0;  // everything up to it is safe
+  uint64_t delivery_ = 0;   // the consumer's own count of deliveries, which has no holes
+  std::deque<Mark> marks_;
+  int64_t bytes_read_ = 0, gone_ = 0;
+};
+
+Status NatsStream::failure(natsStatus status, std::string_view doing) const {
+  const char* detail = nats_GetLastError(nullptr);
+  const std::string why = std::string(natsStatus_GetText(status)) + (detail != nullptr && *detail != '\0' ? ": " : "") +
+                          (detail != nullptr ? detail : "");
+  const Code code = status == NATS_CONNECTION_AUTH_FAILED       ? Code::kUnauthenticated
+                    : status == NATS_NOT_PERMITTED              ? Code::kPermissionDenied
+                    : status == NATS_SSL_ERROR                  ? Code::kFailedPrecondition
+                    : status == NATS_SECURE_CONNECTION_WANTED   ? Code::kFailedPrecondition
+                    : status == NATS_SECURE_CONNECTION_REQUIRED ? Code::kFailedPrecondition
+                                                                : Code::kUnavailable;
+  return error(code, name(), ": ", doing, " failed: ", why,
+               status == NATS_SECURE_CONNECTION_REQUIRED ? "; add tls=1" : "");
+}
+
+Result<uint64_t> NatsStream::sequence_of(const std::string& cursor, int64_t* bytes) {
+  const Json all = Json::parse(cursor, nullptr, false);
+  if (!all.is_object() || !all.contains("sequence") || !all["sequence"].is_number_unsigned() ||
+      !all.contains("bytes") || !all["bytes"].is_number_integer())
+    return error(Code::kInvalidArgument, "not a cursor of a NATS stream: ", cursor.substr(0, 100));
+  if (bytes != nullptr) *bytes = all["bytes"].get<int64_t>();
+  return all["sequence"].get<uint64_t>();
+}
+
+Status NatsStream::seek(const std::string& cursor) {
+  uint64_t sequence = 0;
+  int64_t bytes = 0;
+  if (!cursor.empty()) {
+    STREAMVEC_ASSIGN_OR_RETURN(sequence, sequence_of(cursor, &bytes));
+  }
+  hang_up();
+  marks_.clear();
+  handed_ = committed_ = sequence;
+  bytes_read_ = bytes;
+  return {};
+}
+
+Result<int64_t> NatsStream::read(int64_t count_max, Deadline deadline, std::vector<Document>& out) {
+  const size_t before = out.size();
+  for (;;) {
+    if (subscription_ == nullptr) {
+      STREAMVEC_RETURN_IF_ERROR(reconnect_.wait(deadline));
+      if (Status status = subscribe(); !status.ok()) return lose(std::move(status));
+    }
+    const auto batch = static_cast<int>(std::min<int64_t>(count_max, kBatch));
+    if (Status status = fetch(batch, deadline, out); !status.ok()) {
+      status = lose(std::move(status));
+      if (out.size() == before) return status;
+    }
+    if (out.size() > before) return static_cast<int64_t>(out.size() - before);
+    if (deadline.passed()) return error(Code::kDeadlineExceeded, "no message came from ", name(), " in time");
+  }
+}
+
+Status NatsStream::lose(Status status) {
+  hang_up();
+  return reconnect_.failed(std::move(status));
+}
+
+void NatsStream::hang_up() {
+  subscription_.reset();
+  jetstream_.reset();
+  server_.reset();
+}
+
+Status NatsStream::subscribe() {
+  STREAMVEC_RETURN_IF_ERROR(connect());
+  STREAMVEC_RETURN_IF_ERROR(inspect_stream());
+  STREAMVEC_RETURN_IF_ERROR(make_consumer());
+  reconnect_.succeeded();
+  return {};
+}
+
+Status NatsStream::connect() {
+  const Location& location = settings_.location;
+  natsOptions* made = nullptr;
+  if (const natsStatus status = natsOptions_Create(&made); status != NATS_OK) return failure(status, "starting");
+  const Options options(made);
+  const Peer peer = {.host = location.host, .port = location.port != 0 ? location.port : 4222};
+  natsOptions_SetURL(made, ("nats://" + peer.authority()).c_str());
+  natsOptions_SetTimeout(made, 2'000);
+  natsOptions_SetAllowReconnect(made, false);  // the consumer has to be made anew anyway
+  natsOptions_SetPingInterval(made, 2'000);
+  natsOptions_SetMaxPingsOut(made, 1);
+  natsOptions_SetName(made, "streamvec");
+  if (!location.user.empty() && location.password.empty()) natsOptions_SetToken(made, location.user.c_str());
+  if (!location.password.empty()) natsOptions_SetUserInfo(made, location.user.c_str(), location.password.c_str());
+  if (settings_.tls) {
+    natsStatus status = natsOptions_SetSecure(made, true);
+    const std::string ca = location.text("ca");
+    if (status == NATS_OK && !ca.empty()) status = natsOptions_LoadCATrustedCertificates(made, ca.c_str());
+    if (status == NATS_OK) status = natsOptions_SetExpectedHostname(made, location.host.c_str());
+    if (status != NATS_OK) return failure(status, "reading certificates");
+  }
+  natsConnection* connection = nullptr;
+  const natsStatus status = natsConnection_Connect(&connection, made);
+  if (status != NATS_OK) return failure(status, "connecting");
+  server_.reset(connection);
+  jsCtx* context = nullptr;
+  if (const natsStatus made_context = natsConnection_JetStream(&context, connection, nullptr); made_context != NATS_OK)
+    return failure(made_context, "starting JetStream");
+  jetstream_.reset(context);
+  return {};
+}
+
+Status NatsStream::inspect_stream() {
+  jsStreamInfo* found = nullptr;
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const natsStatus status = js_GetStreamInfo(&found, jetstream_.get(), settings_.stream.c_str(), nullptr, &code);
+  const StreamInfo info(found);
+  if (code == JSStreamNotFoundErr || (status == NATS_NOT_FOUND && code == 0))
+    return error(stream_seen_ ? Code::kUnavailable : Code::kNotFound, name(), ": the server has no stream \"",
+                 settings_.stream, "\"; `nats stream ls` lists those it has");
+  if (status != NATS_OK) return failure(status, "looking at the stream");
+  stream_seen_ = true;
+  const jsStreamState& state = info->State;
+  if (info->Config->Retention == js_InterestPolicy)
+    return error(Code::kFailedPrecondition, name(), ": the stream drops messages by interest, so that a restart could ",
+                 "not go back to its place; give it limits or workqueue retention, or read a mirror of it");
+  const bool queue = info->Config->Retention == js_WorkQueuePolicy;
+  acknowledge_ = queue ? Acknowledge::kEach : settings_.durable.empty() ? Acknowledge::kNothing : Acknowledge::kUpTo;
+  if (state.LastSeq < handed_)
+    return error(Code::kFailedPrecondition, name(), ": the stream ends with message ", state.LastSeq, ", but message ",
+                 handed_, " was read: it has been made anew; train into another directory");
+  if (!queue && handed_ > 0 && state.FirstSeq > handed_ + 1)
+    gone_ += static_cast<int64_t>(state.FirstSeq - handed_ - 1);
+  return {};
+}
+
+// A consumer that begins where we stand. One of the same name that stands elsewhere gives way: its count of what was
+// delivered is not ours, and what it holds back for a reader that died would come late and out of order.
+Status NatsStream::make_consumer() {
+  std::string consumer = settings_.durable;
+  if (consumer.empty()) consumer = acknowledge_ == Acknowledge::kEach ? "streamvec" : "";
+  if (!consumer.empty())
+    js_DeleteConsumer(jetstream_.get(), settings_.stream.c_str(), consumer.c_str(), nullptr, nullptr);
+  jsConsumerConfig config;
+  jsConsumerConfig_Init(&config);
+  if (!consumer.empty()) config.Durable = consumer.c_str();
+  if (!settings_.subject.empty()) config.FilterSubject = settings_.subject.c_str();
+  const bool queue = acknowledge_ == Acknowledge::kEach;
+  config.DeliverPolicy = queue ? js_DeliverAll : js_DeliverByStartSequence;
+  if (!queue) config.OptStartSeq = handed_ + 1;
+  config.AckPolicy = queue ? js_AckExplicit : acknowledge_ == Acknowledge::kUpTo ? js_AckAll : js_AckNone;
+  if (acknowledge_ != Acknowledge::kNothing) {
+    config.AckWait = 3'600 * kNanosecondsPerSecond;  // checkpoints may be far apart
+    config.MaxAckPending = queue ? settings_.pending_max : -1;
+  }
+  if (consumer.empty()) config.InactiveThreshold = 60 * kNanosecondsPerSecond;
+  jsConsumerInfo* made = nullptr;
+  natsStatus status = js_AddConsumer(&made, jetstream_.get(), settings_.stream.c_str(), &config, nullptr, nullptr);
+  if (status != NATS_OK) return failure(status, "making a consumer");
+  const ConsumerInfo info(made);
+  jsSubOptions options;
+  jsSubOptions_Init(&options);
+  options.Stream = settings_.stream.c_str();
+  options.Consumer = info->Name;
+  natsSubscription* subscription = nullptr;
+  status =
+      js_PullSubscribe(&subscription, jetstream_.get(), settings_.subject.empty() ? nullptr : settings_.subject.c_str(),
+                       nullptr, nullptr, &options, nullptr);
+  if (status != NATS_OK) return failure(status, "subscribing");
+  natsSubscription_SetPendingLimits(subscription, -1, -1);  // what was asked for has room
+  subscription_.reset(subscription);
+  delivery_ = 0;
+  marks_.clear();  // they were the old consumer's; a work queue delivers those messages again
+  return {};
+}
+
+// What lies there is taken at once; when there is nothing, the next message is waited for.
+Status NatsStream::fetch(int count, Deadline deadline, std::vector<Document>& out) {
+  MessageList messages;
+  jsFetchRequest wanted;
+  jsFetchRequest_Init(&wanted);
+  wanted.Batch = count;
+  wanted.MaxBytes = kBatchBytes;
+  wanted.NoWait = true;
+  STREAMVEC_RETURN_IF_ERROR(request(wanted, messages));
+  if (messages.list.Count == 0 && !deadline.passed()) {
+    wanted.Batch = 1;
+    wanted.NoWait = false;
+    wanted.Expires = std::max(milliseconds_left(deadline, kRequestWaitMs), 10) * int64_t{1'000'000};
+    STREAMVEC_RETURN_IF_ERROR(request(wanted, messages));
+  }
+  for (int i = 0; i < messages.list.Count; ++i) STREAMVEC_RETURN_IF_ERROR(take(messages.list.Msgs[i], out));
+  return {};
+}
+
+Status NatsStream::request(jsFetchRequest wanted, MessageList& messages) {
+  const natsStatus status = natsSubscription_FetchRequest(&messages.list, subscription_.get(), &wanted);
+  const bool nothing = status == NATS_TIMEOUT || status == NATS_NOT_FOUND;
+  return nothing || status == NATS_OK ? Status() : failure(status, "reading");
+}
+
+Status NatsStream::take(natsMsg* message, std::vector<Document>& out) {
+  jsMsgMetaData* found = nullptr;
+  if (natsMsg_GetMetaData(&found, message) != NATS_OK)
+    return error(Code::kUnavailable, name(), ": a message has no place");
+  const std::unique_ptr<jsMsgMetaData, Destroy<jsMsgMetaData_Destroy>> meta(found);
+  if (meta->Sequence.Consumer != ++delivery_)
+    return error(Code::kUnavailable, name(), ": messages were lost on the way; they are asked for again");
+  const uint64_t sequence = meta->Sequence.Stream;
+  mark(sequence, natsMsg_GetReply(message));
+  if (sequence <= committed_) return acknowledge_up_to(committed_);
+  if (sequence <= handed_) return {};
+  if (settings_.subject.empty() && acknowledge_ != Acknowledge::kEach && handed_ > 0 && sequence > handed_ + 1 &&
+      delivery_ > 1)
+    gone_ += static_cast<int64_t>(sequence - handed_ - 1);
+  handed_ = sequence;
+  bytes_read_ += natsMsg_GetDataLength(message);
+  Document document;
+  if (!intake_.take({natsMsg_GetData(message), static_cast<size_t>(natsMsg_GetDataLength(message))}, document))
+    return {};
+  if (document.time_s == 0) document.time_s = meta->Timestamp / kNanosecondsPerSecond;
+  document.cursor = "{\"sequence\":" + std::to_string(sequence) + ",\"bytes\":" + std::to_string(bytes_read_) + "}";
+  out.push_back(std::move(document));
+  return {};
+}
+
+// Where one acknowledgement stands for all before it, every other mark can be spared.
+void NatsStream::mark(uint64_t sequence, const char* reply) {
+  if (acknowledge_ == Acknowledge::kNothing || reply == nullptr) return;
+  marks_.push_back({sequence, reply});
+  if (acknowledge_ != Acknowledge::kUpTo || marks_.size() <= kMarksMax) return;
+  std::deque<Mark> thinned;
+  for (size_t i = 1; i < marks_.size(); i += 2) thinned.push_back(std::move(marks_[i]));
+  marks_ = std::move(thinned);
+}
+
+Status NatsStream::commit(const std::string& cursor) {
+  STREAMVEC_ASSIGN_OR_RETURN(const uint64_t sequence, sequence_of(cursor, nullptr));
+  committed_ = std::max(committed_, sequence);
+  if (server_ == nullptr) return {};
+  STREAMVEC_RETURN_IF_ERROR(acknowledge_up_to(committed_));
+  const natsStatus status = natsConnection_FlushTimeout(server_.get(), 2'000);
+  return status == NATS_OK ? Status() : failure(status, "acknowledging");
+}
+
+Status NatsStream::acknowledge_up_to(uint64_t sequence) {
+  const auto later =
+      std::stable_partition(marks_.begin(), marks_.end(), [&](const Mark& mark) { return mark.sequence <= sequence; });
+  const auto first = acknowledge_ == Acknowledge::kUpTo && later != marks_.begin() ? later - 1 : marks_.begin();
+  for (auto mark = first; mark != later; ++mark)
+    if (const natsStatus status = natsConnection_PublishString(server_.get(), mark->reply.c_str(), "+ACK");
+        status != NATS_OK)
+      return failure(status, "acknowledging");
+  marks_.erase(marks_.begin(), later);
+  return {};
+}
+
+std::vector<std::string> NatsStream::notes() const {
+  std::vector<std::string> notes;
+  if (gone_ > 0)
+    notes.push_back(name() + ": " + std::to_string(gone_) +
+                    " messages were gone from the stream before they were read");
+  intake_.append_notes(name(), notes);
+  return notes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> NatsSource::open(const std::string& name) {
+  Settings settings;
+  STREAMVEC_ASSIGN_OR_RETURN(settings.location, Location::parse(name));
+  const Location& location = settings.location;
+  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"subject", "durable", "pending", "tls", "ca"}));
+  settings.stream = location.path.empty() ? "" : location.path.substr(1);
+  settings.subject = location.text("subject");
+  settings.durable = location.text("durable");
+  if (location.host.empty() || settings.stream.empty() || settings.stream.find_first_of("./ *>") != std::string::npos)
+    return error(Code::kInvalidArgument, location.name, ": write nats://HOST[:PORT]/STREAM");
+  STREAMVEC_ASSIGN_OR_RETURN(settings.pending_max, location.integer("pending", 250'000, 1, 10'000'000));
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t tls, location.integer("tls", 0, 0, 1));
+  settings.tls = tls == 1;
+  STREAMVEC_ASSIGN_OR_RETURN(RecordFormat format, RecordFormat::from(location));
+  return std::unique_ptr<Source>(std::make_unique<NatsStream>(std::move(settings), std::move(format)));
+}
+
+}  // namespace streamvec

@@ -1,0 +1,286 @@
+#include "streamvec/source/broker/nats_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "streamvec/source/broker/broker_testing.h"
+
+#ifdef STREAMVEC_NATS
+#include <nats/nats.h>
+
+namespace streamvec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ServerProcess::Arguments nats_server(const std::string& extra = "") {
+  return [extra](int port, const std::string& directory) {
+    std::vector<std::string> arguments = {"nats-server",        "-a",  "127.0.0.1", "-p",
+                                          std::to_string(port), "-js", "-sd",       directory};
+    for (size_t at = 0; at < extra.size();) {
+      const size_t end = std::min(extra.find(' ', at), extra.size());
+      arguments.push_back(extra.substr(at, end - at));
+      at = end + 1;
+    }
+    return arguments;
+  };
+}
+
+// The other side: makes streams, publishes, looks at consumers.
+class NatsClient {
+ public:
+  explicit NatsClient(const ServerProcess& server, const std::string& login = "") {
+    const std::string url = "nats://" + login + server.authority();
+    for (int i = 0; i < 500 && natsConnection_ConnectTo(&connection_, url.c_str()) != NATS_OK; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_NE(connection_, nullptr);
+    EXPECT_EQ(natsConnection_JetStream(&context_, connection_, nullptr), NATS_OK);
+  }
+  ~NatsClient() {
+    jsCtx_Destroy(context_);
+    natsConnection_Destroy(connection_);
+  }
+  void add_stream(const char* subject = "news.>", jsRetentionPolicy retention = js_LimitsPolicy,
+                  int64_t messages_max = -1) {
+    jsStreamConfig config;
+    jsStreamConfig_Init(&config);
+    config.Name = "NEWS";
+    config.Subjects = &subject;
+    config.SubjectsLen = 1;
+    config.Retention = retention;
+    config.MaxMsgs = messages_max;
+    EXPECT_EQ(js_AddStream(nullptr, context_, &config, nullptr, nullptr), NATS_OK);
+  }
+  void publish(const std::string& text, const char* subject = "news.world") {
+    EXPECT_EQ(js_PublishAsync(context_, subject, text.data(), static_cast<int>(text.size()), nullptr), NATS_OK);
+  }
+  void publish_numbered(int first, int last) {
+    for (int number = first; number <= last; ++number) publish("message " + std::to_string(number));
+    settle();
+  }
+  void settle() { EXPECT_EQ(js_PublishAsyncComplete(context_, nullptr), NATS_OK); }
+  uint64_t messages() {
+    jsStreamInfo* info = nullptr;
+    EXPECT_EQ(js_GetStreamInfo(&info, context_, "NEWS", nullptr, nullptr), NATS_OK);
+    const uint64_t count = info->State.Msgs;
+    jsStreamInfo_Destroy(info);
+    return count;
+  }
+  uint64_t acknowledged(const char* consumer) {
+    jsConsumerInfo* info = nullptr;
+    EXPECT_EQ(js_GetConsumerInfo(&info, context_, "NEWS", consumer, nullptr, nullptr), NATS_OK);
+    const uint64_t sequence = info == nullptr ? 0 : info->AckFloor.Stream;
+    jsConsumerInfo_Destroy(info);
+    return sequence;
+  }
+  void remove_stream() { EXPECT_EQ(js_DeleteStream(context_, "NEWS", nullptr, nullptr), NATS_OK); }
+
+ private:
+  natsConnection* connection_ = nullptr;
+  jsCtx* context_ = nullptr;
+};
+
+std::unique_ptr<Source> opened(const ServerProcess& server, const std::string& rest = "/NEWS",
+                               const std::string& login = "") {
+  Result<std::unique_ptr<Source>> source = NatsSource::open("nats://" + login + server.authority() + rest);
+  EXPECT_TRUE(source.ok()) << source.status().message();
+  return std::move(*source);
+}
+
+TEST(NatsSource, ReadsTheStreamInItsOrderAndThenWaitsForMore) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 600);
+  const auto source = opened(server);
+  const std::vector<Document> documents = read_documents(*source, 600);
+  ASSERT_EQ(documents.size(), 600u);
+  for (int i = 0; i < 600; ++i) EXPECT_EQ(documents[static_cast<size_t>(i)].text, "message " + std::to_string(i + 1));
+  EXPECT_GT(documents[0].time_s, 1'600'000'000);
+  std::vector<Document> none;
+  EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(100)), none).status().code(),
+            Code::kDeadlineExceeded);
+  client.publish_numbered(601, 601);
+  EXPECT_THAT(texts(read_documents(*source, 1)), ElementsAre("message 601"));
+  EXPECT_TRUE(source->capabilities().endless && source->capabilities().pausable);
+}
+
+TEST(NatsSource, HandsOutWhatIsThereWithoutWaitingForAFullBatch) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 3);
+  const auto source = opened(server);
+  std::vector<Document> documents;
+  const auto begin = Deadline::Clock::now();
+  while (documents.size() < 3)
+    ASSERT_TRUE(source->read(100, Deadline::after(std::chrono::seconds(20)), documents).ok());
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    client.publish_numbered(4, 4);
+  });
+  EXPECT_EQ(*source->read(100, Deadline::after(std::chrono::seconds(20)), documents), 1);
+  later.join();
+  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::milliseconds(900));
+}
+
+TEST(NatsSource, CountsEachMessageOnceThroughKillsOfReaderAndServer) {
+  ServerProcess server(nats_server());
+  auto client = std::make_unique<NatsClient>(server);
+  client->add_stream();
+  client->publish_numbered(1, 400);
+  const auto counted = count_through_restarts([&] { return opened(server, "/NEWS?durable=reader"); }, 400,
+                                              [&](int life) {
+                                                if (life % 6 != 3) return;
+                                                client.reset();
+                                                server.kill();
+                                                server.start();
+                                                client = std::make_unique<NatsClient>(server);
+                                              });
+  expect_each_once(counted, 400);
+}
+
+TEST(NatsSource, GoesOnWhenTheServerDiesInTheMiddleAndComesBack) {
+  ServerProcess server(nats_server());
+  {
+    NatsClient client(server);
+    client.add_stream();
+    client.publish_numbered(1, 50);
+  }
+  const auto source = opened(server);
+  std::vector<Document> documents = read_documents(*source, 20);
+  server.kill();
+  std::vector<Document> none;
+  Status status = first_error(*source);
+  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
+  server.start();
+  int faults = 0;
+  for (Document& document : read_documents(*source, 30, &faults)) documents.push_back(std::move(document));
+  ASSERT_EQ(documents.size(), 50u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(documents[static_cast<size_t>(i)].text, "message " + std::to_string(i + 1));
+}
+
+TEST(NatsSource, AcknowledgesOnlyWhatIsCommitted) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 30);
+  const auto source = opened(server, "/NEWS?durable=reader");
+  const std::vector<Document> documents = read_documents(*source, 20);
+  ASSERT_EQ(documents.size(), 20u);
+  EXPECT_EQ(client.acknowledged("reader"), 0u);
+  ASSERT_TRUE(source->commit(documents[11].cursor).ok());
+  for (int i = 0; i < 200 && client.acknowledged("reader") != 12; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(client.acknowledged("reader"), 12u);
+  EXPECT_EQ(source->commit("nonsense").code(), Code::kInvalidArgument);
+}
+
+TEST(NatsSource, AWorkQueueLosesMessagesOnlyAsTheyAreCommitted) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream("news.>", js_WorkQueuePolicy);
+  client.publish_numbered(1, 300);
+  const auto counted = count_through_restarts([&] { return opened(server); }, 300,
+                                              [&](int life) {
+                                                if (life == 2) {
+                                                  EXPECT_LT(client.messages(), 300u);
+                                                  EXPECT_GT(client.messages(), 100u);
+                                                }
+                                              });
+  expect_each_once(counted, 300);
+}
+
+TEST(NatsSource, NotesWhatRetentionTook) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream("news.>", js_LimitsPolicy, 20);
+  client.publish_numbered(1, 10);
+  std::string saved;
+  {
+    const auto source = opened(server);
+    saved = read_documents(*source, 10).at(9).cursor;
+  }
+  client.publish_numbered(11, 50);
+  const auto source = opened(server);
+  ASSERT_TRUE(source->seek(saved).ok());
+  EXPECT_EQ(texts(read_documents(*source, 20)).at(0), "message 31");
+  EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("20 messages were gone")));
+}
+
+TEST(NatsSource, AMissingStreamIsNamedAndARemadeOneRefused) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  const Status missing = first_error(*opened(server));
+  EXPECT_EQ(missing.code(), Code::kNotFound) << missing.message();
+  EXPECT_THAT(missing.message(), HasSubstr("NEWS"));
+  client.add_stream();
+  client.publish_numbered(1, 10);
+  const std::string saved = read_documents(*opened(server), 10).at(9).cursor;
+  client.remove_stream();
+  client.add_stream();
+  client.publish_numbered(1, 3);
+  const auto source = opened(server);
+  ASSERT_TRUE(source->seek(saved).ok());
+  EXPECT_EQ(first_error(*source).code(), Code::kFailedPrecondition);
+}
+
+TEST(NatsSource, ReadsOnlyTheSubjectAskedForAndPassesOverBadRecords) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish("{\"text\":\"one\",\"id\":\"a\"}", "news.world");
+  client.publish("{\"text\":\"sport\",\"id\":\"b\"}", "news.sport");
+  client.publish("{broken", "news.world");
+  client.publish("{\"text\":\"two\",\"id\":\"c\"}", "news.world");
+  client.settle();
+  const auto source = opened(server, "/NEWS?subject=news.world&format=json&id=/id");
+  const std::vector<Document> documents = read_documents(*source, 2);
+  EXPECT_THAT(texts(documents), ElementsAre("one", "two"));
+  EXPECT_EQ(documents[1].id, "c");
+  EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("1 records could not be read")));
+  const auto other = opened(server, "/NEWS?subject=news.world&format=json&id=/id");
+  ASSERT_TRUE(other->seek(documents[0].cursor).ok());
+  EXPECT_EQ(other->bytes_read(), static_cast<int64_t>(std::string("{\"text\":\"one\",\"id\":\"a\"}").size()));
+  EXPECT_THAT(texts(read_documents(*other, 1)), ElementsAre("two"));
+  EXPECT_EQ(other->bytes_read(), source->bytes_read());
+}
+
+TEST(NatsSource, ShowsItsCredentials) {
+  ServerProcess server(nats_server("--user me --pass secret"));
+  NatsClient client(server, "me:secret@");
+  client.add_stream();
+  client.publish_numbered(1, 1);
+  EXPECT_EQ(first_error(*opened(server)).code(), Code::kUnauthenticated);
+  EXPECT_EQ(first_error(*opened(server, "/NEWS", "me:wrong@")).code(), Code::kUnauthenticated);
+  EXPECT_EQ(read_documents(*opened(server, "/NEWS", "me:secret@"), 1).size(), 1u);
+}
+
+TEST(NatsSource, AServerThatStopsAnsweringIsNoticed) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 1);
+  auto source = opened(server);
+  EXPECT_EQ(read_documents(*source, 1).size(), 1u);
+  server.signal(SIGSTOP);
+  const auto begin = Deadline::Clock::now();
+  const Status status = first_error(*source);
+  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
+  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(10));
+  const auto end = Deadline::Clock::now();
+  source.reset();
+  EXPECT_LT(Deadline::Clock::now() - end, std::chrono::seconds(1));
+  server.signal(SIGCONT);
+}
+
+TEST(NatsSource, NamesThatAreWrongAreRefusedWhenOpened) {
+  for (const char* name :
+       {"nats://host", "nats://host/", "nats:///S", "nats://h/a.b", "nats://h/S?colour=red", "nats://h/S?tls=2"})
+    EXPECT_EQ(NatsSource::open(name).status().code(), Code::kInvalidArgument) << name;
+}
+
+}  // namespace
+}  // namespace streamvec
+#endif

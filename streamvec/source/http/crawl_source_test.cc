@@ -1,0 +1,551 @@
+#include "streamvec/source/http/crawl_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "streamvec/core/random.h"
+#include "streamvec/source/http/http_testing.h"
+#include "streamvec/source/http/source_check.h"
+#include "streamvec/source/testing_files.h"
+
+namespace streamvec {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::Lt;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+std::string article(const std::string& name, const std::string& head = "") {
+  std::string html = "<!doctype html><html><head><title>Story " + name + "</title>" + head +
+                     "</head><body><nav><a href=/>Home</a> <a href=/about>About us</a></nav><article><h1>Story " +
+                     name + "</h1>";
+  for (int i = 0; i < 4; ++i)
+    html += "<p>Paragraph " + std::to_string(i) + " of story" + name +
+            " tells at some length what happened, where it happened, and what people who saw it had to say.</p>";
+  return html + "</article><footer>All rights reserved</footer></body></html>";
+}
+
+struct Entry {
+  std::string link, date = "";
+};
+
+std::string rss(const std::vector<Entry>& entries) {
+  std::string xml = "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>The feed</title>";
+  for (const Entry& entry : entries) {
+    xml += "<item><title>t</title><link>" + entry.link + "</link>";
+    if (!entry.date.empty()) xml += "<pubDate>" + entry.date + "</pubDate>";
+    xml += "</item>";
+  }
+  return xml + "</channel></rss>";
+}
+
+std::string sitemap(const std::string& tag, const std::string& item, const std::vector<Entry>& entries) {
+  std::string xml = "<?xml version=\"1.0\"?><" + tag + " xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">";
+  for (const Entry& entry : entries) {
+    xml += "<" + item + "><loc>" + entry.link + "</loc>";
+    if (!entry.date.empty()) xml += "<lastmod>" + entry.date + "</lastmod>";
+    xml += "</" + item + ">";
+  }
+  return xml + "</" + tag + ">";
+}
+
+// A server with a feed at /feed that names pages /1 to /n, the newest first, and the means to crawl it.
+class CrawlSourceTest : public ::testing::Test {
+ protected:
+  void make_site(int pages) {
+    std::vector<Entry> entries;
+    for (int i = pages; i > 0; --i) {
+      server_.page("/" + std::to_string(i), article(std::to_string(i)));
+      entries.push_back({"/" + std::to_string(i)});
+    }
+    set_feed("/feed", rss(entries));
+  }
+  void set_feed(const std::string& target, const std::string& xml, const std::string& etag = "") {
+    ScriptedAnswer answer = {.body = xml, .headers = {"Content-Type: application/xml"}};
+    if (!etag.empty()) answer.headers.push_back("ETag: " + etag);
+    server_.set(target, answer);
+  }
+  CrawlSource::Options options() {
+    CrawlSource::Options options;
+    options.fetcher = &fetcher_;
+    options.poll_min = milliseconds(5);
+    options.poll_first = milliseconds(10);
+    options.poll_max = milliseconds(40);
+    options.sitemap_poll_min = milliseconds(10);
+    options.sitemap_poll_max = milliseconds(40);
+    return options;
+  }
+  std::unique_ptr<CrawlSource> open(const std::string& target, CrawlSource::Options with) {
+    return std::move(CrawlSource::open(server_.url(target), with)).value();
+  }
+  std::unique_ptr<CrawlSource> open(const std::string& target) { return open(target, options()); }
+
+  // Reads until there are `count` documents, or nothing comes for a while.
+  static std::vector<Document> read(Source& source, size_t count, milliseconds wait = milliseconds(5'000)) {
+    std::vector<Document> documents;
+    const Deadline deadline = Deadline::after(wait);
+    while (documents.size() < count) {
+      const auto left = static_cast<int64_t>(count - documents.size());
+      const Result<int64_t> got = source.read(left, deadline, documents);
+      if (!got.ok() || *got == 0) break;
+    }
+    return documents;
+  }
+  std::vector<std::string> targets(const std::vector<Document>& documents) const {
+    std::vector<std::string> ids;
+    for (const Document& document : documents) ids.push_back(document.id.substr(server_.url("").size()));
+    return ids;
+  }
+
+  ScriptedServer server_;
+  Fetcher fetcher_{testing_fetch_options()};
+};
+
+TEST_F(CrawlSourceTest, AFeedBecomesItsArticlesOldestFirst) {
+  make_site(3);
+  const auto source = open("/feed");
+  const std::vector<Document> documents = read(*source, 3);
+  EXPECT_THAT(targets(documents), ElementsAre("/1", "/2", "/3"));
+  ASSERT_EQ(documents.size(), 3u);
+  EXPECT_THAT(documents[0].text, AllOf(StartsWith("Story 1\n"), HasSubstr("Paragraph 3 of story1"),
+                                       ::testing::Not(HasSubstr("About us"))));
+  const CrawlStatistics statistics = source->statistics();
+  EXPECT_EQ(statistics.kind, "feed");
+  EXPECT_EQ(statistics.title, "The feed");
+  EXPECT_EQ(statistics.documents, 3);
+  EXPECT_THAT(statistics.robots, HasSubstr("allowed"));
+  EXPECT_GT(source->bytes_read(), 1'000);
+  const Capabilities capabilities = source->capabilities();
+  EXPECT_TRUE(capabilities.endless && capabilities.pausable && capabilities.replayable);
+}
+
+TEST_F(CrawlSourceTest, EachPageIsReadOnceAndNewOnesAreFound) {
+  make_site(2);
+  const auto source = open("/feed");
+  EXPECT_EQ(read(*source, 2).size(), 2u);
+  EXPECT_TRUE(read(*source, 1, milliseconds(100)).empty());
+  EXPECT_GE(server_.count("/feed"), 2u);
+  make_site(3);
+  EXPECT_THAT(targets(read(*source, 1)), ElementsAre("/3"));
+  EXPECT_EQ(server_.count("/1"), 1u);
+}
+
+TEST_F(CrawlSourceTest, FeedsAreAskedOnlyForChanges) {
+  make_site(1);
+  server_.handle("/feed", [](const ScriptedRequest& request) -> ScriptedAnswer {
+    if (request.header("If-None-Match") == "\"v1\"") return {.status = 304};
+    return {.body = rss({{"/1"}}), .headers = {"Content-Type: application/xml", "ETag: \"v1\""}};
+  });
+  const auto source = open("/feed");
+  EXPECT_EQ(read(*source, 1).size(), 1u);
+  EXPECT_TRUE(read(*source, 1, milliseconds(150)).empty());
+  const std::vector<ScriptedRequest> polls = server_.requests("/feed");
+  ASSERT_GE(polls.size(), 2u);
+  EXPECT_EQ(polls[0].header("If-None-Match"), "");
+  for (size_t i = 1; i < polls.size(); ++i) EXPECT_EQ(polls[i].header("If-None-Match"), "\"v1\"");
+}
+
+TEST_F(CrawlSourceTest, AFeedWithoutNewsIsAskedLessAndLessOften) {
+  make_site(1);
+  CrawlSource::Options with = options();
+  with.poll_first = with.poll_min = milliseconds(10);
+  with.poll_max = milliseconds(10'000);
+  const auto source = open("/feed", with);
+  EXPECT_TRUE(read(*source, 2, milliseconds(600)).size() == 1);
+  // 10, 15, 22, ... ms: ten polls take more than 600 ms. Asked every 10 ms it would be sixty.
+  EXPECT_THAT(server_.count("/feed"), AllOf(Gt(3u), Lt(12u)));
+}
+
+TEST_F(CrawlSourceTest, DatesAreTheFeedsAndElseThePages) {
+  const std::string head = "<meta property=\"article:published_time\" content=\"2020-02-02T00:00:00Z\">";
+  server_.page("/dated", article("a", head));
+  server_.page("/undated", article("b", head));
+  set_feed("/feed", rss({{"/undated"}, {"/dated", "Wed, 01 May 2024 12:00:00 GMT"}}));
+  const std::vector<Document> documents = read(*open("/feed"), 2);
+  ASSERT_EQ(documents.size(), 2u);
+  EXPECT_EQ(documents[0].time_s, 1'714'564'800);
+  EXPECT_EQ(documents[1].time_s, 1'580'601'600);
+}
+
+TEST_F(CrawlSourceTest, APageIsReadAndThenTheStreamEnds) {
+  server_.page("/story", article("s", "<link rel=alternate type=\"application/rss+xml\" href=\"/feed\">"));
+  const auto source = open("/story");
+  std::vector<Document> documents;
+  EXPECT_EQ(source->read(5, Deadline::after(std::chrono::seconds(5)), documents).value(), 1);
+  EXPECT_EQ(source->read(5, Deadline::after(std::chrono::seconds(5)), documents).value(), 0);
+  EXPECT_EQ(server_.count("/story"), 1u);
+  EXPECT_THAT(source->notes(), ElementsAre(HasSubstr(server_.url("/feed"))));
+  const auto resumed = open("/story");
+  ASSERT_TRUE(resumed->seek(source->saved(documents[0].cursor)).ok());
+  EXPECT_EQ(resumed->read(5, Deadline::after(std::chrono::seconds(5)), documents).value(), 0);
+  ASSERT_TRUE(resumed->seek(source->saved("")).ok());
+  EXPECT_EQ(resumed->read(5, Deadline::after(std::chrono::seconds(5)), documents).value(), 1);
+}
+
+TEST_F(CrawlSourceTest, PlainTextIsAPageToo) {
+  server_.set("/notes.txt", {.body = "caf\xe9 notes\n", .headers = {"Content-Type: text/plain; charset=iso-8859-1"}});
+  const std::vector<Document> documents = read(*open("/notes.txt"), 1);
+  ASSERT_EQ(documents.size(), 1u);
+  EXPECT_EQ(documents[0].text, "caf\xc3\xa9 notes\n");
+}
+
+TEST_F(CrawlSourceTest, AWrongOrMissingCharsetDoesNotHarmTheText) {
+  std::string korean = article("k", "<meta charset=euc-kr>");
+  korean.insert(korean.find("Paragraph 0"), "\xbc\xad\xbf\xef ");  // 서울
+  server_.set("/declared-in-page", {.body = korean, .headers = {"Content-Type: text/html"}});
+  std::string utf8 = article("u");
+  utf8.insert(utf8.find("Paragraph 0"), "서울 ");
+  server_.set("/none", {.body = utf8});
+  server_.set("/unknown", {.body = utf8, .headers = {"Content-Type: text/html; charset=klingon"}});
+  for (const std::string target : {"/declared-in-page", "/none", "/unknown"}) {
+    const std::vector<Document> documents = read(*open(target), 1);
+    ASSERT_EQ(documents.size(), 1u) << target;
+    EXPECT_THAT(documents[0].text, HasSubstr("서울 Paragraph 0")) << target;
+  }
+}
+
+TEST_F(CrawlSourceTest, SitemapsAndTheirIndexesAreRead) {
+  for (int i = 1; i <= 4; ++i) server_.page("/" + std::to_string(i), article(std::to_string(i)));
+  server_.set("/a.xml.gz", {.body = gzip_bytes(sitemap("urlset", "url", {{server_.url("/1")}, {server_.url("/2")}})),
+                            .headers = {"Content-Type: application/gzip"}});
+  set_feed("/b.xml", sitemap("urlset", "url", {{server_.url("/3")}}));
+  set_feed("/index.xml", sitemap("sitemapindex", "sitemap", {{server_.url("/a.xml.gz")}, {server_.url("/b.xml")}}));
+  const auto source = open("/index.xml");
+  EXPECT_THAT(targets(read(*source, 3)), UnorderedElementsAre("/1", "/2", "/3"));
+  EXPECT_EQ(source->statistics().kind, "sitemap index");
+  EXPECT_EQ(source->statistics().feeds, 3);
+  set_feed("/b.xml", sitemap("urlset", "url", {{server_.url("/3")}, {server_.url("/4")}}));
+  EXPECT_THAT(targets(read(*source, 1)), ElementsAre("/4"));
+}
+
+TEST_F(CrawlSourceTest, NoFurtherSitemapIsReadWhileManyPagesWait) {
+  std::vector<Entry> sitemaps;
+  for (int map = 0; map < 8; ++map) {
+    std::vector<Entry> pages;
+    for (int i = 0; i < 30; ++i) pages.push_back({"/" + std::to_string(map) + "/" + std::to_string(i)});
+    const std::string target = "/map" + std::to_string(map);
+    set_feed(target, sitemap("urlset", "url", pages));
+    sitemaps.push_back({target});
+  }
+  set_feed("/index", sitemap("sitemapindex", "sitemap", sitemaps));
+  Fetcher::Options slow = testing_fetch_options();
+  slow.host_delay = milliseconds(20);
+  Fetcher fetcher(slow);
+  CrawlSource::Options with = options();
+  with.fetcher = &fetcher;
+  with.queue_max = 10;
+  const auto source = open("/index", with);
+  EXPECT_TRUE(read(*source, 1, milliseconds(500)).empty());  // the pages are not there, which does not matter
+  size_t maps_read = 0;
+  for (const ScriptedRequest& request : server_.requests()) maps_read += request.target.starts_with("/map") ? 1 : 0;
+  EXPECT_THAT(maps_read, AllOf(Gt(0u), Lt(5u)));  // those asked for before the first answer came
+}
+
+TEST_F(CrawlSourceTest, OlderPagesOfAFeedAreReadAtTheBeginning) {
+  server_.page("/new", article("new"));
+  server_.page("/old", article("old"));
+  const auto json = [](const std::string& page, const std::string& next) {
+    return "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"j\"," +
+           (next.empty() ? "" : "\"next_url\":\"" + next + "\",") + "\"items\":[{\"id\":\"" + page + "\",\"url\":\"" +
+           page + "\"}]}";
+  };
+  server_.set("/feed", {.body = json(server_.url("/new"), server_.url("/feed?page=2")),
+                        .headers = {"Content-Type: application/feed+json"}});
+  server_.set("/feed?page=2", {.body = json(server_.url("/old"), server_.url("/feed?page=2")),
+                               .headers = {"Content-Type: application/feed+json"}});
+  const auto source = open("/feed");
+  EXPECT_THAT(targets(read(*source, 2)), UnorderedElementsAre("/new", "/old"));
+  EXPECT_TRUE(read(*source, 1, milliseconds(100)).empty());
+  EXPECT_EQ(server_.count("/feed?page=2"), 1u);
+}
+
+TEST_F(CrawlSourceTest, EntriesWithoutALinkAreReadOutOfTheFeed) {
+  set_feed("/feed",
+           "<rss version=\"2.0\"><channel><title>f</title><item><title>A &amp; B</title><guid "
+           "isPermaLink=\"false\">x1</guid><description>&lt;p&gt;One&lt;/p&gt;&lt;p&gt;Two &lt;b&gt;bold&lt;/b&gt; "
+           "word&lt;/p&gt;</description></item></channel></rss>");
+  const auto source = open("/feed");
+  const std::vector<Document> documents = read(*source, 1);
+  ASSERT_EQ(documents.size(), 1u);
+  EXPECT_EQ(documents[0].text, "A & B\nOne\nTwo bold word\n");
+  EXPECT_EQ(documents[0].id, server_.url("/feed#x1"));
+  EXPECT_TRUE(read(*source, 1, milliseconds(60)).empty());
+  const auto resumed = open("/feed");
+  ASSERT_TRUE(resumed->seek(source->saved("")).ok());
+  EXPECT_EQ(read(*resumed, 1).size(), 1u);
+}
+
+TEST_F(CrawlSourceTest, OneArticleUnderSeveralAddressesIsOneDocument) {
+  const std::string head = "<link rel=canonical href=\"/story\">";
+  server_.page("/story?utm=1", article("s", head));
+  server_.page("/story?utm=2", article("s", head));
+  server_.page("/other", article("o", "<link rel=canonical href=\"/\">"));
+  server_.set("/short", {.status = 301, .headers = {"Location: /other"}});
+  set_feed("/feed", rss({{"/short"}, {"/other"}, {"/story?utm=2#top"}, {"/story?utm=1"}}));
+  const auto source = open("/feed");
+  EXPECT_THAT(targets(read(*source, 3, milliseconds(400))), UnorderedElementsAre("/story", "/other"));
+  EXPECT_EQ(source->statistics().pages_duplicate, 2);
+}
+
+TEST_F(CrawlSourceTest, BadPagesAreGivenUpWithTheirReasonAndTheRestGoesOn) {
+  make_site(3);
+  server_.set("/2", {.status = 404});
+  server_.set("/pdf", {.body = "%PDF", .headers = {"Content-Type: application/pdf"}});
+  server_.page("/empty", "<html><body></body></html>");
+  server_.set("/always500", {.status = 500});
+  server_.set("/cut", {.body = gzip_bytes(article("cut")).substr(0, 150), .headers = {"Content-Encoding: gzip"}});
+  server_.set("/to-file", {.status = 302, .headers = {"Location: file:///etc/passwd"}});
+  set_feed("/feed", rss({{"/3"},
+                         {"/2"},
+                         {"/pdf"},
+                         {"/empty"},
+                         {"/always500"},
+                         {"/cut"},
+                         {"/to-file"},
+                         {"ftp://a.org/x"},
+                         {"http://u:p@a.org/"},
+                         {"/1"}}));
+  const auto source = open("/feed");
+  EXPECT_THAT(targets(read(*source, 3, milliseconds(1'500))), UnorderedElementsAre("/1", "/3"));
+  const CrawlStatistics statistics = source->statistics();
+  EXPECT_EQ(statistics.pages_given_up, 6);
+  EXPECT_GE(statistics.links_refused, 2);
+  EXPECT_EQ(server_.count("/always500"), 5u);
+  EXPECT_EQ(server_.count("/2"), 1u);
+  EXPECT_THAT(source->notes(), ::testing::Contains(HasSubstr("6 pages could not be read")));
+}
+
+TEST_F(CrawlSourceTest, PagesThatFailAtFirstAreReadOnceTheyAreWell) {
+  make_site(2);
+  server_.sequence("/1", {{.status = 503},
+                          {.status = 429, .headers = {"Retry-After: 0"}},
+                          {.body = "x", .reset = true},
+                          {.body = article("1"), .headers = {"Content-Type: text/html"}}});
+  const auto source = open("/feed");
+  EXPECT_THAT(targets(read(*source, 2)), UnorderedElementsAre("/1", "/2"));
+  EXPECT_EQ(source->statistics().pages_given_up, 0);
+  EXPECT_EQ(source->statistics().pages_failed, 3);
+}
+
+TEST_F(CrawlSourceTest, AHostThatIsDownKeepsItsPagesUntilItIsWell) {
+  ScriptedServer other;
+  std::atomic<bool> well = false;
+  other.handle("/robots.txt", [&](const ScriptedRequest&) -> ScriptedAnswer { return {.status = well ? 404 : 503}; });
+  other.page("/a", article("a"));
+  make_site(1);
+  set_feed("/feed", rss({{"/1"}, {other.url("/a")}}));
+  CrawlSource::Options with = options();
+  with.attempts_max = 2;
+  const auto source = open("/feed", with);
+  EXPECT_THAT(targets(read(*source, 1)), ElementsAre("/1"));
+  EXPECT_TRUE(read(*source, 1, milliseconds(300)).empty());
+  EXPECT_GT(other.count("/robots.txt"), 5u);  // more than attempts_max
+  EXPECT_EQ(source->statistics().pages_given_up, 0);
+  well = true;
+  EXPECT_EQ(read(*source, 1).size(), 1u);
+}
+
+TEST_F(CrawlSourceTest, RobotsTxtForbidsPagesOfAFeed) {
+  make_site(3);
+  server_.set("/robots.txt", {.body = "User-agent: *\nDisallow: /2\n"});
+  const auto source = open("/feed");
+  EXPECT_THAT(targets(read(*source, 3, milliseconds(300))), UnorderedElementsAre("/1", "/3"));
+  EXPECT_EQ(server_.count("/2"), 0u);
+  EXPECT_THAT(source->statistics().last_error, HasSubstr("robots.txt"));
+}
+
+TEST_F(CrawlSourceTest, ARootThatIsNotThereOrForbiddenIsAFinalError) {
+  std::vector<Document> documents;
+  const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+  EXPECT_EQ(open("/absent")->read(1, deadline, documents).status().code(), Code::kNotFound);
+  server_.page("/empty", "<html></html>");
+  EXPECT_EQ(open("/empty")->read(1, deadline, documents).status().code(), Code::kInvalidArgument);
+  server_.set("/image", {.body = "\x89PNG", .headers = {"Content-Type: image/png"}});
+  EXPECT_THAT(open("/image")->read(1, deadline, documents).status().message(), HasSubstr("image/png"));
+  ScriptedServer closed;
+  closed.set("/robots.txt", {.body = "User-agent: *\nDisallow: /\n"});
+  CrawlSource::Options with = options();
+  const auto forbidden = std::move(CrawlSource::open(closed.url("/feed"), with)).value();
+  EXPECT_EQ(forbidden->read(1, deadline, documents).status().code(), Code::kPermissionDenied);
+  EXPECT_FALSE(CrawlSource::open("ftp://a.org/").ok());
+  EXPECT_FALSE(CrawlSource::open("http://user:secret@a.org/").ok());
+}
+
+TEST_F(CrawlSourceTest, ARootThatFailsIsUnavailableAndGoesOnWhenItIsWell) {
+  make_site(1);
+  server_.set("/feed", {.status = 503});
+  const auto source = open("/feed");
+  std::vector<Document> documents;
+  const Status status = source->read(1, Deadline::after(milliseconds(100)), documents).status();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("503"));
+  make_site(1);
+  EXPECT_EQ(read(*source, 1).size(), 1u);
+  EXPECT_EQ(source->read(1, Deadline::after(milliseconds(60)), documents).status().code(), Code::kDeadlineExceeded);
+}
+
+TEST_F(CrawlSourceTest, LongArticlesComeInPiecesAndGoOnInTheMiddle) {
+  std::string html = "<html><head><title>Long</title></head><body><article>";
+  for (int i = 0; i < 2'500; ++i)
+    html += "<p>Sentence number " + std::to_string(i) + " of a very long article that goes on for quite a while.</p>";
+  server_.page("/long", html + "</article></body></html>");
+  server_.page("/1", article("1"));
+  set_feed("/feed", rss({{"/1"}, {"/long"}}));
+  const auto source = open("/feed");
+  const std::vector<Document> documents = read(*source, 4);
+  ASSERT_EQ(documents.size(), 4u);
+  for (size_t stop = 0; stop < documents.size(); ++stop) {
+    const auto resumed = open("/feed");
+    ASSERT_TRUE(resumed->seek(source->saved(documents[stop].cursor)).ok());
+    std::multiset<std::string> expected, found;
+    for (size_t i = stop + 1; i < documents.size(); ++i) expected.insert(documents[i].text);
+    for (const Document& document : read(*resumed, expected.size())) found.insert(document.text);
+    EXPECT_EQ(found, expected) << stop;
+    EXPECT_TRUE(read(*resumed, 1, milliseconds(20)).empty()) << stop;
+  }
+}
+
+TEST_F(CrawlSourceTest, AfterAnySavedStateExactlyTheRestComes) {
+  constexpr int kPages = 40;
+  make_site(kPages);
+  for (int i = 1; i <= kPages; i += 2)  // some have another name than the feed gives them
+    server_.page("/" + std::to_string(i),
+                 article(std::to_string(i), "<link rel=canonical href=\"/story" + std::to_string(i) + "\">"));
+  Random random(5);
+  const auto whole = open("/feed");
+  std::vector<Document> documents;
+  std::vector<std::pair<size_t, std::string>> states;  // how many documents were read before, the state
+  while (documents.size() < kPages) {
+    ASSERT_TRUE(whole->read(3, Deadline::after(std::chrono::seconds(5)), documents).ok());
+    const size_t behind = random.below(static_cast<uint32_t>(std::min<size_t>(documents.size(), 8)) + 1);
+    const size_t at = documents.size() - behind;
+    const std::string cursor = at == 0 ? "" : documents[at - 1].cursor;
+    states.push_back({at, whole->saved(cursor)});
+    if (random.below(3) == 0 && at > 8) {
+      ASSERT_TRUE(whole->commit(documents[at - 9].cursor).ok());
+    }
+  }
+  std::set<std::string> all;
+  for (const Document& document : documents) ASSERT_TRUE(all.insert(document.id).second) << document.id;
+  for (size_t i = 0; i < states.size(); i += 3) {
+    const auto& [at, state] = states[i];
+    const auto resumed = open("/feed");
+    ASSERT_TRUE(resumed->seek(state).ok());
+    const std::vector<Document> rest = read(*resumed, kPages - at);
+    std::set<std::string> expected = all;
+    for (size_t before = 0; before < at; ++before) expected.erase(documents[before].id);
+    for (const Document& document : rest) EXPECT_EQ(expected.erase(document.id), 1u) << document.id;
+    EXPECT_TRUE(expected.empty()) << at << " " << expected.size();
+    EXPECT_EQ(resumed->bytes_read(), whole->bytes_read());
+    EXPECT_TRUE(read(*resumed, 1, milliseconds(10)).empty());
+  }
+}
+
+TEST_F(CrawlSourceTest, FeedsKeepTheirStateAcrossARestart) {
+  make_site(1);
+  server_.handle("/feed", [](const ScriptedRequest& request) -> ScriptedAnswer {
+    if (!request.header("If-None-Match").empty()) return {.status = 304};
+    return {.body = rss({{"/1"}}), .headers = {"Content-Type: application/xml", "ETag: W/\"v1\""}};
+  });
+  CrawlSource::Options with = options();
+  with.poll_min = with.poll_first = with.poll_max = milliseconds(300);
+  const auto source = open("/feed", with);
+  const std::vector<Document> documents = read(*source, 1);
+  const auto resumed = open("/feed", with);
+  ASSERT_TRUE(resumed->seek(source->saved(documents.at(0).cursor)).ok());
+  const size_t polls = server_.count("/feed");
+  EXPECT_TRUE(read(*resumed, 1, milliseconds(50)).empty());
+  EXPECT_EQ(server_.count("/feed"), polls);  // it is not due yet
+  EXPECT_TRUE(read(*resumed, 1, milliseconds(450)).empty());
+  EXPECT_EQ(server_.requests("/feed").at(polls).header("If-None-Match"), "W/\"v1\"");
+  EXPECT_EQ(server_.count("/1"), 1u);
+}
+
+TEST_F(CrawlSourceTest, GoesBackToACursorOfItsOwn) {
+  make_site(4);
+  const auto source = open("/feed");
+  const std::vector<Document> documents = read(*source, 4);
+  ASSERT_EQ(documents.size(), 4u);
+  ASSERT_TRUE(source->seek(documents[1].cursor).ok());
+  EXPECT_THAT(targets(read(*source, 2)), UnorderedElementsAre("/3", "/4"));
+  ASSERT_TRUE(source->seek("").ok());
+  EXPECT_EQ(read(*source, 4).size(), 4u);
+}
+
+TEST_F(CrawlSourceTest, RefusesStatesThatAreNotItsOwn) {
+  make_site(1);
+  const auto source = open("/feed");
+  read(*source, 1);
+  const std::string state = source->saved("");
+  EXPECT_EQ(open("/other")->seek(state).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(open("/feed")->seek("{\"document\":7}").code(), Code::kFailedPrecondition);
+  for (const std::string bad : {"nonsense", "{}", "[1]", "{\"crawl\":1}", "{\"crawl\":2}", "{\"document\":\"x\"}"})
+    EXPECT_EQ(source->seek(bad).code(), Code::kInvalidArgument) << bad;
+  std::string damaged = state;
+  damaged.replace(damaged.find("\"seen\":\"") + 8, 2, "!!");
+  EXPECT_EQ(source->seek(damaged).code(), Code::kInvalidArgument);
+}
+
+TEST_F(CrawlSourceTest, PagesSeenAreBounded) {
+  SeenPages seen(100);
+  for (uint64_t i = 0; i < 1'000; ++i) EXPECT_TRUE(seen.add(i));
+  EXPECT_EQ(seen.size(), 100u);
+  EXPECT_FALSE(seen.add(950));
+  EXPECT_TRUE(seen.add(5));
+  SeenPages copy(100);
+  ASSERT_TRUE(copy.read(seen.text()).ok());
+  EXPECT_EQ(copy.text(), seen.text());
+}
+
+TEST_F(CrawlSourceTest, ASlowHostDoesNotHoldUpTheOthers) {
+  ScriptedServer slow;
+  std::vector<Entry> entries;
+  for (int i = 0; i < 50; ++i) {
+    slow.set("/" + std::to_string(i), {.wait = milliseconds(3'000)});
+    entries.push_back({slow.url("/" + std::to_string(i))});
+  }
+  make_site(5);
+  for (int i = 1; i <= 5; ++i) entries.insert(entries.begin(), {"/" + std::to_string(i)});
+  set_feed("/feed", rss(entries));
+  EXPECT_EQ(read(*open("/feed"), 5, milliseconds(1'500)).size(), 5u);
+}
+
+TEST_F(CrawlSourceTest, IsGoneAtOnceWithWorkUnderWay) {
+  make_site(3);
+  server_.set("/1", {.body = std::string(100'000, 'x'), .drip = milliseconds(10)});
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Fetcher fetcher(testing_fetch_options());
+    CrawlSource::Options with = options();
+    with.fetcher = &fetcher;
+    const auto source = open("/feed", with);
+    read(*source, 1, milliseconds(100));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1'500));
+}
+
+TEST_F(CrawlSourceTest, CheckTellsWhatWouldBeRead) {
+  make_site(5);
+  const Result<SourceCheck> check = check_source(server_.url("/feed"), {.documents = 2, .crawl = options()},
+                                                 Deadline::after(std::chrono::seconds(5)));
+  ASSERT_TRUE(check.ok());
+  EXPECT_TRUE(check->status.ok());
+  EXPECT_EQ(check->statistics.kind, "feed");
+  EXPECT_EQ(check->documents.size(), 2u);
+  EXPECT_EQ(check->statistics.pages_waiting, 3);
+  const Result<SourceCheck> absent = check_source(server_.url("/absent"), {.documents = 2, .crawl = options()},
+                                                  Deadline::after(std::chrono::seconds(5)));
+  ASSERT_TRUE(absent.ok());
+  EXPECT_EQ(absent->status.code(), Code::kNotFound);
+  EXPECT_FALSE(check_source("gopher://x/", {}, Deadline::never()).ok());
+}
+
+}  // namespace
+}  // namespace streamvec

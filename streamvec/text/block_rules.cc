@@ -1,0 +1,310 @@
+#include "streamvec/text/block_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+namespace streamvec {
+namespace {
+
+constexpr size_t kLookMax = 160;    // bytes
+constexpr int32_t kShortMax = 140;  // letters: a longer block is no stock phrase
+
+// Starts of lines, ASCII in lower case. A line longer than kTinyMax letters has to start with one of kLongStarts.
+constexpr int32_t kTinyMax = 48;
+constexpr std::string_view kTinyStarts[] = {
+    "advertisement",
+    "advertising",
+    "continue reading",
+    "read more",
+    "read also",
+    "read next",
+    "also read",
+    "see also:",
+    "related",
+    "recommended",
+    "more from",
+    "more on ",
+    "share this",
+    "share on",
+    "share via",
+    "share:",
+    "share\n",
+    "tweet",
+    "follow us",
+    "follow @",
+    "subscribe",
+    "sign up",
+    "sign in",
+    "log in",
+    "print this",
+    "email this",
+    "comments",
+    "leave a comment",
+    "leave a reply",
+    "post a comment",
+    "no comments",
+    "add comment",
+    "view comments",
+    "tags:",
+    "tagged",
+    "filed under",
+    "categories:",
+    "category:",
+    "topics:",
+    "posted in",
+    "posted by",
+    "posted on",
+    "published:",
+    "published on",
+    "last updated",
+    "last modified",
+    "updated:",
+    "written by",
+    "photo:",
+    "photo by",
+    "photograph:",
+    "image:",
+    "image credit",
+    "image source",
+    "credit:",
+    "source:",
+    "copyright",
+    "all rights reserved",
+    "back to top",
+    "skip to",
+    "jump to",
+    "click here",
+    "load more",
+    "show more",
+    "view more",
+    "watch:",
+    "watch now",
+    "listen to this",
+    "minute read",
+    "min read",
+    "previous article",
+    "next article",
+    "previous post",
+    "next post",
+    "loading",
+    "please enable",
+    "table of contents",
+    "get the app",
+    "download the app",
+    "sponsored",
+    "trending",
+    "most read",
+    "most popular",
+    "popular posts",
+    "you may also",
+    "you might also",
+    "don't miss",
+    "in this article",
+    "read the full",
+    "print",
+    "share",
+    "save",
+    "edit",
+    "reply",
+    "report",
+    "permalink",
+    "link copied",
+    "copy link",
+    // German, Dutch
+    "anzeige",
+    "werbung",
+    "mehr zum thema",
+    "lesen sie auch",
+    "lesen sie hier",
+    "weiterlesen",
+    "teilen",
+    "kommentare",
+    "kommentar schreiben",
+    "quelle:",
+    "foto:",
+    "bild:",
+    "nach oben",
+    "jetzt abonnieren",
+    "newsletter",
+    "zur startseite",
+    "lees ook",
+    "lees meer",
+    "delen",
+    "advertentie",
+    // French, Spanish, Portuguese, Italian
+    "publicit",
+    "lire aussi",
+    "lire la suite",
+    "partager",
+    "commentaires",
+    "\xC3\xA0 lire aussi",
+    "abonnez-vous",
+    "s'abonner",
+    "publicidad",
+    "leer m\xC3\xA1s",
+    "lea tambi",
+    "lee tambi",
+    "compartir",
+    "comentarios",
+    "suscr",
+    "te puede interesar",
+    "leia mais",
+    "leia tamb",
+    "compartilhe",
+    "publicidade",
+    "coment\xC3\xA1rios",
+    "veja tamb",
+    "leggi anche",
+    "condividi",
+    "pubblicit",
+    "commenti",
+    "iscriviti",
+    // Russian, Polish, Czech, Turkish
+    "читайте также",
+    "читать далее",
+    "поделиться",
+    "реклама",
+    "комментарии",
+    "подписаться",
+    "фото:",
+    "источник:",
+    "подробнее",
+    "czytaj te",
+    "czytaj dalej",
+    "udost",
+    "reklama",
+    "komentarze",
+    "sdílet",
+    "čtěte také",
+    "paylaş",
+    "yorumlar",
+    "ayrıca bkz",
+    "reklam",
+    // Korean, Japanese, Chinese
+    "관련기사",
+    "관련 기사",
+    "무단전재",
+    "무단 전재",
+    "저작권자",
+    "기사제보",
+    "공유하기",
+    "공유",
+    "댓글",
+    "광고",
+    "구독",
+    "좋아요",
+    "인쇄",
+    "이전 글",
+    "다음 글",
+    "이전글",
+    "다음글",
+    "많이 본",
+    "ⓒ",
+    "関連記事",
+    "あわせて読みたい",
+    "シェア",
+    "コメント",
+    "広告",
+    "続きを読む",
+    "前の記事",
+    "次の記事",
+    "おすすめ",
+    "スポンサー",
+    "相关阅读",
+    "相关新闻",
+    "推荐阅读",
+    "延伸阅读",
+    "责任编辑",
+    "分享到",
+    "评论",
+    "广告",
+    "上一篇",
+    "下一篇",
+    "版权",
+    "扫一扫",
+    "相關",
+    "分享",
+    "廣告",
+};
+constexpr std::string_view kLongStarts[] = {
+    "©",
+    "(c) ",
+    "copyright ©",
+    "copyright (c)",
+    "all rights reserved",
+    "sign up for",
+    "subscribe to",
+    "follow us on",
+    "we use cookies",
+    "this site uses cookies",
+    "this website uses cookies",
+    "by continuing to",
+    "your email address will",
+    "this article was originally published",
+    "share this article",
+    "already a subscriber",
+    "support our journalism",
+    "wir verwenden cookies",
+    "diese website verwendet",
+    "alle rechte vorbehalten",
+    "nous utilisons des cookies",
+    "tous droits r",
+    "utilizamos cookies",
+    "usamos cookies",
+    "todos los derechos",
+    "todos os direitos",
+    "questo sito utilizza",
+    "tutti i diritti",
+    "мы используем",
+    "все права защищены",
+    "saat me",
+    "저작권",
+    "무단전재",
+    "무단 전재",
+    "ⓒ",
+    "<저작권",
+    "[저작권",
+    "版权所有",
+    "未经授权",
+    "転載を禁",
+};
+
+// Rows of phrases by their first byte, so that most text is done with one look.
+class Starts {
+ public:
+  template <size_t N>
+  explicit Starts(const std::string_view (&phrases)[N]) {
+    for (const std::string_view phrase : phrases)
+      rows_[static_cast<unsigned char>(phrase.front())].emplace_back(phrase);
+  }
+  bool match(std::string_view lower) const {
+    if (lower.empty()) return false;
+    const auto& row = rows_[static_cast<unsigned char>(lower.front())];
+    return std::any_of(row.begin(), row.end(), [&](const std::string& phrase) { return lower.starts_with(phrase); });
+  }
+
+ private:
+  std::array<std::vector<std::string>, 256> rows_;
+};
+
+}  // namespace
+
+bool is_bare_number(std::string_view text) {
+  return text.size() <= 10 && text.find_first_not_of("0123456789:.,/-+%# ") == text.npos;
+}
+
+bool is_stock_phrase(std::string_view text, const TextMeasure& measure) {
+  if (measure.length > kShortMax) return false;
+  static const Starts tiny(kTinyStarts), longer(kLongStarts);
+  std::string lower(text.substr(0, kLookMax));
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  const std::string_view start =
+      std::string_view(lower).substr(std::min(lower.find_first_not_of("[(-*> "), lower.size()));
+  if (longer.match(start)) return true;
+  return measure.length <= kTinyMax && measure.stops <= 1 && tiny.match(start);
+}
+
+}  // namespace streamvec

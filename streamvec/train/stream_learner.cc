@@ -1,0 +1,245 @@
+#include "streamvec/train/stream_learner.h"
+
+#include <bit>
+#include <chrono>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Keeps the draws of training apart from those of the first rows and of replay, which use the same seed.
+constexpr uint64_t kTrainingDraws = 1, kHalfDraws = 3;
+constexpr std::chrono::milliseconds kWait{50};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Which half of the stream an item belongs to; all items of a document to one.
+int half_of(const ReplayItem& item) {
+  const uint64_t document =
+      item.record != 0 ? item.record : mix(std::bit_cast<uint64_t>(item.t), static_cast<uint64_t>(item.source));
+  return static_cast<int>(mix(document) & 1);
+}
+
+void count(const StepStats& stats, bool fresh, LearnerTotals& totals) {
+  totals.pairs += stats.pairs;
+  totals.loss += stats.loss;
+  totals.refused += stats.refused;
+  totals.fresh_pairs += fresh ? stats.pairs : 0;
+  totals.fresh_loss += fresh ? stats.loss : 0;
+}
+
+}  // namespace
+
+LearnerTotals& LearnerTotals::operator+=(const LearnerTotals& other) {
+  batches += other.batches;
+  samples += other.samples;
+  tokens += other.tokens;
+  pairs += other.pairs;
+  refused += other.refused;
+  stale_tokens += other.stale_tokens;
+  loss += other.loss;
+  fresh_pairs += other.fresh_pairs;
+  fresh_loss += other.fresh_loss;
+  waiting_s += other.waiting_s;
+  working_s += other.working_s;
+  return *this;
+}
+
+struct StreamLearner::Thread {
+  std::unique_ptr<ModelWorker> worker;
+  std::unique_ptr<ModelWorker> half_workers[2];
+  std::thread thread;
+  std::vector<ReplaySample> samples;
+  Chunk chunk, fresh;
+  std::vector<uint64_t> keys;
+  std::vector<float> priorities;
+};
+
+StreamLearner::StreamLearner(const Options& options, const Parts& parts)
+    : options_(options), parts_(parts), next_batch_(options.first_batch) {}
+
+StreamLearner::~StreamLearner() {
+  stop();
+}
+
+Result<std::unique_ptr<StreamLearner>> StreamLearner::create(const Options& options, const Parts& parts) {
+  std::unique_ptr<StreamLearner> learner(new StreamLearner(options, parts));
+  for (int32_t i = 0; i < options.threads; ++i) {
+    auto thread = std::make_unique<Thread>();
+    STREAMVEC_ASSIGN_OR_RETURN(thread->worker, make_model_worker(options.model, parts.parameters));
+    for (int half = 0; half < 2 && parts.halves[0] != nullptr; ++half) {
+      STREAMVEC_ASSIGN_OR_RETURN(thread->half_workers[half], make_model_worker(options.model, *parts.halves[half]));
+    }
+    learner->threads_.push_back(std::move(thread));
+  }
+  return learner;
+}
+
+void StreamLearner::start() {
+  live_ = static_cast<int32_t>(threads_.size());
+  for (auto& thread : threads_) thread->thread = std::thread([this, &thread = *thread] { run(thread); });
+}
+
+void StreamLearner::stop() {
+  stopping_ = true;
+  for (auto& thread : threads_)
+    if (thread->thread.joinable()) thread->thread.join();
+}
+
+void StreamLearner::pause() {
+  std::unique_lock lock(mutex_);
+  ++pauses_;
+  changed_.wait(lock, [&] { return working_ == 0; });
+}
+
+void StreamLearner::resume() {
+  const std::lock_guard lock(mutex_);
+  --pauses_;
+  changed_.notify_all();
+}
+
+bool StreamLearner::over() const {
+  const std::lock_guard lock(mutex_);
+  return live_ == 0;
+}
+
+LearnerTotals StreamLearner::totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+std::string StreamLearner::kernel_name() const {
+  return threads_.front()->worker->kernel_name();
+}
+
+void StreamLearner::run(Thread& thread) {
+  while (!stopping_) {
+    if (!begin_batch()) continue;
+    const Clock::time_point begin = Clock::now();
+    thread.samples.clear();
+    const Result<int64_t> taken =
+        parts_.replay.sample(options_.samples_at_once, Deadline::after(kWait), thread.samples);
+    LearnerTotals done;
+    done.waiting_s = seconds_since(begin);
+    const bool ended = taken.ok() ? *taken == 0 : taken.status().code() != Code::kDeadlineExceeded;
+    if (taken.ok() && *taken > 0) {
+      const Clock::time_point taken_at = Clock::now();
+      done += learn(thread, next_batch_++);
+      done.working_s = seconds_since(taken_at);
+    }
+    end_batch(done);
+    if (ended) break;
+  }
+  const std::lock_guard lock(mutex_);
+  --live_;
+  changed_.notify_all();
+}
+
+// False when nothing may begin yet: look again.
+bool StreamLearner::begin_batch() {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, kWait, [&] { return pauses_ == 0; })) return false;
+  ++working_;
+  return true;
+}
+
+void StreamLearner::end_batch(const LearnerTotals& done) {
+  const std::lock_guard lock(mutex_);
+  totals_ += done;
+  --working_;
+  if (pauses_ > 0) changed_.notify_all();
+}
+
+LearnerTotals StreamLearner::learn(Thread& thread, int64_t batch) {
+  Random random(mix(options_.seed, kTrainingDraws, static_cast<uint64_t>(batch)));
+  LearnerTotals done =
+      options_.priority == ReplayPriority::kNone ? learn_together(thread, random) : learn_singly(thread, random);
+  done.batches = 1;
+  done.samples = static_cast<int64_t>(thread.samples.size());
+  if (parts_.halves[0] != nullptr) {
+    Random half_random(mix(options_.seed, kHalfDraws, static_cast<uint64_t>(batch)));
+    learn_halves(thread, half_random);
+  }
+  if (parts_.watch) show_fresh(thread);
+  return done;
+}
+
+void StreamLearner::show_fresh(Thread& thread) {
+  int64_t ignored = 0;
+  for (const ReplaySample& sample : thread.samples) {
+    if (sample.times_sampled > 0) continue;
+    thread.chunk.clear();
+    append(*sample.item, thread.chunk, ignored);
+    parts_.watch(thread.chunk, sample.item->t);
+  }
+}
+
+// Adds the words of `item` that still have their slots.
+void StreamLearner::append(const ReplayItem& item, Chunk& chunk, int64_t& stale) const {
+  const size_t before = chunk.slots.size();
+  size_t at = 0;
+  for (const int32_t end : item.chunk.sentence_ends) {
+    for (; at < static_cast<size_t>(end); ++at)
+      if (parts_.vocabulary.valid(item.chunk.slots[at], item.stamp)) chunk.slots.push_back(item.chunk.slots[at]);
+    chunk.sentence_ends.push_back(static_cast<int32_t>(chunk.slots.size()));
+  }
+  stale += static_cast<int64_t>(item.chunk.slots.size() - (chunk.slots.size() - before));
+}
+
+// All chunks of the batch as one, those that are new apart: blocks of pairs are filled across chunks then.
+LearnerTotals StreamLearner::learn_together(Thread& thread, Random& random) {
+  LearnerTotals done;
+  thread.chunk.clear();
+  thread.fresh.clear();
+  for (const ReplaySample& sample : thread.samples)
+    append(*sample.item, sample.times_sampled == 0 ? thread.fresh : thread.chunk, done.stale_tokens);
+  const auto tables = parts_.tables.tables();
+  if (tables == nullptr) return done;
+  for (const Chunk* chunk : {&thread.fresh, &thread.chunk}) {
+    if (chunk->slots.empty()) continue;
+    done.tokens += static_cast<int64_t>(chunk->slots.size());
+    count(thread.worker->step(*chunk, *tables, options_.lr, random), chunk == &thread.fresh, done);
+  }
+  return done;
+}
+
+// Each chunk by itself, with steps as long as its importance says; what it was like becomes its priority.
+LearnerTotals StreamLearner::learn_singly(Thread& thread, Random& random) {
+  LearnerTotals done;
+  thread.keys.clear();
+  thread.priorities.clear();
+  const auto tables = parts_.tables.tables();
+  if (tables == nullptr) return done;
+  for (const ReplaySample& sample : thread.samples) {
+    thread.chunk.clear();
+    append(*sample.item, thread.chunk, done.stale_tokens);
+    const StepStats stats = thread.worker->step(thread.chunk, *tables, options_.lr * sample.importance, random);
+    done.tokens += static_cast<int64_t>(thread.chunk.slots.size());
+    count(stats, sample.times_sampled == 0, done);
+    if (stats.pairs == 0) continue;
+    const double value = options_.priority == ReplayPriority::kLoss ? stats.loss : stats.slope;
+    thread.keys.push_back(sample.key);
+    thread.priorities.push_back(static_cast<float>(value / static_cast<double>(stats.pairs)));
+  }
+  parts_.replay.update_priorities(thread.keys, thread.priorities);
+  return done;
+}
+
+void StreamLearner::learn_halves(Thread& thread, Random& random) {
+  const auto tables = parts_.tables.tables();
+  if (tables == nullptr) return;
+  int64_t ignored = 0;
+  for (int half = 0; half < 2; ++half) {
+    thread.chunk.clear();
+    for (const ReplaySample& sample : thread.samples)
+      if (half_of(*sample.item) == half) append(*sample.item, thread.chunk, ignored);
+    if (!thread.chunk.slots.empty()) thread.half_workers[half]->step(thread.chunk, *tables, options_.lr, random);
+  }
+}
+
+}  // namespace streamvec

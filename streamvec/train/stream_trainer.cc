@@ -1,0 +1,419 @@
+#include "streamvec/train/stream_trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "streamvec/replay/table_file.h"
+#include "streamvec/text/word_filter.h"
+#include "streamvec/train/pacer.h"
+#include "streamvec/train/run_state.h"
+#include "streamvec/train/stream_evaluator.h"
+#include "streamvec/train/stream_learner.h"
+#include "streamvec/train/training_start.h"
+
+namespace streamvec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+// Rows that tables may grow to where the vocabulary has no limit. Only address space is taken for them.
+constexpr int64_t kRowsMax = int64_t{1} << 21;
+constexpr const char *kTablesState = "sampling.bin", *kReplayState = "replay.bin", *kFilterState = "filter.bin",
+                     *kProbeState = "probe.bin";
+constexpr double kCheckpointEvery = 60;  // seconds
+constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Selection {
+  ReplaySelector selector;
+  ReplayPriority priority;
+};
+Result<Selection> parse_replay(const std::string& name) {
+  if (name == "once") return Selection{ReplaySelector::kInOrderOnce, ReplayPriority::kNone};
+  if (name == "uniform") return Selection{ReplaySelector::kUniform, ReplayPriority::kNone};
+  if (name == "loss") return Selection{ReplaySelector::kPrioritised, ReplayPriority::kLoss};
+  if (name == "gradient") return Selection{ReplaySelector::kPrioritised, ReplayPriority::kGradient};
+  return error(Code::kInvalidArgument, "no replay is called '", name, "'; try once, uniform, loss or gradient");
+}
+
+ReplayOptions replay_options(const TrainOptions& options, ReplaySelector selector) {
+  const StreamOptions& stream = options.stream;
+  ReplayOptions replay;
+  replay.selector = selector;
+  replay.capacity = stream.replay_chunks;
+  replay.bytes_max = stream.replay_chunks * 4'096;
+  replay.half_life = stream.half_life.value;
+  replay.limiter.samples_per_insert = stream.replay_ratio;
+  // Sampling starts with the first chunk: what there is to learn from a short stream is learnt.
+  replay.limiter.size_min = 1;
+  // Few, so that what is trained on is fresh and a snapshot is of the text read lately.
+  replay.limiter.inserts_ahead_max = std::clamp<int64_t>(stream.replay_chunks / 4, 64, 1'024);
+  replay.seed = options.seed;
+  return replay;
+}
+
+ExtraFile bytes_file(const char* name, std::string bytes) {
+  return {name, [bytes = std::move(bytes)](const auto& sink) { return sink(bytes); }};
+}
+
+class StreamTraining {
+ public:
+  StreamTraining(const TrainOptions& options, CheckpointWriter writer, std::string out, const TrainHooks& hooks)
+      : options_(options), writer_(std::move(writer)), out_(std::move(out)), hooks_(hooks) {}
+
+  Status prepare(std::vector<std::unique_ptr<Source>> sources, const std::vector<std::string>& names,
+                 std::optional<Checkpoint> existing) {
+    if (options_.epochs > 1)
+      return error(Code::kInvalidArgument, "a stream is read once, --epochs asks for ", options_.epochs,
+                   "; try --replay-ratio ", options_.epochs, ", which trains on each part as often");
+    STREAMVEC_ASSIGN_OR_RETURN(selection_, parse_replay(options_.stream.replay));
+    STREAMVEC_ASSIGN_OR_RETURN(form_of_, open_word_filter(options_));
+    STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options_.optimizer));
+    model_ = existing ? existing->model : options_.model.value_or("sgns");
+    lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer));
+    threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
+    description_ = describe_run(options_, lr_, names);
+    STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
+    STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
+    STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
+    STREAMVEC_RETURN_IF_ERROR(make_evaluator());
+    STREAMVEC_RETURN_IF_ERROR(make_intake(std::move(sources)));
+    if (existing) STREAMVEC_RETURN_IF_ERROR(go_on(*existing));
+    return make_learner();
+  }
+
+  Result<TrainProgress> run() {
+    begin_ = Clock::now();
+    learner_->start();
+    intake_->start();
+    evaluator_->start({*vocabulary_, *replay_, parameters_, {half(0), half(1)}, intake_.get(), learner_.get()});
+    const Status watched = watch();
+    intake_->stop();  // the learner still takes what the intake has begun
+    learner_->stop();
+    seconds_ = seconds_since(begin_);
+    evaluator_->stop();
+    STREAMVEC_RETURN_IF_ERROR(watched);
+    STREAMVEC_RETURN_IF_ERROR(save());
+    if (const Status failed = intake_->status(); !failed.ok())
+      return Status(failed.code(), failed.message() + "; what was learnt before is saved");
+    TrainProgress result = progress({});
+    result.notes = notes_;
+    for (const auto& lines : {intake_->notes(), evaluator_->notes()})
+      result.notes.insert(result.notes.end(), lines.begin(), lines.end());
+    return result;
+  }
+
+ private:
+  StreamVocabulary::Options vocabulary_options() const {
+    StreamVocabulary::Options options;
+    options.min_count = options_.min_count;
+    options.vocab_max = options_.vocab_max;
+    options.half_life = options_.stream.half_life.value;
+    options.form_of = form_of_;
+    options.seed = options_.seed;
+    options.slots_max = kRowsMax;
+    return options;
+  }
+
+  Status make_vocabulary(const std::optional<Checkpoint>& existing) {
+    tables_ = std::make_unique<SamplingTablesBuffer>(SamplingTablesBuffer::Options{.sample = options_.sample});
+    if (!existing) {
+      vocabulary_.emplace(vocabulary_options());
+      return {};
+    }
+    const auto saved = existing->extra.find(kVocabularyState);
+    if (saved == existing->extra.end()) {
+      vocabulary_.emplace(StreamVocabulary::from(vocabulary_options(), existing->vocabulary, 0));
+      return {};
+    }
+    STREAMVEC_ASSIGN_OR_RETURN(StreamVocabulary restored,
+                               StreamVocabulary::restore(vocabulary_options(), saved->second));
+    vocabulary_.emplace(std::move(restored));
+    if (const auto tables = existing->extra.find(kTablesState); tables != existing->extra.end())
+      STREAMVEC_RETURN_IF_ERROR(tables_->restore(tables->second));
+    return {};
+  }
+
+  Status make_parameters(std::optional<Checkpoint>& existing, OptimizerKind optimizer) {
+    Parameters::Options shape;
+    shape.rows_max = options_.vocab_max > 0 ? std::max<int64_t>(options_.vocab_max, vocabulary_->size()) : kRowsMax;
+    shape.dim = options_.dim.value_or(200);
+    shape.optimizer = optimizer;
+    shape.seed = options_.seed;
+    shape.shared = true;
+    std::map<std::string, Matrix> saved_halves;
+    if (existing)
+      for (const char* name : kHalfNames)
+        for (const char* table : {".input", ".output"})
+          if (auto found = existing->optimizer.find(std::string(name) + table); found != existing->optimizer.end())
+            saved_halves[found->first] = std::move(found->second);
+    STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
+    parameters_.grow(vocabulary_->size());
+    if (!options_.stream.drift) return {};
+    for (int i = 0; i < 2; ++i) {
+      Parameters::Options half_shape = shape;
+      half_shape.dim = parameters_.dim();
+      half_shape.optimizer = OptimizerKind::kSgd;
+      half_shape.rows = vocabulary_->size();
+      STREAMVEC_ASSIGN_OR_RETURN(halves_[i].emplace(), Parameters::make(half_shape));
+      const auto input = saved_halves.find(std::string(kHalfNames[i]) + ".input");
+      const auto output = saved_halves.find(std::string(kHalfNames[i]) + ".output");
+      if (input == saved_halves.end() || output == saved_halves.end()) continue;
+      halves_[i]->input.rows = std::move(input->second);
+      halves_[i]->output.rows = std::move(output->second);
+    }
+    return {};
+  }
+
+  // Spent training, over all runs.
+  double seconds() const { return seconds_before_ + seconds_.value_or(seconds_since(begin_)); }
+
+  Parameters* half(int i) { return halves_[i] ? &*halves_[i] : nullptr; }
+
+  Status make_evaluator() {
+    const StreamOptions& stream = options_.stream;
+    StreamEvaluator::Options options;
+    options.dir = out_;
+    options.model = model_;
+    options.every_s = stream.evaluate_every_s;
+    options.snapshot_every = stream.snapshot_every;
+    for (const std::string& path : stream.similarity) {
+      STREAMVEC_ASSIGN_OR_RETURN(options.similarity.emplace_back(), read_similarity_set(path));
+    }
+    for (const std::string& path : stream.analogy) {
+      STREAMVEC_ASSIGN_OR_RETURN(options.analogy.emplace_back(), read_analogy_set(path));
+    }
+    options.probe.pairs.window = options_.window;
+    options.probe.pairs.negatives = options_.negatives;
+    options.probe.pairs.sample = options_.sample;
+    options.probe.pairs.seed = options_.seed;
+    options.probe.half_life = stream.half_life.value;
+    options.probe.dim = parameters_.dim();
+    options.first_step = step_;
+    STREAMVEC_ASSIGN_OR_RETURN(evaluator_, StreamEvaluator::create(std::move(options)));
+    return {};
+  }
+
+  Status make_intake(std::vector<std::unique_ptr<Source>> sources) {
+    Intake::Options options;
+    options.tokenizer = options_.tokenizer;
+    options.clock_seconds = options_.stream.half_life.seconds;
+    options.seed = options_.seed;
+    STREAMVEC_ASSIGN_OR_RETURN(DocumentFilter filter,
+                               DocumentFilter::create({.drop_duplicates = options_.stream.drop_duplicates,
+                                                       .languages = options_.stream.languages,
+                                                       .seed = options_.seed}));
+    intake_ = std::make_unique<Intake>(
+        std::move(sources), std::move(filter), options,
+        Intake::Sinks{*vocabulary_, *tables_, *replay_, [this](std::span<const Slot> slots) { start_rows(slots); }});
+    return {};
+  }
+
+  // Rows of words that are new, under the vocabulary's lock.
+  void start_rows(std::span<const Slot> slots) {
+    for (const Slot slot : slots)
+      for (Parameters* table : {&parameters_, half(0), half(1)}) {
+        if (table == nullptr) continue;
+        const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
+        table->restart(slot, vocabulary_->born(slot) - 1);
+      }
+    evaluator_->forget(slots);
+  }
+
+  // Puts everything where the checkpoint left it.
+  Status go_on(const Checkpoint& existing) {
+    step_ = existing.step;
+    notes_ = existing.notes;
+    if (existing.extra.count(kVocabularyState) == 0) return {};  // the vectors of a run that was no stream
+    const json progress = existing.state.value("stream", json::object());
+    before_.pairs = progress.value("pairs", int64_t{0});
+    before_.refused = progress.value("refused", int64_t{0});
+    seconds_before_ = progress.value("seconds", 0.0);
+    STREAMVEC_RETURN_IF_ERROR(intake_->restore(existing.cursors));
+    if (const auto found = existing.extra.find(kReplayState); found != existing.extra.end()) {
+      STREAMVEC_ASSIGN_OR_RETURN(ReplaySnapshot snapshot, read_replay(found->second));
+      STREAMVEC_RETURN_IF_ERROR(check_slots(snapshot));
+      STREAMVEC_RETURN_IF_ERROR(replay_->restore(std::move(snapshot)));
+    }
+    if (const auto found = existing.extra.find(kFilterState); found != existing.extra.end())
+      STREAMVEC_RETURN_IF_ERROR(intake_->restore_filter(found->second));
+    if (const auto found = existing.extra.find(kProbeState); found != existing.extra.end())
+      STREAMVEC_RETURN_IF_ERROR(evaluator_->restore(found->second, vocabulary_->size()));
+    return {};
+  }
+
+  Status check_slots(const ReplaySnapshot& snapshot) const {
+    for (const ReplaySnapshot::Held& held : snapshot.held)
+      for (const Slot slot : held.item->chunk.slots)
+        if (slot < 0 || slot >= vocabulary_->size())
+          return error(Code::kDataLoss, out_, "/", step_, "/", kReplayState, " names slot ", slot, " of ",
+                       vocabulary_->size(), " words; files of different checkpoints were mixed up");
+    return {};
+  }
+
+  Status make_learner() {
+    StreamLearner::Options options;
+    options.model.model = model_;
+    options.model.windows.window = options_.window;
+    options.model.windows.negatives = options_.negatives;
+    options.model.windows.centres = options_.batch;
+    options.model.kernel = options_.kernel;
+    options.threads = threads_;
+    options.lr = static_cast<float>(lr_);
+    options.seed = options_.seed;
+    options.first_batch = step_;
+    options.priority = selection_.priority;
+    StreamLearner::Parts parts{*vocabulary_, *tables_, *replay_, parameters_, {half(0), half(1)}};
+    parts.watch = [this](const Chunk& chunk, double t) {
+      if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
+    };
+    STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
+    return {};
+  }
+
+  // Until everything was learnt, or it is to stop. An error when a save failed.
+  Status watch() {
+    Pacer pacer;
+    Clock::time_point saved = Clock::now();
+    while (!learner_->over()) {
+      const bool report = pacer.wait();
+      if (hooks_.stop != nullptr && hooks_.stop->load()) return {};
+      if (report && hooks_.progress) report_progress();
+      const double every_s = options_.checkpoint_every_s.value_or(kCheckpointEvery);
+      if (every_s <= 0 || seconds_since(saved) < every_s) continue;
+      STREAMVEC_RETURN_IF_ERROR(save());
+      saved = Clock::now();
+    }
+    return {};
+  }
+
+  void report_progress() {
+    const LearnerTotals now = learner_->totals();
+    LearnerTotals last = reported_;
+    reported_ = now;
+    hooks_.progress(progress(last));
+  }
+
+  // With losses since `last`.
+  TrainProgress progress(const LearnerTotals& last) const {
+    const LearnerTotals now = learner_->totals();
+    const auto mean = [](double sum, int64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0; };
+    const Intake::Totals read = intake_->totals();
+    TrainProgress progress;
+    progress.tokens = read.tokens;
+    progress.documents = read.documents;
+    progress.pairs = before_.pairs + now.pairs;
+    progress.seconds = seconds();
+    progress.loss = mean(now.loss - last.loss, now.pairs - last.pairs);
+    progress.prequential_loss = mean(now.fresh_loss - last.fresh_loss, now.fresh_pairs - last.fresh_pairs);
+    progress.lr = lr_;
+    progress.epoch = 1;
+    progress.vocab = parameters_.rows();
+    progress.dim = parameters_.dim();
+    progress.model = model_;
+    progress.kernel = learner_->kernel_name();
+    progress.bytes_replaced = read.bytes_replaced;
+    progress.words_dropped = read.words_dropped;
+    progress.updates_refused = before_.refused + now.refused;
+    const double training = now.working_s - last.working_s, starving = now.waiting_s - last.waiting_s;
+    progress.bottleneck = training > starving ? "training" : "sources";
+    return progress;
+  }
+
+  // One state of everything. The intake waits while it is written, training does not (in builds with locked rows, where
+  // reading a row that is being trained on is an error, it does).
+  Status save() {
+    intake_->pause();
+    if (RowLocks::kLocking) learner_->pause();
+    const Status status = save_paused();
+    if (RowLocks::kLocking) learner_->resume();
+    if (status.ok()) intake_->commit();
+    intake_->resume();
+    return status;
+  }
+
+  Status save_paused() {
+    const LearnerTotals learned = learner_->totals();
+    const Vocabulary words = vocabulary_->to_vocabulary();
+    if (words.size() == 0) return {};  // nothing was admitted yet: there is no model to save
+    const int64_t step = std::max(step_ + learned.batches, saved_step_ + 1);
+    auto replay = std::make_shared<const ReplaySnapshot>(replay_->snapshot());
+    CheckpointContent content{.step = step,
+                              .model = model_,
+                              .vocabulary = words,
+                              .input = parameters_.input.rows.view(),
+                              .output = parameters_.output.rows.view(),
+                              .optimizer = tables_to_save(),
+                              .state = {{"run", description_}, {"stream", stream_state(learned)}},
+                              .cursors = intake_->state()};
+    content.extra.push_back(bytes_file(kVocabularyState, vocabulary_->save()));
+    content.extra.push_back(bytes_file(kTablesState, tables_->save()));
+    content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
+    content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
+    content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
+    STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
+    saved_step_ = step;
+    return {};
+  }
+
+  std::vector<NamedMatrix> tables_to_save() {
+    std::vector<NamedMatrix> tables = optimizer_tables(parameters_);
+    for (int i = 0; i < 2; ++i) {
+      if (!halves_[i]) continue;
+      tables.push_back({std::string(kHalfNames[i]) + ".input", halves_[i]->input.rows.view()});
+      tables.push_back({std::string(kHalfNames[i]) + ".output", halves_[i]->output.rows.view()});
+    }
+    return tables;
+  }
+
+  json stream_state(const LearnerTotals& learned) const {
+    return {{"pairs", before_.pairs + learned.pairs},
+            {"refused", before_.refused + learned.refused},
+            {"seconds", seconds()}};
+  }
+
+  const TrainOptions& options_;
+  CheckpointWriter writer_;
+  const std::string out_;
+  const TrainHooks& hooks_;
+  Selection selection_{};
+  FormOf form_of_;
+  std::string model_;
+  double lr_ = 0;
+  int32_t threads_ = 1;
+  json description_;
+  std::vector<std::string> notes_;
+  int64_t step_ = 0, saved_step_ = -1;
+  LearnerTotals before_, reported_;
+  double seconds_before_ = 0;
+  std::optional<double> seconds_;  // of this run, once it is over
+  Clock::time_point begin_ = Clock::now();
+
+  std::optional<StreamVocabulary> vocabulary_;
+  std::unique_ptr<SamplingTablesBuffer> tables_;
+  Parameters parameters_;
+  std::optional<Parameters> halves_[2];
+  std::unique_ptr<ReplayTable> replay_;
+  std::unique_ptr<StreamEvaluator> evaluator_;
+  std::unique_ptr<Intake> intake_;
+  std::unique_ptr<StreamLearner> learner_;
+};
+
+}  // namespace
+
+Result<TrainProgress> train_stream(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
+                                   const std::vector<std::string>& source_names, CheckpointWriter writer,
+                                   const std::string& out, std::optional<Checkpoint> existing,
+                                   const TrainHooks& hooks) {
+  StreamTraining training(options, std::move(writer), out, hooks);
+  STREAMVEC_RETURN_IF_ERROR(training.prepare(std::move(sources), source_names, std::move(existing)));
+  return training.run();
+}
+
+}  // namespace streamvec

@@ -1,0 +1,171 @@
+// Whole streams, from records in a file to a model directory, stopped and continued.
+#include "streamvec/train/stream_trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "streamvec/core/random.h"
+#include "streamvec/source/testing_files.h"
+#include "streamvec/train/trainer.h"
+
+namespace streamvec {
+namespace {
+
+using testing::HasSubstr;
+
+class StreamTrainer : public testing::Test {
+ protected:
+  StreamTrainer() {
+    options_.dim = 8;
+    options_.threads = 2;
+    options_.min_count = 1;
+    options_.stream.on = true;
+    options_.stream.evaluate_every_s = 0;
+    options_.checkpoint_every_s = 0;
+  }
+
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  // Records "id<TAB>text", each with a word of its own.
+  std::string write_records(int64_t count) {
+    std::ofstream file(path("records.tsv"));
+    for (int64_t i = 0; i < count; ++i)
+      file << i << "\tword" << i << " comes with other words of day " << i % 7 << "\n";
+    return "tsv:" + path("records.tsv") + "?id=1&text=2";
+  }
+  Result<TrainProgress> train_on(const std::string& source, const std::atomic<bool>* stop = nullptr) {
+    TrainHooks hooks;
+    hooks.stop = stop;
+    return train(options_, {source}, path("model"), hooks);
+  }
+  Vocabulary words() const { return std::move(load_snapshot(path("model")).value().vocabulary); }
+
+  TemporaryDirectory directory_;
+  TrainOptions options_;
+};
+
+TEST_F(StreamTrainer, CountsAndTrainsOnEveryRecord) {
+  const auto result = train_on(write_records(500));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->documents, 500);
+  EXPECT_EQ(result->tokens, 500 * 8);
+  EXPECT_GT(result->pairs, 1000);
+  EXPECT_EQ(words().count(words().find("comes")), 500);
+  EXPECT_EQ(words().count(words().find("word499")), 1);
+}
+
+TEST_F(StreamTrainer, EveryReplayTrainsOnAllOfIt) {
+  for (const char* replay : {"once", "uniform", "loss", "gradient"}) {
+    options_.stream.replay = replay;
+    std::filesystem::remove_all(path("model"));
+    const auto result = train_on(write_records(300));
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->documents, 300) << replay;
+    EXPECT_GT(result->pairs, 600) << replay;
+  }
+}
+
+TEST_F(StreamTrainer, AReplayRatioTrainsThatOftenOnEachPart) {
+  const std::string source = write_records(400);
+  const auto once = train_on(source);
+  std::filesystem::remove_all(path("model"));
+  options_.stream.replay_ratio = 5;
+  const auto often = train_on(source);
+  ASSERT_TRUE(once.ok() && often.ok());
+  EXPECT_NEAR(static_cast<double>(often->pairs) / static_cast<double>(once->pairs), 5, 0.6);
+}
+
+TEST_F(StreamTrainer, StoppedAnywhereItGoesOnAfterTheLastRecord) {
+  const std::string source = write_records(3000);
+  Random random(3);
+  for (int run = 0; run < 12; ++run) {
+    std::atomic<bool> stop{false};
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(random.below(8000)));
+      stop = run < 11;
+    });
+    const auto result = train_on(source, &stop);
+    stopper.join();
+    ASSERT_TRUE(result.ok()) << result.status().message();
+  }
+  const Vocabulary all = words();
+  for (int64_t i = 0; i < 3000; ++i) {
+    const Slot slot = all.find("word" + std::to_string(i));
+    ASSERT_NE(slot, kNoSlot) << i;
+    EXPECT_EQ(all.count(slot), 1) << i;
+  }
+  EXPECT_EQ(all.tokens(), 3000 * 8);
+}
+
+TEST_F(StreamTrainer, StaysWithinVocabMaxAndForgetsWords) {
+  options_.vocab_max = 50;
+  const auto result = train_on(write_records(2000));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(words().size(), 50);
+  EXPECT_NE(words().find("comes"), kNoSlot);
+}
+
+TEST_F(StreamTrainer, GoesOnFromAModelThatWasNoStream) {
+  const std::string source = write_records(200);
+  options_.stream.on = false;
+  ASSERT_TRUE(train_on(source).ok());
+  options_.stream.on = true;
+  const auto result = train_on(source);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(words().count(words().find("comes")), 400);
+}
+
+TEST_F(StreamTrainer, KeepsAHistoryWithBothHalvesAndALineOfMetrics) {
+  options_.stream.snapshot_every = 1000;
+  ASSERT_TRUE(train_on(write_records(1000)).ok());
+  std::ifstream metrics(path("model") + "/metrics.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(metrics, line));
+  EXPECT_THAT(line, HasSubstr("\"tokens\":"));
+  size_t snapshots = 0, halves = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path("model") + "/history")) {
+    const std::string name = entry.path().filename();
+    halves += name.ends_with("-a.safetensors") || name.ends_with("-b.safetensors");
+    snapshots += name.ends_with(".safetensors");
+  }
+  EXPECT_GE(snapshots - halves, 1u);
+  EXPECT_GE(halves, 2u);
+}
+
+TEST_F(StreamTrainer, RefusesWhatAStreamCannotDo) {
+  const std::string source = write_records(10);
+  options_.epochs = 3;
+  EXPECT_THAT(train_on(source).status().message(), HasSubstr("--replay-ratio 3"));
+  options_.epochs = 1;
+  options_.stream.replay = "sometimes";
+  EXPECT_THAT(train_on(source).status().message(), HasSubstr("once, uniform, loss or gradient"));
+  options_.stream.replay = "uniform";
+  options_.stream.replay_ratio = 0;
+  EXPECT_EQ(train_on(source).status().code(), Code::kInvalidArgument);
+  options_.stream.replay_ratio = 1;
+  options_.stream.languages = {"klingon"};
+  EXPECT_EQ(train_on(source).status().code(), Code::kInvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(path("model") + "/latest"));
+}
+
+TEST_F(StreamTrainer, AnotherHalfLifeThanTheStreamsIsRefusedWithBoth) {
+  const std::string source = write_records(100);
+  ASSERT_TRUE(train_on(source).ok());
+  options_.stream.half_life.value = 1000;
+  const auto result = train_on(source);
+  EXPECT_EQ(result.status().code(), Code::kFailedPrecondition) << result.status().message();
+}
+
+TEST_F(StreamTrainer, ASourceThatIsGoneLeavesTheModelAsItWas) {
+  const std::string source = write_records(100);
+  ASSERT_TRUE(train_on(source).ok());
+  std::filesystem::remove(path("records.tsv"));
+  EXPECT_FALSE(train_on(source).ok());
+  EXPECT_EQ(words().count(words().find("comes")), 100);
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,168 @@
+// The vocabulary of a stream without end: words are admitted when they have become frequent, fade as the stream moves
+// on, and leave when another word has earned the slot. Memory does not grow with the stream.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/forward_decay.h"
+#include "streamvec/core/status.h"
+#include "streamvec/vocab/admission_sketch.h"
+#include "streamvec/vocab/births.h"
+#include "streamvec/vocab/counter.h"
+#include "streamvec/vocab/form.h"
+#include "streamvec/vocab/form_cache.h"
+#include "streamvec/vocab/huge_pages.h"
+#include "streamvec/vocab/slot_index.h"
+#include "streamvec/vocab/vocabulary.h"
+#include "streamvec/vocab/word_arena.h"
+#include "streamvec/vocab/word_hash.h"
+
+namespace streamvec {
+
+// Words outside are counted in a sketch of fixed size. A word is admitted when its decayed count, rounded, reaches
+// min_count; while there are vocab_max words, it must also exceed the decayed count of the word that leaves for it,
+// else it waits in the sketch. The one that leaves is the least by decayed count, of equals the one not seen for
+// longest: from time to time the least sixteenth is singled out and leaves in that order; a word seen since then has a
+// second chance, and one admitted since then is spared, until the next time. A sweep over all slots per V/16 words that
+// leave: O(1) each, amortised. A word that left is in the sketch with all its count, and starts anew if it returns.
+//
+// Slots are dense and never stand empty once filled. That a slot has changed hands is seen by its birth: the vocabulary
+// counts admissions, stamp() is the count, born(slot) the count at which the slot's present word was admitted. Text is
+// mapped to slots together with stamp() after the call; later on, a token of it means the same word still if and only
+// if born(slot) <= the text's stamp. (The check of (slot, generation) pairs, for 4 bytes a token and 8 a chunk.)
+//
+// Without vocab_max and half_life this is plain counting: candidates are counted exactly instead (memory grows with the
+// words of the text, as word2vec's does), so that after any text the words and counts are those of a counting pass with
+// the same min_count, and no slot ever changes hands. What one pass cannot give: a word's first min_count - 1
+// occurrences are not trained on, slots go by admission instead of by count, and while text arrives the sampling
+// tables know the counts so far, not the final ones.
+//
+// Everything is under the caller's lock, except born() and stamp(), which any thread may call at any time. One text and
+// one seed give one result. Movable; born() and stamp() must not be in use meanwhile.
+class StreamVocabulary {
+ public:
+  struct Options {
+    int64_t min_count = 3;
+    int64_t vocab_max = 0;                      // slots; 0: no limit, nobody leaves
+    double half_life = ForwardDecay::kForever;  // in the unit of map()'s t; smaller: follows the stream faster
+    FormOf form_of = {};                        // stop words, stems; empty: every word as it is
+    uint64_t seed = 1;                          // of all hashing; should be unknown to whoever writes the text
+    int64_t sketch_bytes = 0;                   // 0: 64 a slot of vocab_max, at least 1 MB (16 MB without vocab_max)
+    int64_t slots_max = int64_t{1} << 31;       // without vocab_max: nobody is admitted past so many words
+  };
+  struct Statistics {      // since the stream began, restarts included
+    int64_t tokens = 0;    // words given to map()
+    int64_t outside = 0;   // those of them that had no slot
+    int64_t admitted = 0;  // words that got a slot
+    int64_t evicted = 0;   // words that lost theirs
+  };
+
+  explicit StreamVocabulary(Options options);
+  // Goes on from words counted elsewhere, in the same slots, born at 0; the counts are as of time t. All of them stay,
+  // even when they are more than vocab_max: the limit is then their number.
+  static StreamVocabulary from(Options options, const Vocabulary& vocabulary, double t);
+
+  // Counts every word as an occurrence at time t, admits, and gives each word's slot, kNoSlot for those outside.
+  // `admitted` gets the slots, each once, whose row must start anew. A slot that changes hands within the call is
+  // kNoSlot for its earlier word, so that everything in `slots` is valid at stamp(). Empty words and words longer than
+  // kWordBytesMax are outside. REQUIRES: slots.size() == words.size(), t finite; t should not fall.
+  static constexpr size_t kWordBytesMax = WordArena::kWordBytesMax;
+  void map(std::span<const std::string_view> words, double t, std::span<Slot> slots, std::vector<Slot>& admitted);
+
+  // Thread-safe, lock-free. REQUIRES for born(): 0 <= slot < size() when the slot was heard of.
+  uint64_t stamp() const { return births_->count(); }
+  uint64_t born(Slot slot) const { return births_->born(slot); }
+  bool valid(Slot slot, uint64_t stamp) const { return born(slot) <= stamp; }
+
+  int32_t size() const { return static_cast<int32_t>(held_.size()); }
+  Slot find(std::string_view word) const;  // kNoSlot when it is outside; its form is not sought
+  std::string_view word(Slot slot) const { return words_.bytes(held_[static_cast<size_t>(slot)].ref); }
+  double weight(Slot slot) const { return held_[static_cast<size_t>(slot)].count / now_weight_; }
+  double last_seen(Slot slot) const { return held_[static_cast<size_t>(slot)].seen; }
+  // Decayed counts by slot, an occurrence now counting 1: for samplers.
+  std::vector<double> weights() const;
+  double weights_sum() const { return held_sum_ / now_weight_; }
+  // What an occurrence at t counts now: 2^-((now() - t) / half_life). REQUIRES: t <= now().
+  double weight_of_age(double t) const { return decay_.weight(t) / now_weight_; }
+  double now() const { return now_; }  // the latest t
+  const Statistics& statistics() const { return statistics_; }
+  const Options& options() const { return options_; }
+
+  // The words by slot with their decayed counts, rounded; the spellings met lately as aliases.
+  Vocabulary to_vocabulary() const;
+  int64_t memory_bytes()
+      const;  // fixed once there are vocab_max words, but for long words (at most 4 x 96 bytes a slot)
+
+  // The complete state as bytes: what goes on from restore() is equal to what would have gone on without, bit for bit.
+  std::string save() const;
+  // kDataLoss, with the offset, for bytes that are cut short, damaged or impossible; kFailedPrecondition when `options`
+  // has another half-life, turns plain counting on or off, or has no room for the words. min_count, vocab_max and
+  // form_of may differ; seed and sketch size are the saved ones. Memory grows only with bytes that were really given.
+  static Result<StreamVocabulary> restore(Options options, std::string_view bytes);
+
+ private:
+  struct Held {    // a slot: half a cache line
+    double count;  // decayed, relative to the landmark
+    double seen;
+    WordArena::Ref ref;
+    uint64_t hash;
+  };
+  struct Leaver {
+    double count, seen;
+    Slot slot;
+  };
+  class State;                          // saving and restoring
+  static constexpr size_t kAhead = 64;  // words looked up at a time
+  static constexpr uint64_t kHashSeed = 1, kSketchSeed = 2;
+
+  bool plain() const { return sketch_ == std::nullopt; }
+  bool full() const { return static_cast<int64_t>(held_.size()) >= slots_max_; }
+  Held& held(Slot slot) { return held_[static_cast<size_t>(slot)]; }
+  Slot find(uint64_t hash, std::string_view word) const;
+  void go_to(double t);
+  void look_up(std::span<const std::string_view> words, std::span<uint64_t> hashes, std::span<Slot> slots) const;
+  void map_some(std::span<const std::string_view> words, size_t begin, std::span<Slot> slots);
+  Slot meet(std::string_view word, uint64_t hash);
+  Slot offer(std::string_view word, uint64_t hash);
+  Slot offer_plainly(std::string_view word, uint64_t hash);
+  void count(Slot slot);
+  bool room_for(std::string_view word, Slot leaver) const;
+  Slot append(std::string_view word, uint64_t hash, double count);
+  void occupy(Slot slot, std::string_view word, uint64_t hash, double count);
+  Slot admit(Slot slot);
+  void evict(Slot slot);
+  Slot next_leaver();
+  void choose_leavers();
+  void forget_text_of_leavers(std::span<Slot> slots) const;
+
+  Options options_;
+  int64_t slots_max_;
+  ForwardDecay decay_;
+  WordHash hash_;
+  double now_ = 0, now_weight_ = 1;
+  SlotIndex index_;
+  std::vector<Held, HugePageAllocator<Held>> held_;  // by slot
+  WordArena words_;
+  double held_sum_ = 0;
+  std::unique_ptr<Births> births_;
+  std::optional<AdmissionSketch> sketch_;  // none: plain counting
+  WordCounter candidates_;                 // of plain counting
+  std::vector<Leaver> leavers_;            // singled out to leave, in this order
+  size_t leavers_gone_ = 0;
+  FormCache forms_;
+  Statistics statistics_;
+  // Of the call of map() under way.
+  double call_weight_ = 1, call_time_ = 0;
+  uint64_t call_stamp_ = 0;               // before it
+  size_t call_position_ = 0;              // the word being met
+  std::vector<size_t> call_admitted_at_;  // position of each admission, by born - call_stamp_ - 1
+  std::vector<Slot>* call_admitted_ = nullptr;
+};
+
+}  // namespace streamvec
