@@ -1,7 +1,7 @@
 # Commands for people; CMake does the work. Everything is built under build/<preset>.
 PROGRAM = build/release/streamvec
 
-.PHONY: build test demo bench check asan tsan clean help
+.PHONY: build test demo bench check asan tsan fuzz clean help
 build: setup                ## build/release/streamvec
 	@tools/build release
 
@@ -25,6 +25,11 @@ asan: setup                 ## all tests under AddressSanitizer and UndefinedBeh
 tsan: setup                 ## all tests under ThreadSanitizer
 	@tools/build tsan
 	@tools/test tsan
+
+fuzz:                       ## every parser under libFuzzer, FUZZ_SECONDS=60 each
+	@tools/setup fuzz
+	@tools/build fuzz fuzz
+	@tools/fuzz
 
 .PHONY: setup
 setup:                      ## install missing packages (Debian 12, Ubuntu 24.04)

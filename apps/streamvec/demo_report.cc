@@ -14,6 +14,7 @@ using Words = std::vector<std::string>;
 
 constexpr size_t kWordsShown = 2;         // of each class
 constexpr size_t kCoinedShown = 4;        // of all coined words
+constexpr size_t kMovedPerChange = 3;     // moved words looked at for each one planted
 constexpr int32_t kNeighbours = 5;        // of each word
 constexpr int64_t kTokensAsked = 10'000;  // the scale of the share of boilerplate
 
@@ -91,7 +92,7 @@ Finding look_at_changes(const DriftReport& drift, const Truth& truth, std::strin
   finding.asked = static_cast<int64_t>(truth.changes.size());
   if (truth.changes.empty()) return finding;
   text += "Words that changed their meaning most (* marks those that were planted)\n";
-  for (size_t i = 0; i < std::min(drift.moved.size(), 2 * truth.changes.size()); ++i) {
+  for (size_t i = 0; i < std::min(drift.moved.size(), kMovedPerChange * truth.changes.size()); ++i) {
     const WordDrift& moved = drift.moved[i];
     const auto planted = std::find_if(truth.changes.begin(), truth.changes.end(),
                                       [&](const Truth::Change& change) { return change.word == moved.word; });

@@ -33,8 +33,8 @@ struct DemoReport {
 
 // - neighbours: of the 5 nearest of some words of each class, those of its class
 // - analogies: a is to b as c is to d, over all pairs of each relation
-// - changes: words that changed their meaning, found when `drift` has them among its first (as many as were planted,
-//   and as many again), most of the old neighbours it names are of the old class and most of the new of the new one
+// - changes: words that changed their meaning, found when `drift` has them among its first (three times as many as were
+//   planted), most of the old neighbours it names are of the old class and most of the new of the new one
 // - coined: of the 5 nearest of each coined word that articles use, those of its class
 // - robots: the word that only forbidden pages hold is not known
 // - boilerplate: of 10,000 words read, those that are not boilerplate

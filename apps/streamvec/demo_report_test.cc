@@ -111,7 +111,7 @@ TEST(DemoReport, AChangeMustBeNearTheTopOfTheListAndLeadFromTheOldClassToTheNew)
   DriftReport reversed = planted_drift(), late = planted_drift();
   std::swap(reversed.moved[1].neighbours_old, reversed.moved[1].neighbours_new);
   EXPECT_EQ(only_failure(report_on(planted_model(), reversed)), "changes");
-  late.moved.insert(late.moved.begin() + 1, 5, late.moved[0]);
+  late.moved.insert(late.moved.begin() + 1, 8, late.moved[0]);
   EXPECT_EQ(only_failure(report_on(planted_model(), late)), "changes");
   EXPECT_EQ(only_failure(report_on(planted_model(), {})), "changes");
 }

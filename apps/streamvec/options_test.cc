@@ -157,7 +157,15 @@ TEST(Options, DefaultsAreThoseOfTheTrainer) {
   EXPECT_EQ(parsed->integer("batch"), trainer.batch);
   EXPECT_EQ(parsed->integer("vocab-max"), trainer.vocab_max);
   EXPECT_EQ(parsed->integer("seed"), static_cast<int64_t>(trainer.seed));
-  EXPECT_EQ(parsed->real("checkpoint-every"), trainer.checkpoint_every_s);
+  EXPECT_EQ(parsed->given("checkpoint-every"), trainer.checkpoint_every_s.has_value());
+  EXPECT_EQ(parsed->flag("stream"), trainer.stream.on);
+  EXPECT_EQ(HalfLife::parse(parsed->text("half-life"))->value, trainer.stream.half_life.value);
+  EXPECT_EQ(parsed->text("replay"), trainer.stream.replay);
+  EXPECT_EQ(parsed->real("replay-ratio"), trainer.stream.replay_ratio);
+  EXPECT_EQ(parsed->integer("replay-chunks"), trainer.stream.replay_chunks);
+  EXPECT_EQ(parsed->real("evaluate-every"), trainer.stream.evaluate_every_s);
+  EXPECT_EQ(parsed->integer("snapshot-every"), trainer.stream.snapshot_every);
+  EXPECT_EQ(!parsed->flag("no-drift"), trainer.stream.drift);
 }
 
 TEST(Config, HasTheSameNamesAndFlagsWin) {

@@ -9,6 +9,7 @@
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/training.h"
+#include "streamvec/source/http/crawl_source.h"
 
 namespace streamvec::cli {
 namespace {
@@ -161,6 +162,18 @@ Status set_stream_options(const Arguments& arguments, StreamOptions& stream) {
   return {};
 }
 
+// How all web sources of the process behave. Before any is opened.
+void set_fetching(const Arguments& arguments) {
+  const auto milliseconds = [&](const char* option) {
+    return std::chrono::milliseconds(static_cast<int64_t>(arguments.real(option) * 1000));
+  };
+  Fetcher::Options fetching;
+  fetching.private_hosts = arguments.list("allow-private");
+  fetching.host_delay = milliseconds("fetch-delay");
+  Fetcher::configure_process(std::move(fetching));
+  CrawlSource::set_poll_min(milliseconds("poll-every"));
+}
+
 Result<int> run_train(const Arguments& arguments) {
   if (arguments.text("device") == "cuda")
     return error(Code::kUnimplemented, "--device cuda: this build of streamvec has no CUDA; try --device cpu");
@@ -168,6 +181,7 @@ Result<int> run_train(const Arguments& arguments) {
   const std::atomic<bool>& stop = stop_on_signals();
   TrainOptions options = train_options(arguments);
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
+  set_fetching(arguments);
   ProgressLine line(2);
   const auto result = train(options, arguments.words, out, hooks_on(line, stop));
   line.clear();

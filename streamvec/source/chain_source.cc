@@ -16,8 +16,7 @@ Result<int64_t> ChainSource::read(int64_t count_max, Deadline deadline, std::vec
   for (; index_ < sources_.size(); ++index_) {
     const size_t size_before = out.size();
     STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, sources_[index_]->read(count_max, deadline, out));
-    for (size_t i = size_before; i < out.size(); ++i)
-      out[i].cursor = Json{{"source", index_}, {"cursor", out[i].cursor}}.dump();
+    for (size_t i = size_before; i < out.size(); ++i) out[i].cursor = cursor_of({index_, std::move(out[i].cursor)});
     if (count == 0) continue;
     anything_read_ = true;
     return count;
@@ -26,22 +25,42 @@ Result<int64_t> ChainSource::read(int64_t count_max, Deadline deadline, std::vec
   return 0;
 }
 
+Result<ChainSource::Place> ChainSource::place_of(const std::string& cursor) const {
+  if (cursor.empty()) return Place();
+  const Json at = Json::parse(cursor, nullptr, false);
+  if (!at.is_object() || !at.value("source", Json()).is_number_unsigned() || !at.value("cursor", Json()).is_string())
+    return error(Code::kInvalidArgument, "not a cursor of several sources: ", cursor.substr(0, 200));
+  const Place place{at["source"], at["cursor"]};
+  if (place.index >= sources_.size())
+    return error(Code::kFailedPrecondition, "the run stopped in source ", place.index + 1, ", but there are only ",
+                 sources_.size(), " now; name the same sources in the same order, or start anew");
+  return place;
+}
+
+std::string ChainSource::cursor_of(const Place& place) {
+  return Json{{"source", place.index}, {"cursor", place.cursor}}.dump();
+}
+
 Status ChainSource::seek(const std::string& cursor) {
   index_ = 0;
   anything_read_ = false;
-  Json at = {{"source", 0U}, {"cursor", ""}};
-  if (!cursor.empty()) at = Json::parse(cursor, nullptr, false);
-  if (!at.is_object() || !at.value("source", Json()).is_number_unsigned() || !at.value("cursor", Json()).is_string())
-    return error(Code::kInvalidArgument, "not a cursor of several sources: ", cursor.substr(0, 200));
-  const size_t index = at["source"];
-  if (index >= sources_.size())
-    return error(Code::kFailedPrecondition, "the run stopped in source ", index + 1, ", but there are only ",
-                 sources_.size(), " now; name the same sources in the same order, or start anew");
-  STREAMVEC_RETURN_IF_ERROR(sources_[index]->seek(at["cursor"]));
-  for (size_t i = index + 1; i < sources_.size(); ++i) STREAMVEC_RETURN_IF_ERROR(sources_[i]->seek(""));
-  index_ = index;
+  STREAMVEC_ASSIGN_OR_RETURN(const Place place, place_of(cursor));
+  STREAMVEC_RETURN_IF_ERROR(sources_[place.index]->seek(place.cursor));
+  for (size_t i = place.index + 1; i < sources_.size(); ++i) STREAMVEC_RETURN_IF_ERROR(sources_[i]->seek(""));
+  index_ = place.index;
   anything_read_ = !cursor.empty();
   return {};
+}
+
+std::string ChainSource::saved(const std::string& cursor) const {
+  const auto place = place_of(cursor);
+  if (!place.ok() || cursor.empty()) return cursor;
+  return cursor_of({place->index, sources_[place->index]->saved(place->cursor)});
+}
+
+Status ChainSource::commit(const std::string& cursor) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Place place, place_of(cursor));
+  return sources_[place.index]->commit(place.cursor);
 }
 
 Capabilities ChainSource::capabilities() const {

@@ -19,6 +19,8 @@ class ChainSource : public Source {
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
+  std::string saved(const std::string& cursor) const override;
+  Status commit(const std::string& cursor) override;
   Capabilities capabilities() const override;
   int64_t bytes_total() const override;  // -1 when it is unknown for one of them
   int64_t bytes_read() const override;
@@ -26,6 +28,13 @@ class ChainSource : public Source {
   std::vector<std::string> notes() const override;
 
  private:
+  struct Place {
+    size_t index = 0;
+    std::string cursor;  // of that member
+  };
+  Result<Place> place_of(const std::string& cursor) const;
+  static std::string cursor_of(const Place& place);
+
   std::vector<std::unique_ptr<Source>> sources_;
   size_t index_ = 0;  // of the one being read
   bool anything_read_ = false;

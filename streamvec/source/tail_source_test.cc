@@ -222,6 +222,20 @@ TEST_P(TailAfterRestart, FindsItsPlaceAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Rotations, TailAfterRestart, ::testing::Range<size_t>(0, 6));
 
+TEST(TailSource, TellsAFileThatBeganAgainFromItsFormerSelfWithTheSameFirstBytes) {
+  TemporaryDirectory directory;
+  const std::string first = "{\"text\":\"" + std::string(400, 'x') + "\"}\n";
+  const std::string path = directory.write("log", first + record(1) + record(2));
+  const std::string name = "tail:" + path + "?format=json";
+  const std::string cursor = drained(*open_ok(name)).at(1).cursor;
+  fs::copy_file(path, path + ".1");
+  fs::resize_file(path, 0);
+  append(path, first + record(3) + record(4) + record(5));
+  const auto resumed = open_ok(name);
+  ASSERT_TRUE(resumed->seek(cursor).ok());
+  EXPECT_THAT(awaited(*resumed, 5), ElementsAre("line 2", std::string(400, 'x'), "line 3", "line 4", "line 5"));
+}
+
 TEST(TailSource, AFileThatIsGoneIsNotedAndTheNextIsRead) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1) + record(2));

@@ -103,42 +103,46 @@ TEST(ArticleBadInput, AnAttributeOfMegabytesIsPassedOver) {
   }
 }
 
+constexpr const char* kHostile[] = {
+    "<div>",
+    "<a href=/b>",
+    "</div>",
+    "<div></p></span>",
+    "<table><tr><td></div>",
+    "<!-- ",
+    "<!-- >",
+    "<![CDATA[",
+    "<![CDATA[>",
+    "<p class=\"",
+    "<p class='",
+    "<svg>",
+    "<title>",
+    "<noscript></noscrip",
+    "<",
+    "&",
+    "&#",
+    "<a b=",
+    "<li><ul>",
+    "<div class=a-b-c-d>",
+    "</a",
+    "<br>",
+    "x<br><br>",
+    "<h1>a</h1>",
+    "<form><input>",
+    "<td>a",
+    "<dl><dd>a<dt>b",
+    "<script type='application/ld+json'>{\"a\":\"</script>",
+    "<p>\xE2\x80",
+    "<p>A paragraph, with commas, long enough, to be prose, and to vote for its parents.",
+    "<div><p>A paragraph, with commas, long enough, to be prose, and to vote for its parents.",
+    "<ul><li>An entry, with commas, long enough, to be prose, and to vote for its parents.",
+    "<p>A paragraph, with commas, long enough, to be prose.<div>Another one, with commas, as well.</div><h2>x</h2>"};
+
 // Work per byte must not grow with the page.
 TEST(ArticleBadInput, WorkOnAdversarialPagesIsLinear) {
-  const std::string prose = "<p>A paragraph, with commas, long enough, to be prose, and to vote for its parents.";
   ArticleExtractor extractor;
   Article article;
-  for (const std::string& part : {std::string("<div>"),
-                                  std::string("<a href=/b>"),
-                                  std::string("</div>"),
-                                  std::string("<div></p></span>"),
-                                  std::string("<table><tr><td></div>"),
-                                  std::string("<!-- "),
-                                  std::string("<![CDATA["),
-                                  std::string("<p class=\""),
-                                  std::string("<p class='"),
-                                  std::string("<svg>"),
-                                  std::string("<title>"),
-                                  std::string("<noscript></noscrip"),
-                                  std::string("<"),
-                                  std::string("&"),
-                                  std::string("&#"),
-                                  std::string("<a b="),
-                                  std::string("<li><ul>"),
-                                  std::string("<div class=a-b-c-d>"),
-                                  std::string("</a"),
-                                  std::string("<br>"),
-                                  std::string("x<br><br>"),
-                                  std::string("<h1>a</h1>"),
-                                  std::string("<form><input>"),
-                                  std::string("<td>a"),
-                                  std::string("<dl><dd>a<dt>b"),
-                                  std::string("<script type='application/ld+json'>{\"a\":\"</script>"),
-                                  std::string("<p>\xE2\x80"),
-                                  prose,
-                                  "<div>" + prose,
-                                  "<ul><li>" + prose,
-                                  prose + "<div>" + prose + "</div><h2>x</h2>"}) {
+  for (const std::string_view part : kHostile) {
     extractor.extract(repeat(part, 500'000 / part.size()), article);
     const double small = static_cast<double>(extractor.work() + 1'000'000);
     extractor.extract(repeat(part, 4'000'000 / part.size()), article);

@@ -123,8 +123,12 @@ TEST(Article, APageInsideAFormOrAnUnluckyNameStillHasItsText) {
 TEST(Article, ChaptersOfDifferentDepthAreOneArticle) {
   const std::string first = "<p>" + kFirst + "</p>", second = "<p>" + kSecond + "</p>";
   const std::string html = "<body><main><div>" + first + first + first + first + first + first +
-                           "</div><div><div><div><div>" + second + second + "</div></div></div></div></main>";
-  EXPECT_THAT(extract(html).text, HasSubstr(kFirst + "\n" + kSecond + "\n" + kSecond));
+                           "</div><section><div><div><div>" + second + "</div></div></div></section></main>";
+  EXPECT_THAT(extract(html).text, HasSubstr(kFirst + "\n" + kSecond));
+}
+
+TEST(Article, APageOfOneShortLineKeepsIt) {
+  EXPECT_EQ(extract("<body><p>Back soon</p>").text, "Back soon");
 }
 
 TEST(Article, TextFromJsonLdStandsInWhenThePageIsWrittenByScripts) {

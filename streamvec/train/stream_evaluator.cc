@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <limits>
 
 #include "streamvec/eval/neighbours.h"
 
@@ -13,7 +12,6 @@ namespace streamvec {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat{100};
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kNotesMax = 20;
 
 double unix_now() {

@@ -24,6 +24,9 @@ constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr const char *kTablesState = "sampling.bin", *kReplayState = "replay.bin", *kFilterState = "filter.bin",
                      *kProbeState = "probe.bin";
 constexpr double kCheckpointEvery = 60;  // seconds
+// Of the rate that a run of known length begins with: a stream's rate never falls. Of 1, 1/2, 1/4 and 1/8, a half was
+// best on ACL abstracts (docs/BENCHMARKS.md, Replay).
+constexpr double kRateOfStreams = 0.5;
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
 
 double seconds_since(Clock::time_point start) {
@@ -76,7 +79,7 @@ class StreamTraining {
     STREAMVEC_ASSIGN_OR_RETURN(form_of_, open_word_filter(options_));
     STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options_.optimizer));
     model_ = existing ? existing->model : options_.model.value_or("sgns");
-    lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer));
+    lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams);
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));

@@ -70,6 +70,7 @@ TEST_F(StreamTrainer, EveryReplayTrainsOnAllOfIt) {
 
 TEST_F(StreamTrainer, AReplayRatioTrainsThatOftenOnEachPart) {
   const std::string source = write_records(400);
+  options_.stream.replay_ratio = 1;
   const auto once = train_on(source);
   std::filesystem::remove_all(path("model"));
   options_.stream.replay_ratio = 5;

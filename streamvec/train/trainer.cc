@@ -146,7 +146,7 @@ class Training {
                               .output = start_.parameters.output.rows.view(),
                               .optimizer = optimizer_tables(start_.parameters),
                               .state = {{"run", start_.description}, {"progress", to_json(state)}},
-                              .cursors = {{"sources", state.cursor}}};
+                              .cursors = {{"sources", start_.source->saved(state.cursor)}}};
     const std::string growing = mapper_->state();
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});

@@ -20,7 +20,7 @@ struct StreamOptions {
   bool on = false;
   HalfLife half_life;                            // shorter: follows the language faster, and forgets sooner
   std::string replay = "uniform";                // once (in order), uniform, loss, gradient (prioritised by these)
-  double replay_ratio = 1;                       // times a chunk is trained on; more: learns more from thin streams
+  double replay_ratio = 4;                       // times a chunk is trained on; more: learns more from thin streams
   int64_t replay_chunks = 65'536;                // held at most, of about 256 words
   bool drop_duplicates = false;                  // documents that nearly equal a recent one
   std::vector<std::string> languages;            // wanted (en, ko, ...); none: all

@@ -117,7 +117,7 @@ void CrawlSource::feed_failed(uint64_t number, const FetchResponse& response) {
     return;
   }
   if (!passing) return set_next_poll(feed, 0, false);
-  // The host's wait grows with its failures; a damaged body is no fault of the host for long.
+  // The host's wait grows with its failures; a fault that the host is not blamed for waits a sixtieth of poll_min.
   feed.next_poll = after_s(std::max(response.host_wait_s, seconds_of(options_.poll_min) / 60));
 }
 

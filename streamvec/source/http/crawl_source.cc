@@ -22,10 +22,23 @@ std::string cursor_of(int64_t document) {
   return "{\"document\":" + std::to_string(document) + "}";
 }
 
+// Of sources opened by name.
+CrawlSource::Options& named_options() {
+  static CrawlSource::Options options;
+  return options;
+}
+
 }  // namespace
 
+void CrawlSource::set_poll_min(Milliseconds poll_min) {
+  Options& options = named_options();
+  options.poll_min = poll_min;
+  options.poll_first = 5 * poll_min;
+  options.poll_max = std::max(Options().poll_max, options.poll_first);
+}
+
 Result<std::unique_ptr<Source>> CrawlSource::open(const std::string& name) {
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<CrawlSource> source, open(name, Options()));
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<CrawlSource> source, open(name, named_options()));
   return std::unique_ptr<Source>(std::move(source));
 }
 

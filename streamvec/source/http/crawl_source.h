@@ -86,6 +86,8 @@ class CrawlSource : public Source {
   // "https://example.org/feed". Does not use the network. kInvalidArgument when it is no URL that can be read.
   static Result<std::unique_ptr<Source>> open(const std::string& name);
   static Result<std::unique_ptr<CrawlSource>> open(const std::string& name, Options options);
+  // poll_min of the sources that are opened by name from now on; their first wait is five times that. Not thread-safe.
+  static void set_poll_min(Milliseconds poll_min);
   ~CrawlSource() override;
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;

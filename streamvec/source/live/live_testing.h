@@ -169,12 +169,14 @@ inline std::vector<std::string> texts(const std::vector<Document>& documents) {
   return result;
 }
 
-// What the first read that does not time out says.
-inline Status first_error(Source& source) {
-  std::vector<Document> documents;
-  for (int i = 0; i < 100; ++i) {
-    const Result<int64_t> got = source.read(1, Deadline::after(std::chrono::milliseconds(100)), documents);
-    if (got.ok() || got.status().code() != Code::kDeadlineExceeded) return got.status();
+// What the first read that fails says, but for time-outs; documents that come before it go to `before`.
+inline Status first_error(Source& source, std::vector<Document>* before = nullptr) {
+  std::vector<Document> ignored;
+  std::vector<Document>& out = before == nullptr ? ignored : *before;
+  const Deadline end = Deadline::after(std::chrono::seconds(12));
+  while (!end.passed()) {
+    const Result<int64_t> got = source.read(1, Deadline::after(std::chrono::milliseconds(100)), out);
+    if (got.ok() ? *got == 0 : got.status().code() != Code::kDeadlineExceeded) return got.status();
   }
   return {};
 }

@@ -13,7 +13,7 @@ namespace {
 
 using planted::Sentence;
 
-constexpr float kChangedShare = 0.05F;                    // of the mentions of its class, for each word that changes
+constexpr float kChangedShare = 0.08F;                    // of the mentions of its class, for each word that changes
 constexpr float kCoinedShare = 0.02F;                     // for all coined words of the class
 constexpr float kKnownShare = 0.25F;                      // for all known compounds of the class
 constexpr uint64_t kTitles = 1, kBodies = 2, kTraps = 3;  // streams of random numbers
