@@ -47,7 +47,8 @@ def model(tmp_path_factory):
     write_vectors(folder / "vectors", *moments[-1][2], {})
     run("import", folder / "vectors.safetensors", "--out", folder / "model", exit=0)
     for step, time, (rows, words) in moments:
-        write_vectors(folder / "model/history" / str(step), rows, words, {"time": str(time), "tokens": str(step * 1000)})
+        metadata = {"time": str(time), "tokens": str(step * 1000)}
+        write_vectors(folder / "model/history" / str(step), rows, words, metadata)
     for half, seed in (("a", 5), ("b", 6)):
         write_vectors(folder / "model/history" / f"300-{half}", *sample(seed), {})
     return folder / "model"

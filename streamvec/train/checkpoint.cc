@@ -330,10 +330,12 @@ Status CheckpointWriter::save(const CheckpointContent& content) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) STREAMVEC_RETURN_IF_ERROR(rename_path(path, replaced));
   STREAMVEC_RETURN_IF_ERROR(directory.commit());
+  // Before anything goes: what `latest` names is always there.
+  STREAMVEC_RETURN_IF_ERROR(write_file_durably(dir_ + "/latest", std::to_string(content.step) + "\n"));
   remove_checkpoint(replaced);
   STREAMVEC_ASSIGN_OR_RETURN(const auto found, list_checkpoints(dir_));
   for (size_t i = 2; i < found.size(); ++i) remove_checkpoint(found[i].path);
-  return write_file_durably(dir_ + "/latest", std::to_string(content.step) + "\n");
+  return {};
 }
 
 Status save_checkpoint(const std::string& dir, const CheckpointContent& content) {

@@ -40,11 +40,18 @@ bool is_leftover(const std::string& name) {
   return parsed && (parsed->ending == ".partial" || parsed->ending.ends_with(".removed"));
 }
 
+// What a stream writes beside its checkpoints; one that was killed before its first has left only that.
+bool is_of_stream(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename();
+  std::error_code ignored;
+  return entry.is_directory(ignored) ? name == "history" || name == "tensorboard" : name.starts_with("metrics.jsonl");
+}
+
 // What may stand in a directory that counts as empty: our own leftovers, and what file systems and desktops put there.
 bool is_harmless(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename();
   std::error_code ignored;
-  return is_leftover(name) || name == "latest" || name == "lost+found" ||
+  return is_leftover(name) || is_of_stream(entry) || name == "latest" || name == "lost+found" ||
          (name.starts_with('.') && entry.is_regular_file(ignored));
 }
 
