@@ -120,6 +120,13 @@ TEST_F(CheckpointTest, LeftoversOfInterruptedSavesAreRemovedByTheNext) {
   EXPECT_THAT(names(), UnorderedElementsAre(".lock", "latest", "1", "2"));
 }
 
+TEST_F(CheckpointTest, AStreamKilledBeforeItsFirstCheckpointBeginsAgain) {
+  fs::create_directories(dir_ + "/tensorboard");
+  fs::create_directories(dir_ + "/history/5");
+  write_bytes(dir_ + "/metrics.jsonl", "");
+  EXPECT_TRUE(save(1, 1).ok());
+}
+
 TEST_F(CheckpointTest, FilesThatTheUserPutIntoTheModelStay) {
   ASSERT_TRUE(save(1, 1).ok());
   write_bytes(dir_ + "/notes.txt", "mine");
