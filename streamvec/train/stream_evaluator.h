@@ -86,7 +86,8 @@ class StreamEvaluator {
   std::optional<MetricsLog> log_;
   std::thread thread_;
   // Of the evaluator's thread.
-  double measured_s_ = 0;             // when; seconds since 1970
+  double measured_s_ = 0;  // when; seconds since 1970
+  int64_t looks_ = 0;
   int64_t remembered_tokens_ = 0;     // at the last snapshot of the history
   std::optional<Snapshot> previous_;  // measured last
   LearnerTotals previous_totals_;

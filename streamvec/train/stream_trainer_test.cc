@@ -136,6 +136,15 @@ TEST_F(StreamTrainer, KeepsAHistoryWithBothHalvesAndALineOfMetrics) {
   EXPECT_GE(halves, 2u);
 }
 
+TEST_F(StreamTrainer, BeginsAgainAfterAKillBeforeTheFirstCheckpoint) {
+  std::filesystem::create_directories(path("model") + "/history");
+  std::filesystem::create_directories(path("model") + "/tensorboard");
+  std::ofstream(path("model") + "/metrics.jsonl") << "{}\n";
+  const auto result = train_on(write_records(100));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->documents, 100);
+}
+
 TEST_F(StreamTrainer, RefusesWhatAStreamCannotDo) {
   const std::string source = write_records(10);
   options_.epochs = 3;
