@@ -30,6 +30,7 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
     const streamvec::FuzzStart start = streamvec::fuzz_start();
     for (size_t seed = 0; seed < start.seeds.size(); ++seed)
       std::ofstream(directory + "/seed-" + std::to_string(seed), std::ios::binary) << start.seeds[seed];
+    if (start.words.empty()) break;  // libFuzzer takes no empty dictionary
     std::ofstream words(directory + ".dict");
     for (const std::string& word : start.words) words << quoted(word);
     dictionary = "-dict=" + directory + ".dict";

@@ -6,7 +6,7 @@ from support import SANITIZED, run
 
 class TestDemo:
     def test_it_finds_the_planted_truth_and_says_so(self):
-        result = json.loads(run("demo", "--seconds", 60 if SANITIZED else 10, "--json", exit=0).out)
+        result = json.loads(run("demo", "--seconds", 60 if SANITIZED else 6, "--json", exit=0).out)
         assert result["found"] is True
         assert result["analogies"]["right"] >= 0.8 * result["analogies"]["asked"]
         assert result["changes"]["right"] == result["changes"]["asked"] == 3

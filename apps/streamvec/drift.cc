@@ -73,13 +73,22 @@ Result<size_t> find_moment(const std::vector<Moment>& moments, const std::string
 struct Range {
   size_t from = 0, to = 0;
 };
+// The earliest snapshot before `to` that had a quarter of its text: vectors of less are not settled, and all of them
+// would seem to have moved. The last one before it if none had.
+size_t first_settled(const std::vector<Moment>& moments, size_t to) {
+  for (size_t i = 0; i < to; ++i)
+    if (4 * moments[i].when.tokens >= moments[to].when.tokens) return i;
+  return to > 0 ? to - 1 : 0;
+}
+
 Result<Range> find_range(const std::vector<Moment>& moments, const Arguments& arguments) {
   Range range{0, moments.size() - 1};
-  if (arguments.given("from")) {
-    STREAMVEC_ASSIGN_OR_RETURN(range.from, find_moment(moments, "--from", arguments.text("from")));
-  }
   if (arguments.given("to")) {
     STREAMVEC_ASSIGN_OR_RETURN(range.to, find_moment(moments, "--to", arguments.text("to")));
+  }
+  if (arguments.words.size() == 1) range.from = first_settled(moments, range.to);  // a word's path begins at the first
+  if (arguments.given("from")) {
+    STREAMVEC_ASSIGN_OR_RETURN(range.from, find_moment(moments, "--from", arguments.text("from")));
   }
   if (range.from < range.to) return range;
   return error(Code::kInvalidArgument, "--from and --to lead to step ", moments[range.from].when.step, " and step ",

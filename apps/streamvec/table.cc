@@ -77,10 +77,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR [WORD...] [--from STEP|TIME] [--to STEP|TIME] [-k 10]",
      .summary = "list words whose meaning moved, with their neighbours then and now",
      .details =
-         "Compares two snapshots of the stream in DIR/history, by default the oldest and the newest. A word's change "
-         "is how much nearer or farther its neighbours of then and of now have come; the score says by how many "
+         "Compares two snapshots of the stream in DIR/history, by default the newest and the earliest that had a "
+         "quarter of its text. A word's change is how much nearer or farther its neighbours of then and of now have "
+         "come; the score says by how many "
          "spreads that exceeds what chance makes of two halves of the stream and what words of like frequency do. "
-         "A star marks words that moved beyond chance (false discoveries at most 5%).\n"
+         "A star marks words that moved beyond chance (false discoveries at most 5%) and by 3 spreads.\n"
          "A number is a step; a time has a dash (2024-05, 2024-05-01T12:00Z).\n"
          "With WORDs: their count and neighbours at every snapshot, and how near they are to the last one.",
      .examples = "streamvec drift model\nstreamvec drift model --from 2019-01 --to 2024-06 -k 50 --json\n"
@@ -190,7 +191,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"text", Kind::kText, "F", "", "", "eval", "text for the held-out loss and --pip", 0, 0, true},
     {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
-    {"from", Kind::kText, "STEP|TIME", "", "the oldest", "drift", "the snapshot nearest to this step or time"},
+    {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",
+     "the snapshot nearest to this step or time"},
     {"to", Kind::kText, "STEP|TIME", "", "the newest", "drift", "the snapshot to compare it with"},
     {"seconds", Kind::kReal, "N", "60", "", "demo", "how long the site writes; readers may take longer", 0.1, 3600},
     {"documents", Kind::kInteger, "N", "3", "", "source", "how many documents to show", 1, 10000},

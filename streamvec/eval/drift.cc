@@ -95,7 +95,7 @@ Judgement judge_against_bulk(const Comparison& pair) {
   return judgement;
 }
 
-// Against the null and the bulk, whichever expects more of the word.
+// p by the null; the score by the null and the bulk, whichever expects more of the word.
 Judgement judge_against_both(const Comparison& pair, const Null& null) {
   const SpreadCurve chance(null.log_evidence, null.change), bulk(pair.log_evidence, pair.change);
   const TailProbability tail(in_spreads(chance, null.log_evidence, null.change));
@@ -104,7 +104,7 @@ Judgement judge_against_both(const Comparison& pair, const Null& null) {
   for (size_t i = 0; i < pair.change.size(); ++i) {
     const double x = pair.log_evidence[i];
     const double usual = std::max(chance.middle(x), bulk.middle(x));
-    judgement.p[i] = std::max(judgement.p[i], tail(from_null[i]));
+    judgement.p[i] = tail(from_null[i]);
     judgement.score[i] = (pair.change[i] - usual) / std::max(chance.above(x), bulk.below(x));
   }
   return judgement;
@@ -131,6 +131,16 @@ Judgement judge_by_stable_neighbours(Comparison& pair, const std::optional<Null>
     pair.change[i] = first_change[i];
   }
   return judgement;
+}
+
+// There are too few words as frequent as the commonest to say what is usual for them.
+void excuse_commonest(const Comparison& pair, const Vocabulary& vocabulary, double share_max, Judgement& judgement) {
+  for (size_t i = 0; i < judgement.score.size(); ++i) {
+    const auto count = static_cast<double>(vocabulary.count(pair.shared.words[i].new_slot));
+    if (count <= share_max * static_cast<double>(vocabulary.tokens())) continue;
+    judgement.score[i] = 0;
+    judgement.p[i] = 1;
+  }
 }
 
 double median(std::vector<double> values) {
@@ -207,9 +217,10 @@ Result<DriftReport> find_drift(const Snapshot& old_snapshot, const Snapshot& new
   STREAMVEC_ASSIGN_OR_RETURN(Comparison pair, measure(old_snapshot, new_snapshot, options));
   STREAMVEC_ASSIGN_OR_RETURN(const std::optional<Null> null, measure_null(nulls, options));
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix turned, turned_rows(pair.shared, options));
-  const Judgement judgement = judge_by_stable_neighbours(pair, null, options.neighbours);
+  Judgement judgement = judge_by_stable_neighbours(pair, null, options.neighbours);
+  excuse_commonest(pair, new_snapshot.vocabulary, options.share_max, judgement);
   const double p_max = discovery_threshold(judgement.p, options.false_discovery_rate);
-  const auto alert = [&](size_t i) { return judgement.p[i] <= p_max; };
+  const auto alert = [&](size_t i) { return judgement.p[i] <= p_max && judgement.score[i] >= options.alert_score_min; };
   DriftReport report;
   report.calibrated = null.has_value();
   report.words = pair.shared.size();

@@ -14,8 +14,9 @@
 // (1 / (1/n + 1/m) with the counts on both sides), are what a word of that evidence may change without meaning
 // anything. But a stream also moves as a whole (topics, more text, further training), which the halves do not show, so
 // a word is judged against the words of like evidence in this very comparison, too: its *score* is the change less what
-// is usual, in the null or among those words, whichever is more, through the larger of both spreads; *p* is the greater
-// of the probabilities of such a change.
+// is usual, in the null or among those words, whichever is more, through the larger of both spreads; *p* is the
+// probability of such a change under the null. An alert needs both: p says that it is no chance, the score that it is
+// more than everything moved.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,12 @@ namespace streamvec {
 
 struct DriftOptions {
   double evidence_min = 20;            // words with less on both sides together are not judged: see above
+  double share_max = 0.01;             // words that are more of the text are not judged: "the" has no like to go by
   int64_t words_max = 50'000;          // judged: those with most evidence
   int64_t candidates_max = 10'000;     // neighbours are sought among so many of them; time grows with both
   int32_t neighbours = 25;             // more: steadier, and slower to see that one sense of several changed
   double false_discovery_rate = 0.05;  // of the alerts: the share that may be chance (Benjamini, Hochberg)
+  double alert_score_min = 3;          // no alert below; more: only the plainest cases
   int64_t listed_max = 100;            // words in the report, greatest score first
   int32_t shown = 10;                  // neighbours named for each, then and now
   AlignOptions align;
@@ -49,8 +52,8 @@ struct HalfStreams {
 struct WordDrift {
   std::string word;
   double score = 0;    // in spreads beyond the usual; below 2 is ordinary
-  double p = 1;        // see above; without a null: among words of like evidence
-  bool alert = false;  // p passes the false discovery rate
+  double p = 1;        // under the null; without one: among words of like evidence
+  bool alert = false;  // p passes the false discovery rate, and the score alert_score_min
   double change = 0;   // of cosines, see above; 0 is none
   double cosine = 0;   // between then and now after alignment
   double overlap = 0;  // of the 10 nearest then and now: common / all (Jaccard)

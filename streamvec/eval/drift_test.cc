@@ -101,6 +101,17 @@ TEST(Drift, ChanceAloneRaisesNoAlert) {
   EXPECT_EQ(find_drift(then, now, null).value().alerts, 0);
 }
 
+TEST(Drift, TheCommonestWordsAreNotJudged) {
+  Language before, after;
+  before.topic[0] = 0;
+  after.topic[0] = 5;  // the commonest of all: a fifth of the text
+  const Snapshot then = before.sample(1), now = after.sample(2);
+  DriftOptions judge_all;
+  judge_all.share_max = 1;
+  EXPECT_EQ(find_drift(then, now, {}, judge_all).value().moved[0].word, Language::name(0));
+  EXPECT_NE(find_drift(then, now, {}).value().moved[0].word, Language::name(0));
+}
+
 TEST(Drift, RareWordsThatScatterMoreAreNotTakenForMovedOnes) {
   const Language language;
   const Snapshot then = language.sample(1), now = language.sample(2), a = language.sample(3), b = language.sample(4);

@@ -1,5 +1,7 @@
 #include "streamvec/ingest/chunker.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace streamvec {
@@ -7,14 +9,20 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(size_t wanted, const ReplayItem& like, std::vector<std::shared_ptr<const ReplayItem>>& out)
-      : wanted_(wanted), like_(like), out_(out), item_(like) {}
+  // `left` slots will come in all.
+  Cutter(size_t wanted, size_t left, const ReplayItem& like, std::vector<std::shared_ptr<const ReplayItem>>& out)
+      : wanted_(wanted), left_(left), like_(like), out_(out), item_(like) {
+    slots().reserve(std::min(wanted_, left_));
+  }
 
   void add_sentence(std::span<const Slot> sentence) {
     if (slots().size() + sentence.size() > wanted_) finish_item();
-    for (const Slot slot : sentence) {
+    while (!sentence.empty()) {
       if (slots().size() >= wanted_) finish_item();
-      slots().push_back(slot);
+      const auto some = sentence.first(std::min(sentence.size(), wanted_ - slots().size()));
+      slots().insert(slots().end(), some.begin(), some.end());
+      sentence = sentence.subspan(some.size());
+      left_ -= some.size();
     }
     end_sentence();
   }
@@ -27,7 +35,7 @@ class Cutter {
       out_.push_back(std::make_shared<const ReplayItem>(std::move(item_)));
     }
     item_ = like_;
-    slots().reserve(wanted_);
+    slots().reserve(std::min(wanted_, left_));
   }
 
  private:
@@ -39,6 +47,7 @@ class Cutter {
   }
 
   const size_t wanted_;
+  size_t left_;  // slots still to come
   const ReplayItem& like_;
   std::vector<std::shared_ptr<const ReplayItem>>& out_;
   ReplayItem item_;
@@ -48,14 +57,17 @@ class Cutter {
 
 void cut_chunks(const Tokens& tokens, std::span<const Slot> slots, int64_t tokens_wanted, const ReplayItem& like,
                 std::vector<std::shared_ptr<const ReplayItem>>& out) {
-  Cutter cutter(static_cast<size_t>(tokens_wanted), like, out);
-  std::vector<Slot> sentence;
+  std::vector<Slot> kept;
+  kept.reserve(slots.size());
+  std::copy_if(slots.begin(), slots.end(), std::back_inserter(kept), [](Slot slot) { return slot != kNoSlot; });
+  Cutter cutter(static_cast<size_t>(tokens_wanted), kept.size(), like, out);
   size_t at = 0;
+  std::span<const Slot> rest = kept;
   for (const int32_t end : tokens.sentence_ends) {
-    sentence.clear();
-    for (; at < static_cast<size_t>(end); ++at)
-      if (slots[at] != kNoSlot) sentence.push_back(slots[at]);
-    cutter.add_sentence(sentence);
+    size_t size = 0;
+    for (; at < static_cast<size_t>(end); ++at) size += slots[at] != kNoSlot;
+    cutter.add_sentence(rest.first(size));
+    rest = rest.subspan(size);
   }
   cutter.finish_item();
 }

@@ -17,6 +17,11 @@ constexpr std::string_view kMagic = "svreplay";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
+// What ReplayWeights keeps weights in, with room to spare: quotients of any two are floats.
+bool is_weight(float weight) {
+  return weight >= 0x1p-70f && weight <= 0x1p70f;
+}
+
 // What a chunk starts with.
 struct HeldHeader {
   uint64_t key, stamp, record;
@@ -135,7 +140,7 @@ bool is_possible(const Header& header) {
   return header.next_key < uint64_t{1} << 62 && std::isfinite(header.owed) && header.inserted >= 0 &&
          header.sampled >= 0 && header.half_life > 0 && std::abs(static_cast<double>(header.landmark)) <= 0x1p62 &&
          header.in_order_credit >= 0 && header.in_order_credit <= 2 && header.bytes_wanted >= 0 &&
-         header.bytes_wanted < int64_t{1} << 62 && std::isfinite(header.mean) && header.mean >= 0 &&
+         header.bytes_wanted < int64_t{1} << 62 && (header.mean == 0 || is_weight(header.mean)) &&
          header.evicted >= 0 && header.evicted_unsampled >= 0 && header.erased >= 0 && header.priorities_refused >= 0;
 }
 
@@ -166,8 +171,7 @@ Status read_held(Reader& reader, ReplaySnapshot& snapshot) {
   HeldHeader header;
   STREAMVEC_RETURN_IF_ERROR(reader.take(header));
   const bool rises = snapshot.held.empty() || header.key > snapshot.held.back().key;
-  if (!rises || header.key >= snapshot.next_key || !std::isfinite(header.t) || !std::isfinite(header.weight) ||
-      header.weight <= 0)
+  if (!rises || header.key >= snapshot.next_key || !std::isfinite(header.t) || !is_weight(header.weight))
     return reader.damaged("an impossible chunk");
   auto item = std::make_shared<ReplayItem>();
   item->stamp = header.stamp;

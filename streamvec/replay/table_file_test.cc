@@ -134,6 +134,17 @@ TEST(ReplayFile, FlippedBitsAreDataLossOrGiveATableThatWorks) {
   EXPECT_GT(refused, 100);
 }
 
+TEST(ReplayFile, WeightsThatNoTableKeepsAreDataLoss) {
+  const auto table = table_of(small(ReplaySelector::kPrioritised));
+  insert_numbers(*table, 0, 2);
+  ReplaySnapshot snapshot = table->snapshot();
+  EXPECT_TRUE(read_replay(bytes_of(snapshot)).ok());
+  for (const float weight : {0x1p-140f, 0.0f, -1.0f, 0x1p100f}) {
+    snapshot.held[1].weight = weight;
+    EXPECT_EQ(read_replay(bytes_of(snapshot)).status().code(), Code::kDataLoss) << weight;
+  }
+}
+
 TEST(ReplayFile, HugeLengthFieldsTakeNoMemory) {
   const auto table = table_of(small(ReplaySelector::kUniform));
   insert_numbers(*table, 0, 1);

@@ -97,9 +97,20 @@ bool is_valid(const Moment& moment) {
          moment.second <= 60;
 }
 
+constexpr int64_t kYear1 = -62'135'596'800, kYear10000 = 253'402'300'800;
+
 int64_t seconds_of(const Moment& moment) {
   const int64_t minutes = moment.hour * 60 + moment.minute - moment.zone_minutes;
   return days_since_1970(moment.year, moment.month, moment.day) * 86'400 + minutes * 60 + moment.second;
+}
+
+// A zone or a leap second can lead out of the years that the date is in.
+Result<int64_t> checked_seconds_of(const Moment& moment) {
+  const int64_t seconds = seconds_of(moment);
+  if (seconds < kYear1 || seconds >= kYear10000)
+    return error(Code::kInvalidArgument, "a time of the year ", moment.year,
+                 " that is not in the years 1 to 9999 in UTC");
+  return seconds;
 }
 
 bool read_offset(Reader& reader, int64_t& minutes) {
@@ -218,7 +229,6 @@ bool is_number(std::string_view text, double& value) {
 
 Result<int64_t> time_of_number(double value) {
   constexpr double kSecondsMax = 1e11;
-  constexpr int64_t kYear1 = -62'135'596'800, kYear10000 = 253'402'300'800;
   double seconds = value;
   for (int unit = 0; unit < 3 && std::abs(seconds) >= kSecondsMax; ++unit) seconds /= 1000;
   seconds = std::floor(seconds);
@@ -230,11 +240,11 @@ Result<int64_t> time_of_number(double value) {
 Result<int64_t> parse_time(std::string_view text) {
   text = trimmed(text);
   Moment moment;
-  if (read_iso(text, moment) && is_valid(moment)) return seconds_of(moment);
+  if (read_iso(text, moment) && is_valid(moment)) return checked_seconds_of(moment);
   double value = 0;
   if (is_number(text, value)) return time_of_number(value);
-  if (read_mail(text, moment = {}) && is_valid(moment)) return seconds_of(moment);
-  if (read_ctime(text, moment = {}) && is_valid(moment)) return seconds_of(moment);
+  if (read_mail(text, moment = {}) && is_valid(moment)) return checked_seconds_of(moment);
+  if (read_ctime(text, moment = {}) && is_valid(moment)) return checked_seconds_of(moment);
   return error(Code::kInvalidArgument, "\"", std::string(text.substr(0, 80)),
                "\" is no time; times are written 2024-05-01T12:30:00Z, Wed, 01 May 2024 12:30:00 GMT, 2024-05 or as "
                "seconds since 1970");

@@ -90,6 +90,13 @@ TEST(TimeText, RefusesWhatIsNone) {
     EXPECT_EQ(parse_time(text).status().code(), Code::kInvalidArgument) << text;
 }
 
+TEST(TimeText, ATimeThatItsZoneTakesOutOfTheYearsIsRefused) {
+  EXPECT_EQ(parse_time("9999-12-31T23:59:59Z").value(), 253'402'300'799);
+  EXPECT_FALSE(parse_time("9999-12-31T23:59:60Z").ok());
+  EXPECT_FALSE(parse_time("9999-12-31T23:00:00-02:00").ok());
+  EXPECT_FALSE(parse_time("0001-01-01T00:00:00+14:00").ok());
+}
+
 TEST(TimeText, EveryCutAndEveryByteIsReadOrRefused) {
   for (const std::string text : {"2024-05-01T12:30:00.25+02:00", "Wed, 01 May 2024 12:30:00 GMT", "1714566600123"})
     for (size_t at = 0; at <= text.size(); ++at) {

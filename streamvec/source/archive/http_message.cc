@@ -70,7 +70,8 @@ Result<HttpMessage> parse_http(std::string_view message, size_t body_max, std::s
   const size_t blank = status_line.find(' ');
   if (blank == std::string_view::npos ||
       std::from_chars(status_line.data() + blank + 1, status_line.data() + status_line.size(), response.status).ec !=
-          std::errc())
+          std::errc() ||
+      response.status < 100 || response.status > 999)
     return error(Code::kInvalidArgument, "an HTTP response without a status");
   response.content_type = header_field(header, "content-type");
   response.body = message.substr(end);

@@ -228,6 +228,13 @@ TEST(WarcSource, RefusesACursorThatIsNoneOrOfAnotherFile) {
   EXPECT_EQ(open_ok("warc:" + path)->seek(saved).code(), Code::kFailedPrecondition);
 }
 
+TEST(HttpMessage, AStatusHasThreeDigits) {
+  std::string scratch;
+  EXPECT_EQ(parse_http("HTTP/1.1 200 OK\r\n\r\n", 10, scratch).value().status, 200);
+  for (const std::string status : {"2004", "-200", "0", "20"})
+    EXPECT_EQ(parse_http("HTTP/1.1 " + status + " OK\r\n\r\n", 10, scratch).status().code(), Code::kInvalidArgument);
+}
+
 TEST(HttpMessage, ABombIsRefused) {
   std::string scratch;
   const std::string bomb = response(gzip_bytes(std::string(9 << 20, ' ')), "Content-Encoding: gzip\r\n");

@@ -19,8 +19,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kNanosecondsPerSecond = 1'000'000'000, kBatchBytes = int64_t{64} << 20;
-constexpr int kBatch = 256, kRequestWaitMs = 1'000;
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000,
+                  kBatchBytes = int64_t{72} << 20;  // a message has 64 MiB at most
+constexpr int kBatch = 256, kRequestWaitMs = 1'000, kRequestSeconds = 30;
 constexpr size_t kMarksMax = 65'536;
 
 template <auto destroy>
@@ -37,12 +38,8 @@ using Subscription = std::unique_ptr<natsSubscription, Destroy<natsSubscription_
 using StreamInfo = std::unique_ptr<jsStreamInfo, Destroy<jsStreamInfo_Destroy>>;
 using ConsumerInfo = std::unique_ptr<jsConsumerInfo, Destroy<jsConsumerInfo_Destroy>>;
 
-struct MessageList {
-  natsMsgList list = {};
-  MessageList() = default;
-  MessageList(const MessageList&) = delete;
-  ~MessageList() { natsMsgList_Destroy(&list); }
-};
+using Inbox = std::unique_ptr<natsInbox, Destroy<natsInbox_Destroy>>;
+using Message = std::unique_ptr<natsMsg, Destroy<natsMsg_Destroy>>;
 
 struct Settings {
   Location location;
@@ -77,8 +74,10 @@ class NatsStream : public Source {
   Status connect();
   Status inspect_stream();
   Status make_consumer();
+  Status await_deliveries(const char* consumer);
   Status fetch(int count, Deadline deadline, std::vector<Document>& out);
-  Status request(jsFetchRequest wanted, MessageList& messages);
+  Status request();
+  Status take_status(natsMsg* message, std::string_view status);
   Status take(natsMsg* message, std::vector<Document>& out);
   void mark(uint64_t sequence, const char* reply);
   Status acknowledge_up_to(uint64_t sequence);
@@ -92,7 +91,11 @@ class NatsStream : public Source {
   Reconnect reconnect_;
   Server server_;
   Jetstream jetstream_;
+  Inbox inbox_;
   Subscription subscription_;
+  std::string request_subject_;
+  int outstanding_ = 0;  // messages of the last request that may still come
+  Deadline::Clock::time_point request_ends_{};
   bool stream_seen_ = false;
   Acknowledge acknowledge_ = Acknowledge::kNothing;
   uint64_t handed_ = 0;     // sequence of the last message taken: everything up to it is passed over
@@ -254,45 +257,64 @@ Status NatsStream::make_consumer() {
   natsStatus status = js_AddConsumer(&made, jetstream_.get(), settings_.stream.c_str(), &config, nullptr, nullptr);
   if (status != NATS_OK) return failure(status, "making a consumer");
   const ConsumerInfo info(made);
-  jsSubOptions options;
-  jsSubOptions_Init(&options);
-  options.Stream = settings_.stream.c_str();
-  options.Consumer = info->Name;
+  return await_deliveries(info->Name);
+}
+
+// The client's own fetch writes past its buffer when messages of an earlier request come late (3.4.1), so requests are
+// sent and answered here.
+Status NatsStream::await_deliveries(const char* consumer) {
+  natsInbox* made = nullptr;
+  if (const natsStatus status = natsInbox_Create(&made); status != NATS_OK) return failure(status, "subscribing");
+  inbox_.reset(made);
   natsSubscription* subscription = nullptr;
-  status =
-      js_PullSubscribe(&subscription, jetstream_.get(), settings_.subject.empty() ? nullptr : settings_.subject.c_str(),
-                       nullptr, nullptr, &options, nullptr);
-  if (status != NATS_OK) return failure(status, "subscribing");
+  if (const natsStatus status = natsConnection_SubscribeSync(&subscription, server_.get(), made); status != NATS_OK)
+    return failure(status, "subscribing");
   natsSubscription_SetPendingLimits(subscription, -1, -1);  // what was asked for has room
   subscription_.reset(subscription);
+  request_subject_ = "$JS.API.CONSUMER.MSG.NEXT." + settings_.stream + "." + consumer;
+  outstanding_ = 0;
   delivery_ = 0;
   marks_.clear();  // they were the old consumer's; a work queue delivers those messages again
   return {};
 }
 
-// What lies there is taken at once; when there is nothing, the next message is waited for.
+// Waits for one message and takes those that lie ready beside it.
 Status NatsStream::fetch(int count, Deadline deadline, std::vector<Document>& out) {
-  MessageList messages;
-  jsFetchRequest wanted;
-  jsFetchRequest_Init(&wanted);
-  wanted.Batch = count;
-  wanted.MaxBytes = kBatchBytes;
-  wanted.NoWait = true;
-  STREAMVEC_RETURN_IF_ERROR(request(wanted, messages));
-  if (messages.list.Count == 0 && !deadline.passed()) {
-    wanted.Batch = 1;
-    wanted.NoWait = false;
-    wanted.Expires = std::max(milliseconds_left(deadline, kRequestWaitMs), 10) * int64_t{1'000'000};
-    STREAMVEC_RETURN_IF_ERROR(request(wanted, messages));
+  for (int i = 0; i < count; ++i) {
+    if (outstanding_ == 0 || Deadline::Clock::now() > request_ends_) STREAMVEC_RETURN_IF_ERROR(request());
+    natsMsg* got = nullptr;
+    const int wait_ms = i == 0 ? milliseconds_left(deadline, kRequestWaitMs) : 0;
+    const natsStatus status = natsSubscription_NextMsg(&got, subscription_.get(), wait_ms);
+    const Message message(got);
+    if (status == NATS_TIMEOUT) return {};
+    if (status != NATS_OK) return failure(status, "reading");
+    const char* word = nullptr;
+    const bool is_status = natsMsg_GetDataLength(got) == 0 && natsMsgHeader_Get(got, "Status", &word) == NATS_OK;
+    STREAMVEC_RETURN_IF_ERROR(is_status ? take_status(got, word) : take(got, out));
   }
-  for (int i = 0; i < messages.list.Count; ++i) STREAMVEC_RETURN_IF_ERROR(take(messages.list.Msgs[i], out));
   return {};
 }
 
-Status NatsStream::request(jsFetchRequest wanted, MessageList& messages) {
-  const natsStatus status = natsSubscription_FetchRequest(&messages.list, subscription_.get(), &wanted);
-  const bool nothing = status == NATS_TIMEOUT || status == NATS_NOT_FOUND;
-  return nothing || status == NATS_OK ? Status() : failure(status, "reading");
+Status NatsStream::request() {
+  const std::string wanted = "{\"batch\":" + std::to_string(kBatch) + ",\"max_bytes\":" + std::to_string(kBatchBytes) +
+                             ",\"expires\":" + std::to_string(kRequestSeconds * kNanosecondsPerSecond) + "}";
+  const natsStatus status = natsConnection_PublishRequest(server_.get(), request_subject_.c_str(), inbox_.get(),
+                                                          wanted.data(), static_cast<int>(wanted.size()));
+  if (status != NATS_OK) return failure(status, "asking for messages");
+  outstanding_ = kBatch;
+  request_ends_ = Deadline::Clock::now() + std::chrono::seconds(kRequestSeconds + 2);
+  return {};
+}
+
+// The server's word on a request: 404 and 408 end it without fault, 409 also when its bytes are used up.
+Status NatsStream::take_status(natsMsg* message, std::string_view status) {
+  const char* why = nullptr;
+  if (natsMsgHeader_Get(message, "Description", &why) != NATS_OK || why == nullptr) why = "";
+  if (status == "100") return {};
+  outstanding_ = 0;
+  if (status == "404" || status == "408") return {};
+  if (status == "409" && std::string_view(why).find("MaxBytes") != std::string_view::npos) return {};
+  return error(Code::kUnavailable, name(), ": the server answers ", status, " ", why);
 }
 
 Status NatsStream::take(natsMsg* message, std::vector<Document>& out) {
@@ -300,6 +322,7 @@ Status NatsStream::take(natsMsg* message, std::vector<Document>& out) {
   if (natsMsg_GetMetaData(&found, message) != NATS_OK)
     return error(Code::kUnavailable, name(), ": a message has no place");
   const std::unique_ptr<jsMsgMetaData, Destroy<jsMsgMetaData_Destroy>> meta(found);
+  outstanding_ = std::max(0, outstanding_ - 1);
   if (meta->Sequence.Consumer != ++delivery_)
     return error(Code::kUnavailable, name(), ": messages were lost on the way; they are asked for again");
   const uint64_t sequence = meta->Sequence.Stream;

@@ -61,15 +61,24 @@ Json json_of(const FeedState& feed) {
           {"next", unix_now() + wait_s}};
 }
 
+// Throws as the library does for what is no whole number. (Its own get<int64_t>() takes 1e300 for one.)
+int64_t whole(const Json& json) {
+  return json.get_ref<const Json::number_integer_t&>();
+}
+
+FeedKind kind_of(const Json& json) {
+  return static_cast<FeedKind>(std::clamp<int64_t>(whole(json), 0, static_cast<int64_t>(FeedKind::kPage)));
+}
+
 FeedState feed_of(const Json& json) {
   FeedState feed;
   feed.url = json.at("url").get<std::string>();
-  feed.kind = static_cast<FeedKind>(std::clamp(json.at("kind").get<int>(), 0, static_cast<int>(FeedKind::kPage)));
+  feed.kind = kind_of(json.at("kind"));
   feed.etag = json.at("etag").get<std::string>();
   feed.last_modified = json.at("modified").get<std::string>();
-  feed.interval_s = json.at("interval").get<double>();
-  feed.read_s = json.at("read").get<int64_t>();
-  feed.depth = json.at("depth").get<int32_t>();
+  feed.interval_s = std::max(0.0, json.at("interval").get<double>());
+  feed.read_s = whole(json.at("read"));
+  feed.depth = static_cast<int32_t>(std::clamp<int64_t>(whole(json.at("depth")), 0, INT32_MAX));
   feed.once = json.at("once").get<bool>();
   const double wait_s = std::clamp(json.at("next").get<double>() - unix_now(), 0.0, kNextPollMax_s);
   feed.next_poll = CrawlClock::now() + std::chrono::duration_cast<CrawlClock::duration>(Seconds(wait_s));
@@ -90,10 +99,11 @@ PageTask page_of(const Json& json) {
   page.url = json.value("url", "");
   page.text = json.value("text", "");
   page.name = json.value("name", "");
-  page.time_s = json.at("time").get<int64_t>();
+  page.time_s = whole(json.at("time"));
   page.time_is_sure = json.at("sure").get<bool>();
   page.again = json.value("again", false);
-  page.pieces_done = json.value("pieces", 0);
+  if (json.contains("pieces"))
+    page.pieces_done = static_cast<int32_t>(std::clamp<int64_t>(whole(json["pieces"]), 0, INT32_MAX));
   return page;
 }
 
@@ -165,9 +175,9 @@ Status load_crawl(std::string_view text, CrawlState& state, std::vector<PageTask
   std::string seen_text;
   try {  // the JSON library throws when a field is missing or of another type
     loaded.url = json.at("url").get<std::string>();
-    loaded.document = json.at("document").get<int64_t>();
-    loaded.bytes = json.at("bytes").get<int64_t>();
-    loaded.kind = static_cast<FeedKind>(std::clamp(json.at("kind").get<int>(), 0, static_cast<int>(FeedKind::kPage)));
+    loaded.document = whole(json.at("document"));
+    loaded.bytes = whole(json.at("bytes"));
+    loaded.kind = kind_of(json.at("kind"));
     for (const Json& feed : json.at("feeds")) loaded.feeds.emplace(loaded.feeds.size(), feed_of(feed));
     for (const Json& page : json.at("pages")) waiting.push_back(page_of(page));
     seen_text = json.at("seen").get<std::string>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 
 #include "streamvec/source/http/url.h"
 #include "streamvec/source/piece.h"
@@ -117,7 +118,7 @@ class RobotsParser {
     in_agents_ = false;
     double seconds = 0;
     const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-    if (failure != std::errc() || !(seconds > 0)) return;
+    if (failure != std::errc() || !(seconds > 0) || !std::isfinite(seconds)) return;
     add([&](Robots& group) { group.crawl_delay_s_ = std::max(group.crawl_delay_s_, seconds); });
   }
   template <typename Change>

@@ -104,6 +104,11 @@ TEST(Robots, CrawlDelayIsThatOfTheGroup) {
   EXPECT_EQ(Robots::parse("User-agent: *\nCrawl-delay: -3\n", "streamvec").crawl_delay_s(), 0);
 }
 
+TEST(Robots, ADelayWithoutEndIsNone) {
+  EXPECT_EQ(Robots::parse("User-agent: *\nCrawl-delay: inf\n", "streamvec").crawl_delay_s(), 0);
+  EXPECT_EQ(Robots::parse("User-agent: *\nCrawl-delay: nan\n", "streamvec").crawl_delay_s(), 0);
+}
+
 TEST(Robots, WhatIsBehindTheLimitIsNotLookedAt) {
   std::string text = "User-agent: *\nDisallow: /a\n";
   while (text.size() < Robots::kBytesMax) text += "# padding that says nothing at all\n";

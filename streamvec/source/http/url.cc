@@ -77,7 +77,7 @@ std::string host_of(CURLU* handle) {
     host = punycode(host);
   for (char& c : host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (host.size() > 1 && host.ends_with('.')) host.pop_back();
-  return host;
+  return host.ends_with('.') ? "" : host;
 }
 
 bool plain_host(std::string_view host) {
@@ -106,7 +106,7 @@ Result<Url> url_of(CURLU* handle, std::string_view text) {
   return url;
 }
 
-Result<Url> parsed(std::string_view base, std::string_view text) {
+Result<Url> parsed_once(std::string_view base, std::string_view text) {
   if (text.size() > 2 * kUrlBytesMax) return refusal(text, "longer than 2048 bytes");
   const Handle handle(curl_url(), curl_url_cleanup);
   if (!base.empty() && curl_url_set(handle.get(), CURLUPART_URL, std::string(base).c_str(), 0) != CURLUE_OK)
@@ -118,21 +118,29 @@ Result<Url> parsed(std::string_view base, std::string_view text) {
   return url_of(handle.get(), text);
 }
 
+// A name without the dot at its end, or in ASCII, may turn out to be an address, which the second time shows.
+Result<Url> parsed(std::string_view base, std::string_view text) {
+  Result<Url> url = parsed_once(base, text);
+  return url.ok() ? parsed_once("", url->text) : url;
+}
+
 }  // namespace
 
 std::string normal_escapes(std::string_view text) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string normal;
   normal.reserve(text.size());
+  size_t decode_from = 0;  // a "%" that begins no escape must not become one by what is decoded behind it
   for (size_t i = 0; i < text.size(); ++i) {
     const int high = text[i] == '%' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
     const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
     if (low < 0) {
+      if (text[i] == '%') decode_from = normal.size() + 3;
       normal += text[i];
       continue;
     }
     const auto byte = static_cast<unsigned char>(high * 16 + low);
-    if (unreserved(byte)) {
+    if (unreserved(byte) && normal.size() >= decode_from) {
       normal += static_cast<char>(byte);
     } else {
       (((normal += '%') += kDigits[high])) += kDigits[low];

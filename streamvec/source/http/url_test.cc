@@ -26,6 +26,12 @@ TEST(Url, EscapesAreUpperCaseAndOnlyWhereNeeded) {
   EXPECT_EQ(normal("http://a.org/%zz"), "http://a.org/%zz");
 }
 
+TEST(Url, NoEscapeComesAboutByUndoingAnother) {
+  for (const std::string text : {"%4%41", "%%34%31", "%%41%41", "%4%zz%41%7E"})
+    EXPECT_EQ(normal_escapes(normal_escapes(text)), normal_escapes(text)) << text;
+  EXPECT_EQ(normal_escapes("%4%41 %41"), "%4%41 A");
+}
+
 TEST(Url, HostsBecomePunycodeAndAddressesDecimal) {
   EXPECT_EQ(normal("http://b\xc3\xbc"
                    "cher.example/"),
@@ -37,6 +43,13 @@ TEST(Url, HostsBecomePunycodeAndAddressesDecimal) {
                            "http://127.1/", "http://0x7f.1/"})
     EXPECT_EQ(normal(text), "http://127.0.0.1/") << text;
   EXPECT_EQ(normal("http://[::FFFF:127.0.0.1]:81/"), normal("http://[::ffff:7f00:1]:81/"));
+}
+
+TEST(Url, AnAddressIsKnownThroughADotAtItsEndAndThroughWideDigits) {
+  EXPECT_EQ(Url::parse("http://0177.1./x").value().host, "127.0.0.1");
+  EXPECT_EQ(Url::parse("http://2130706433./").value().text, "http://127.0.0.1/");
+  EXPECT_EQ(Url::parse("http://\uFF11\uFF12\uFF17.1/").value().host, "127.0.0.1");
+  EXPECT_FALSE(Url::parse("http://a.example../").ok());
 }
 
 TEST(Url, OnlyHttpAndHttpsAreRead) {

@@ -11,6 +11,19 @@ using Json = nlohmann::json;
 constexpr size_t kRecent = 16, kHashesMax = 4'096, kLanesMax = 256;
 constexpr int64_t kOverlap = 1'000;
 
+// Throws as the library does for what is no whole number. (Its own get<int64_t>() takes 1e300 for one.)
+int64_t whole(const Json& json) {
+  return json.get_ref<const Json::number_integer_t&>();
+}
+
+// At most the last `count_max` of them.
+std::vector<uint64_t> hashes_of(const Json& list, size_t count_max) {
+  std::vector<uint64_t> hashes;
+  for (size_t i = list.size() - std::min(list.size(), count_max); i < list.size(); ++i)
+    hashes.push_back(static_cast<uint64_t>(whole(list.at(i))));
+  return hashes;
+}
+
 }  // namespace
 
 void Place::connected() {
@@ -67,12 +80,12 @@ Result<Place> Place::parse(const std::string& cursor, int64_t& bytes) {
   if (cursor.empty()) return place;
   try {
     const Json all = Json::parse(cursor);
-    bytes = all.at("bytes").get<int64_t>();
+    bytes = whole(all.at("bytes"));
     place.token_ = all.value("token", "");
-    place.recent_ = all.value("recent", std::vector<uint64_t>());
-    const Json lanes = all.value("lanes", Json::object());
-    for (const auto& [name, lane] : lanes.items())
-      place.lanes_[name] = {lane.at("number").get<int64_t>(), lane.at("hashes").get<std::vector<uint64_t>>(), true};
+    if (all.contains("recent")) place.recent_ = hashes_of(all["recent"], kRecent);
+    if (all.contains("lanes"))
+      for (const auto& [name, lane] : all["lanes"].items())
+        place.lanes_[name] = {whole(lane.at("number")), hashes_of(lane.at("hashes"), kHashesMax), true};
   } catch (const Json::exception&) {
     return error(Code::kInvalidArgument, "not a cursor of a live stream: ", cursor.substr(0, 100));
   }

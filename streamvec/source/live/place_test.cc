@@ -65,8 +65,19 @@ TEST(Place, WithoutNumbersTheLastRecordsAreKnownAgainAfterAConnect) {
 TEST(Place, RefusesWhatIsNoCursorOfItsOwn) {
   int64_t bytes = 0;
   EXPECT_TRUE(Place::parse("", bytes).ok());
-  for (const char* cursor : {"x", "{}", "[1]", "{\"bytes\":\"a\"}", "{\"bytes\":1,\"lanes\":{\"a\":1}}"})
+  for (const char* cursor : {"x", "{}", "[1]", "{\"bytes\":\"a\"}", "{\"bytes\":1,\"lanes\":{\"a\":1}}",
+                             "{\"bytes\":1e300}", "{\"bytes\":1,\"recent\":[1e300]}", "{\"bytes\":1,\"recent\":7}"})
     EXPECT_EQ(Place::parse(cursor, bytes).status().code(), Code::kInvalidArgument) << cursor;
+}
+
+TEST(Place, ACursorWithTooManyHashesKeepsTheLastOnes) {
+  std::string cursor = "{\"bytes\":1,\"recent\":[0";
+  for (int hash = 1; hash < 100; ++hash) cursor += "," + std::to_string(hash);
+  int64_t bytes = 0;
+  Place place = Place::parse(cursor + "]}", bytes).value();
+  place.connected();
+  EXPECT_TRUE(place.repeated({.token = "id", .hash = 99}));
+  EXPECT_FALSE(place.repeated({.token = "id", .hash = 1}));
 }
 
 }  // namespace
