@@ -116,7 +116,7 @@ struct RecordFormat::Json {
   simdjson::error_code parse(std::string_view record, dom::element& root) {
     if (padded.size() < record.size() + simdjson::SIMDJSON_PADDING)
       padded.resize(std::max<size_t>(2 * record.size(), 4096) + simdjson::SIMDJSON_PADDING);
-    std::memcpy(padded.data(), record.data(), record.size());
+    record.copy(padded.data(), record.size());
     std::memset(padded.data() + record.size(), ' ', simdjson::SIMDJSON_PADDING);
     return parser.parse(padded.data(), record.size(), false).get(root);
   }

@@ -115,6 +115,7 @@ TEST(RecordFormat, AJsonRecordCutAnywhereIsBad) {
   for (size_t size = 0; size < record.size(); ++size)
     EXPECT_EQ(code_of(format, record.substr(0, size)), Code::kInvalidArgument) << size;
   EXPECT_EQ(code_of(format, record + record), Code::kInvalidArgument);
+  EXPECT_EQ(code_of(format, std::string_view()), Code::kInvalidArgument);
   EXPECT_EQ(read_ok(format, "  " + record + " \r").text, "so\xc3\xa9 \\ much");
 }
 

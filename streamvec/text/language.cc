@@ -17,8 +17,13 @@ std::string_view start_of(std::string_view utf8) {
   return utf8.substr(0, end);
 }
 
+// CLD2 looks at what follows the text, and crashes when that is not UTF-8: a copy with zeros behind it.
 CLD2::Language detect(std::string_view utf8, bool& reliable, int& valid_bytes) {
-  return CLD2::DetectLanguageCheckUTF8(utf8.data(), static_cast<int>(utf8.size()), /*is_plain_text=*/true, &reliable,
+  constexpr size_t kZeros = 16;
+  std::string text;
+  text.reserve(utf8.size() + kZeros);
+  text.append(utf8).append(kZeros, '\0');
+  return CLD2::DetectLanguageCheckUTF8(text.data(), static_cast<int>(utf8.size()), /*is_plain_text=*/true, &reliable,
                                        &valid_bytes);
 }
 

@@ -59,6 +59,13 @@ TEST(Language, TextIsReadUpToTheFirstBadByte) {
   EXPECT_EQ(detect_language(std::string(kEnglish) + "\xFF\xFE" + std::string(kEnglish)), "en");
 }
 
+TEST(Language, WhatStandsBehindTheFirstBadByteDoesNoHarm) {
+  EXPECT_EQ(guess_language(" longer than seven bytes, \xE1\x9E\x81\xE1\x9F\x92\xE0\xBA\xA5\xE0\x98\xB2\xE0\xBA\xA7 "
+                           "\xE1\x80\x99\xE1\x80\xBC")
+                .code,
+            "en");
+}
+
 TEST(Language, LongTextIsCutBetweenCharacters) {
   for (const std::string_view start : {"", "a", "ab"}) {
     std::string long_text(start);

@@ -252,9 +252,10 @@ Status NatsStream::make_consumer() {
     config.AckWait = 3'600 * kNanosecondsPerSecond;  // checkpoints may be far apart
     config.MaxAckPending = queue ? settings_.pending_max : -1;
   }
-  if (consumer.empty()) config.InactiveThreshold = 60 * kNanosecondsPerSecond;
+  if (consumer.empty()) config.InactiveThreshold = 300 * kNanosecondsPerSecond;
   jsConsumerInfo* made = nullptr;
-  natsStatus status = js_AddConsumer(&made, jetstream_.get(), settings_.stream.c_str(), &config, nullptr, nullptr);
+  const natsStatus status =
+      js_AddConsumer(&made, jetstream_.get(), settings_.stream.c_str(), &config, nullptr, nullptr);
   if (status != NATS_OK) return failure(status, "making a consumer");
   const ConsumerInfo info(made);
   return await_deliveries(info->Name);
