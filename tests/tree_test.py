@@ -42,13 +42,13 @@ class TestReadme:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
     def test_every_flag_it_names_exists(self):
-        known = "\n".join(support.run("help", command, exit=0).out
-                          for command in ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import"])
+        commands = ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import", "drift", "source"]
+        known = "\n".join(support.run("help", command, exit=0).out for command in commands)
         for page in PAGES:
             if not page.exists():
                 continue
             for line in page.read_text().splitlines():
-                if "streamvec " in line and line.lstrip().startswith((PREFIX, "streamvec ")):
+                if "streamvec " in line and line.lstrip("$ ").startswith((PREFIX, "streamvec ")):
                     for flag in re.findall(r"(?<=\s)--[a-z][a-z-]+", line):
                         assert f"  {flag}" in known or flag == "--help", f"{page.name}: {line}"
 
