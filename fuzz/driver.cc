@@ -27,7 +27,7 @@ namespace {
 constexpr size_t kInputBytesMax = size_t{64} << 10;
 
 struct Settings {
-  int64_t runs = 20'000, seconds = 10, seed = 1, from = 0;
+  int64_t runs = 1'000'000, seconds = 10, seed = 1, from = 0;
   std::vector<std::string> files;
 };
 

@@ -134,7 +134,7 @@ std::optional<Word2vecHeader> parse_word2vec_header(std::string_view line) {
   return Word2vecHeader{parse_whole(rest).value_or(INT64_MAX), parse_whole(dim).value_or(INT64_MAX)};
 }
 
-Result<int64_t> check_word2vec_header(const Word2vecHeader& header, const InputStream& input, int64_t row_bytes_min) {
+Result<int64_t> check_word2vec_header(const Word2vecHeader& header, const InputStream& input, int64_t value_bytes_min) {
   const auto bad = [&](const std::string& what) {
     return error(Code::kDataLoss, input.path(), ": line 1: the header says ", header.rows, " words of ", header.dim,
                  " values, ", what);
@@ -142,7 +142,7 @@ Result<int64_t> check_word2vec_header(const Word2vecHeader& header, const InputS
   if (header.rows == 0 || header.dim == 0) return bad("which is no vectors at all; check that the file is whole");
   if (header.dim > kDimMax || header.rows > INT32_MAX) return bad("which is more than can be; the header is damaged");
   if (input.compressed()) return std::min(header.rows, kRowsGuessed);
-  if (header.rows > (input.size() - input.offset()) / row_bytes_min)
+  if (header.rows > (input.size() - input.offset()) / (value_bytes_min * header.dim + 2))
     return bad("more than a file of " + std::to_string(input.size()) +
                " bytes can hold; it was cut short or its header is wrong");
   return header.rows;
@@ -152,7 +152,7 @@ Result<Snapshot> read_word2vec_text(InputStream& input) {
   STREAMVEC_ASSIGN_OR_RETURN(const auto first, input.next_line());
   const auto header = parse_word2vec_header(first.value_or(""));
   if (!header) return error(Code::kInvalidArgument, input.path(), ": line 1 is not 'words dim'");
-  STREAMVEC_ASSIGN_OR_RETURN(const int64_t rows, check_word2vec_header(*header, input, 2 * header->dim + 2));
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t rows, check_word2vec_header(*header, input, 2));
   STREAMVEC_ASSIGN_OR_RETURN(SnapshotBuilder builder, SnapshotBuilder::make(header->dim, rows));
   std::vector<float> scratch(static_cast<size_t>(header->dim));
   while (builder.rows() < header->rows) {

@@ -24,8 +24,8 @@ struct Word2vecHeader {
 std::optional<Word2vecHeader> parse_word2vec_header(std::string_view line);
 
 // Refuses a header that promises nothing, vectors longer than kDimMax, or more rows than the rest of a plain file
-// has room for at row_bytes_min each. Returns for how many rows a table is made at first.
-Result<int64_t> check_word2vec_header(const Word2vecHeader& header, const InputStream& input, int64_t row_bytes_min);
+// has room for at value_bytes_min a value and 2 more a row. Returns for how many rows a table is made at first.
+Result<int64_t> check_word2vec_header(const Word2vecHeader& header, const InputStream& input, int64_t value_bytes_min);
 
 // Reads to the end; the stream stands at its beginning. Errors name the file and the line: a row with too few or too
 // many values, a value that is not finite, a word met before, more or fewer rows than the header says, a last line

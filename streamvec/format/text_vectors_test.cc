@@ -105,6 +105,7 @@ TEST_F(TextVectorsTest, AHeaderThatPromisesOtherThanThereIsIsRefused) {
   expect_error(word2vec("1000000000 300\na 1\n"), "more than a file of");
   expect_error(word2vec("1 99999999\na 1\n"), "more than can be");
   expect_error(word2vec("99999999999999999999999999 3\na 1 2 3\n"), "more than can be");
+  expect_error(word2vec("3 99999999999999999999999999\na 1 2 3\n"), "more than can be");
 }
 
 TEST_F(TextVectorsTest, ALineWithoutEndIsRefusedBeforeItFillsTheMemory) {

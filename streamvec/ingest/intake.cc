@@ -32,6 +32,11 @@ double unix_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
+int64_t whole(const nlohmann::json& state, const char* name) {
+  return state.at(name).get_ref<const nlohmann::json::number_integer_t&>();
+}
+
 }  // namespace
 
 struct Intake::Reader {
@@ -337,13 +342,13 @@ Status Intake::restore(const nlohmann::json& state) {
       if (!status.ok())
         return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
       reader->restored = found->at("cursor").get<std::string>();
-      reader->statistics.documents = found->at("documents");
+      reader->statistics.documents = whole(*found, "documents");
     }
     clock_.go_to(state.at("clock"));
     const auto& totals = state.at("totals");
-    totals_ = {totals.at("documents"),     totals.at("tokens"),     totals.at("bytes_replaced"),
-               totals.at("words_dropped"), totals.at("duplicates"), totals.at("other_languages"),
-               totals.at("newest_time_s")};
+    totals_ = {whole(totals, "documents"),     whole(totals, "tokens"),     whole(totals, "bytes_replaced"),
+               whole(totals, "words_dropped"), whole(totals, "duplicates"), whole(totals, "other_languages"),
+               whole(totals, "newest_time_s")};
   } catch (const nlohmann::json::exception& e) {
     return error(Code::kDataLoss, "cursors.json does not say where the sources stood (", e.what(),
                  "); it was written by another program or another version");

@@ -84,9 +84,10 @@ TEST(Parameters, ARestartedRowIsDrawnAnewAndItsOptimiserKnowsNothing) {
   for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam}) {
     Parameters parameters = make({.rows = 4, .rows_max = 10, .dim = 17, .optimizer = optimizer});
     const Rows before = values_of(parameters.input.rows);
-    const std::vector<float> gradient(32, 1.0f);
+    alignas(64) float gradient[32];
+    std::fill_n(gradient, 32, 1.0f);
     for (Table* table : {&parameters.input, &parameters.output})
-      for (int64_t row = 0; row < 4; ++row) table->optimizer->step(row, gradient.data(), 0.1f, table->rows.row(row));
+      for (int64_t row = 0; row < 4; ++row) table->optimizer->step(row, gradient, 0.1f, table->rows.row(row));
     const Rows stepped = values_of(parameters.input.rows);
     parameters.restart(2, 77);
     const Rows after = values_of(parameters.input.rows);

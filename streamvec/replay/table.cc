@@ -119,10 +119,9 @@ void ReplayTable::put(uint64_t key, std::shared_ptr<const ReplayItem> item, uint
   Entry& entry = this->entry(key);
   entry = {std::move(item), kNoKey, times_sampled};
   if (entry.item->record == 0) return;
-  const auto [found, is_new] = last_of_record_.try_emplace(entry.item->record, key);
-  if (is_new) return;
-  entry.previous_of_record = found->second;
-  found->second = key;
+  bool is_new = false;
+  uint64_t& last = last_of_record_.add(entry.item->record, key, is_new);
+  if (!is_new) entry.previous_of_record = std::exchange(last, key);
 }
 
 // REQUIRES: of its record, the chunk is the oldest held, or all go.
@@ -133,8 +132,8 @@ std::shared_ptr<const ReplayItem> ReplayTable::take_out(uint64_t key) {
   bytes_ -= entry.item->bytes();
   weights_.remove(place_of(key));
   if (entry.item->record != 0) {
-    const auto found = last_of_record_.find(entry.item->record);
-    if (found != last_of_record_.end() && found->second == key) last_of_record_.erase(found);
+    const uint64_t* last = last_of_record_.find(entry.item->record);
+    if (last != nullptr && *last == key) last_of_record_.erase(entry.item->record);
   }
   return std::exchange(entry.item, nullptr);
 }
@@ -146,9 +145,9 @@ void ReplayTable::skip_empty() {
 int64_t ReplayTable::erase_record(uint64_t record) {
   Items gone;
   Lock lock(mutex_);
-  const auto found = last_of_record_.find(record);
-  if (found == last_of_record_.end()) return 0;
-  for (uint64_t key = found->second; key != kNoKey && holds(key);) {
+  const uint64_t* last = last_of_record_.find(record);
+  if (record == 0 || last == nullptr) return 0;
+  for (uint64_t key = *last; key != kNoKey && holds(key);) {
     const Entry& entry = this->entry(key);
     const uint64_t previous = entry.previous_of_record;
     const uint32_t times_sampled = entry.times_sampled;

@@ -5,13 +5,13 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
 #include "streamvec/replay/item.h"
 #include "streamvec/replay/rate_limiter.h"
+#include "streamvec/replay/record_index.h"
 #include "streamvec/replay/weights.h"
 
 namespace streamvec {
@@ -160,7 +160,7 @@ class ReplayTable {
   int64_t size_ = 0, unsampled_ = 0, bytes_ = 0;
   int64_t bytes_wanted_ = 0;  // of an insert that found no room; 0: none
   uint64_t seed_, draws_ = 0;
-  std::unordered_map<uint64_t, uint64_t> last_of_record_;  // the newest key of each record with a name
+  RecordIndex last_of_record_;  // the newest key of each record with a name
   int64_t evicted_ = 0, evicted_unsampled_ = 0, erased_ = 0, priorities_refused_ = 0;
 };
 

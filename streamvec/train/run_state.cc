@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace streamvec {
+namespace {
+
+// Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
+int64_t whole(const nlohmann::json& state, const char* name) {
+  return state.at(name).get_ref<const nlohmann::json::number_integer_t&>();
+}
+
+}  // namespace
 
 double RunState::fraction(int32_t epochs) const {
   if (epoch_tokens < 0) return -1;
@@ -56,16 +64,16 @@ nlohmann::json to_json(const RunState& state) {
 Result<RunState> run_state_from_json(const nlohmann::json& state, const nlohmann::json& cursors) {
   RunState run;
   try {
-    run.epoch = state.at("epoch");
-    run.tokens = state.at("tokens");
-    run.pairs = state.at("pairs");
+    run.epoch = static_cast<int32_t>(whole(state, "epoch"));
+    run.tokens = whole(state, "tokens");
+    run.pairs = whole(state, "pairs");
     run.seconds = state.at("seconds");
     run.loss = state.at("loss");
-    run.loss_pairs = state.at("loss_pairs");
-    run.epoch_tokens = state.at("epoch_tokens");
-    run.bytes_replaced = state.at("bytes_replaced");
-    run.words_dropped = state.at("words_dropped");
-    run.updates_refused = state.at("updates_refused");
+    run.loss_pairs = whole(state, "loss_pairs");
+    run.epoch_tokens = whole(state, "epoch_tokens");
+    run.bytes_replaced = whole(state, "bytes_replaced");
+    run.words_dropped = whole(state, "words_dropped");
+    run.updates_refused = whole(state, "updates_refused");
     run.finished = state.at("finished");
     run.cursor = cursors.at("sources");
   } catch (const nlohmann::json::exception& e) {

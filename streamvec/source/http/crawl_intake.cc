@@ -291,8 +291,8 @@ void CrawlSource::page_failed(PageTask task, const FetchResponse& response) {
   const Result<Url> url = Url::parse(task.url);
   if (!may_pass(code) || !url.ok()) return give_up(task, response.status);
   HostQueue& host = hosts_[url->authority()];
-  // A host that is down takes no page's tries: they wait with it.
-  const bool page_to_blame = code != Code::kUnavailable || host.answered > task.failed_first;
+  // A host that is down, or cuts everything short, takes no page's tries: they wait with it.
+  const bool page_to_blame = host.answered > task.failed_first;
   const bool tried_enough = task.attempts >= options_.attempts_max && page_to_blame;
   if (tried_enough || now - task.failed_first > options_.give_up_after) return give_up(task, response.status);
   ++counts_.pages_failed;

@@ -334,6 +334,25 @@ TEST_F(CrawlSourceTest, PagesThatFailAtFirstAreReadOnceTheyAreWell) {
   EXPECT_EQ(source->statistics().pages_failed, 3);
 }
 
+TEST_F(CrawlSourceTest, AHostThatCutsEverythingShortKeepsItsPagesUntilItIsWell) {
+  ScriptedServer other;
+  std::atomic<bool> well = false;
+  other.handle("/a", [&](const ScriptedRequest&) -> ScriptedAnswer {
+    if (well) return {.body = article("a"), .headers = {"Content-Type: text/html"}};
+    return {.body = gzip_bytes(article("a")).substr(0, 150), .headers = {"Content-Encoding: gzip"}};
+  });
+  make_site(1);
+  set_feed("/feed", rss({{"/1"}, {other.url("/a")}}));
+  CrawlSource::Options with = options();
+  with.attempts_max = 2;
+  const auto source = open("/feed", with);
+  EXPECT_THAT(targets(read(*source, 1)), ElementsAre("/1"));
+  EXPECT_TRUE(read(*source, 1, milliseconds(300)).empty());
+  EXPECT_GT(other.count("/a"), 2u);
+  well = true;
+  EXPECT_EQ(read(*source, 1).size(), 1u);
+}
+
 TEST_F(CrawlSourceTest, AHostThatIsDownKeepsItsPagesUntilItIsWell) {
   ScriptedServer other;
   std::atomic<bool> well = false;

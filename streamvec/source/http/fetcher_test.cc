@@ -332,13 +332,15 @@ TEST(Fetcher, StatusesBecomeCodes) {
   }
 }
 
-TEST(Fetcher, ResetsGarbageAndShortBodiesAreErrorsOfThatFetch) {
+TEST(Fetcher, ResetsGarbageAndAnswersCutShortAreErrorsOfThatFetch) {
   ScriptedServer server;
   server.set("/reset", {.body = std::string(10'000, 'x'), .reset = true});
   server.set("/short", {.body = "half", .length = 100});
   server.set("/garbage", {.raw = std::string("\x01\x02\x03 this is no HTTP\r\n\r\n")});
   server.set("/nothing", {.raw = "\r\n"});
-  for (const std::string target : {"/reset", "/short", "/garbage", "/nothing"}) {
+  server.set("/status", {.raw = "HTTP/1.1 200 OK\r\n"});
+  server.set("/headers", {.raw = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Le"});
+  for (const std::string target : {"/reset", "/short", "/garbage", "/nothing", "/status", "/headers"}) {
     const FetchResponse response = fetch(server.url(target));
     EXPECT_TRUE(response.status.code() == Code::kUnavailable || response.status.code() == Code::kDataLoss)
         << target << " " << response.status.message();

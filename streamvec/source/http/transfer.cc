@@ -126,7 +126,9 @@ bool Transfer::header(std::string_view line) {
   if (line.starts_with("HTTP/")) {  // a new answer: what an interim one said does not count
     answer_ = {};
     encoding_.clear();
+    headers_whole_ = false;
   }
+  if (line == "\r\n" || line == "\n") headers_whole_ = true;
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return true;
   const std::string name = lower(line.substr(0, colon));
@@ -166,6 +168,8 @@ Status Transfer::judge(CURLcode code) {
     return error(Code::kResourceExhausted, "larger than ", limits_.body_bytes_max, " bytes");
   if (code == CURLE_UNSUPPORTED_PROTOCOL) return error(Code::kUnavailable, "the answer is no HTTP");
   if (code != CURLE_OK) return error(code_of(code), curl_easy_strerror(code));
+  // libcurl takes a connection that is closed among the headers for the end of an answer without a body.
+  if (!headers_whole_) return error(Code::kDataLoss, "the answer ends among its headers");
   return decoder_ == nullptr ? Status() : decoder_->finish();
 }
 

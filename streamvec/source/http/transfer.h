@@ -59,6 +59,7 @@ class Transfer {
   std::string encoding_;
   std::unique_ptr<ContentDecoder> decoder_;
   int64_t header_bytes_ = 0;
+  bool headers_whole_ = false;
   bool cut_ = false;     // enough of the body is there
   Status failure_;       // what made a callback stop the transfer
   std::string refusal_;  // which address was not connected to, and why
