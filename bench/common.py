@@ -51,16 +51,18 @@ class Settings:
     min_count: int = 3
     threads: int = 1
     lr: float | None = None  # None: each program's own default
+    model: str = "sgns"  # or subword: skip-gram over words made of character n-grams
 
     def flags(self):
         """As options of `streamvec train`."""
         flags = ["--dim", self.dim, "--window", self.window, "--negatives", self.negatives, "--sample", self.sample,
                  "--min-count", self.min_count, "--threads", self.threads]
+        flags += [] if self.model == "sgns" else ["--model", self.model]
         return flags + ([] if self.lr is None else ["--lr", self.lr])
 
     def __str__(self):
         rate = "default rates" if self.lr is None else f"lr {self.lr:g}"
-        return (f"dim {self.dim}, window {self.window}, negatives {self.negatives}, sample {self.sample:g}, "
+        return (f"{self.model}, dim {self.dim}, window {self.window}, negatives {self.negatives}, sample {self.sample:g}, "
                 f"min-count {self.min_count}, {rate}, {count_of(self.threads, 'thread')}")
 
 
@@ -75,7 +77,7 @@ def add_common_options(parser, without=()):
     for field in dataclasses.fields(Settings):
         if field.name in without:
             continue
-        kind = float if field.name in ("sample", "lr") else int
+        kind = float if field.name in ("sample", "lr") else str if field.name == "model" else int
         parser.add_argument("--" + field.name.replace("_", "-"), type=kind, default=getattr(defaults, field.name))
     parser.add_argument("--cores", help="cores to run on, such as 0 or 0,1 or 2-5 (default: the first, one per thread)")
     parser.add_argument("--program", help="default: $STREAMVEC_BIN, else build/release/streamvec")

@@ -16,14 +16,15 @@ from common import Failure, output_of, pinned
 
 
 def train_fasttext(text, settings, epochs, cores, out, seed=1):
-    """Debian's fasttext without character n-grams: plain skip-gram.
+    """Debian's fasttext: plain skip-gram, or with character n-grams of 3 to 6 for the subword model.
 
     fastText tells its speed itself, in words of its vocabulary; by the clock it is the time from the end of counting
     to its last line of progress. The better of both counts.
     """
+    minn, maxn = (3, 6) if settings.model == "subword" else (0, 0)
     command = ["fasttext", "skipgram", "-input", text.path, "-output", out, "-dim", settings.dim, "-ws",
                settings.window, "-neg", settings.negatives, "-t", settings.sample, "-minCount", settings.min_count,
-               "-epoch", epochs, "-thread", settings.threads, "-minn", 0, "-maxn", 0, "-seed", seed]
+               "-epoch", epochs, "-thread", settings.threads, "-minn", minn, "-maxn", maxn, "-seed", seed]
     if settings.lr is not None:
         command += ["-lr", settings.lr]
     log, seconds = watch_fasttext(pinned(cores, command))
@@ -36,7 +37,8 @@ def train_fasttext(text, settings, epochs, cores, out, seed=1):
     best = max(by_itself, by_clock)
     return {"tokens_per_s": best, "seconds": text.tokens * epochs / best,
             "speed_from": "its own words/sec" if best == by_itself else "the clock",
-            "vocab": int(re.findall(r"Number of words:\s*(\d+)", log)[-1]), "vectors": pathlib.Path(f"{out}.vec")}
+            "vocab": int(re.findall(r"Number of words:\s*(\d+)", log)[-1]),
+            "vectors": pathlib.Path(f"{out}.{'bin' if maxn else 'vec'}")}
 
 
 def watch_fasttext(command):
@@ -59,6 +61,8 @@ def watch_fasttext(command):
 
 def train_gensim(text, settings, epochs, cores, out, seed=1):
     """gensim's Word2Vec with sg=1 in its compiled code."""
+    if settings.model != "sgns":
+        raise Failure(f"gensim's Word2Vec has no {settings.model} model; try --peers fasttext")
     vectors = pathlib.Path(f"{out}.bin")
     job = {"settings": dataclasses.asdict(settings), "text": str(text.path), "epochs": epochs, "seed": seed,
            "vectors": str(vectors)}

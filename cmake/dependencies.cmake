@@ -28,6 +28,12 @@ find_library(CLD2_LIBRARY cld2 REQUIRED)
 add_library(cld2 INTERFACE)
 target_include_directories(cld2 SYSTEM INTERFACE ${CLD2_INCLUDE_DIR})
 target_link_libraries(cld2 INTERFACE ${CLD2_LIBRARY})
+# oneDNN's own CMake package asks for OpenCL's headers, which nothing here needs.
+find_path(DNNL_INCLUDE_DIR dnnl.h REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+add_library(dnnl INTERFACE)
+target_include_directories(dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+target_link_libraries(dnnl INTERFACE ${DNNL_LIBRARY} gomp)
 # Brokers: found or skipped.
 foreach(broker "libnats;3.4;nats:// sources (libnats-dev)" "hiredis;0.14;redis:// sources (libhiredis-dev)"
                "rdkafka;2.0;kafka:// sources (librdkafka-dev)")

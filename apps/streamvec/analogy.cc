@@ -4,7 +4,7 @@
 #include "apps/streamvec/neighbour_lines.h"
 #include "apps/streamvec/output.h"
 #include "streamvec/eval/neighbours.h"
-#include "streamvec/eval/set_file.h"
+#include "streamvec/eval/word_vector.h"
 
 namespace streamvec::cli {
 
@@ -14,7 +14,10 @@ Result<int> run_analogy(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(directory));
   std::vector<std::string> unknown;
   for (const std::string& word : {a, b, c})
-    if (find_word(snapshot.vocabulary, word) == kNoSlot) unknown.push_back(word);
+    if (const auto found = vector_of(snapshot, word); !found.ok()) {
+      if (found.status().code() != Code::kNotFound) return found.status();
+      unknown.push_back(word);
+    }
   name_unknown(unknown, directory);
   if (!unknown.empty()) return 1;
   STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex index, NeighbourIndex::make(snapshot));

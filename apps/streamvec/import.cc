@@ -5,6 +5,7 @@
 #include "streamvec/format/vectors.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/checkpoint_directory.h"
+#include "streamvec/train/subword_state.h"
 
 namespace streamvec::cli {
 namespace {
@@ -18,14 +19,17 @@ Status refuse_a_model(const std::string& directory) {
 }
 
 Status save(const Snapshot& snapshot, const std::string& source, const std::string& directory) {
-  return save_checkpoint(directory, {.step = snapshot.step,
-                                     .model = snapshot.model,
-                                     .vocabulary = snapshot.vocabulary,
-                                     .input = snapshot.input.view(),
-                                     .output = snapshot.output.view(),
-                                     .optimizer = {},
-                                     .state = {{"imported", source}},
-                                     .cursors = nlohmann::json::object()});
+  CheckpointContent content{.step = snapshot.step,
+                            .model = snapshot.model,
+                            .vocabulary = snapshot.vocabulary,
+                            .input = snapshot.input.view(),
+                            .output = snapshot.output.view(),
+                            .optimizer = {},
+                            .state = {{"imported", source}},
+                            .cursors = nlohmann::json::object()};
+  SubwordState subwords;
+  subwords.add_to(content, snapshot);
+  return save_checkpoint(directory, content);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "apps/streamvec/neighbour_lines.h"
 #include "apps/streamvec/output.h"
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/eval/set_file.h"
 
 namespace streamvec::cli {
 
@@ -39,8 +40,10 @@ Result<int> run_nearest(const Arguments& arguments) {
     if (!found.ok() && found.status().code() != Code::kNotFound) return found.status();
     if (!found.ok()) unknown.push_back(word);
     const std::vector<Neighbour> neighbours = found.ok() ? *found : std::vector<Neighbour>{};
-    answers.push_back({{"word", word}, {"seen", found.ok()}, {"neighbours", json_of(neighbours, snapshot.vocabulary)}});
-    if (found.ok()) text += word + "\n" + lines_of(neighbours, snapshot.vocabulary);
+    const bool seen = find_word(snapshot.vocabulary, word) != kNoSlot;
+    answers.push_back({{"word", word}, {"seen", seen}, {"neighbours", json_of(neighbours, snapshot.vocabulary)}});
+    if (found.ok())
+      text += word + (seen ? "\n" : "  (unseen, from its spelling)\n") + lines_of(neighbours, snapshot.vocabulary);
   }
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(answers) : print(text));
   name_unknown(unknown, directory);

@@ -52,8 +52,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD... [-k 10]",
      .summary = "show the words nearest to each WORD",
      .details =
-         "By cosine, over all words of the model. Words that the model does not know are named on standard error "
-         "(in JSON: \"seen\": false and no neighbours) and the exit is 1; the others are answered all the same.",
+         "By cosine, over all words of the model. For words never seen a subword model has neighbours by their "
+         "spelling "
+         "(in JSON: \"seen\": false). Words that the model knows nothing of are named on standard error (in JSON: no "
+         "neighbours) and the exit is 1; the others are answered all the same.",
      .examples = "streamvec nearest model king queen -k 5\n",
      .words_min = 2,
      .words_max = -1},
@@ -94,7 +96,9 @@ constexpr std::array kCommands = std::to_array<Command>({
      .details =
          "word2vec and word2vec-bin are what gensim and fastText read; glove is word2vec without the first line. "
          "npy and safetensors write the words to a .vocab.tsv beside OUT; projector makes OUT a directory with the "
-         "two TSV files that the TensorBoard projector loads. Files appear whole or not at all.",
+         "two TSV files that the TensorBoard projector loads; fasttext-bin is fastText's own model file, with the "
+         "n-grams "
+         "of a subword model. Files appear whole or not at all.",
      .examples = "streamvec export model --format word2vec-bin vectors.bin\n",
      .words_min = 2,
      .words_max = 2},
@@ -129,16 +133,20 @@ constexpr std::array kCommands = std::to_array<Command>({
 
 constexpr std::array kOptions = std::to_array<Option>({
     {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
-    {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector", "", "", "export", "how to write",
-     0, 0, false, "export"},
-    {"model", Kind::kChoice, "sgns|cbow", "sgns", "", "train",
-     "what is learned: sgns predicts the words around a word, cbow a word from those around it"},
+    {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector|fasttext-bin", "", "", "export",
+     "how to write", 0, 0, false, "export"},
+    {"model", Kind::kChoice, "sgns|cbow|subword", "sgns", "", "train",
+     "what is learned: sgns predicts the words around a word, cbow a word from those around it, subword is sgns over "
+     "words made of their character n-grams, as fastText's, and has vectors for words never seen"},
     {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
     {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},
     {"sample", Kind::kReal, "X", "2e-3", "", "train", "words above this share of the text are thinned out; 0: none", 0,
      1},
     {"min-count", Kind::kInteger, "N", "3", "", "train", "words seen less often are left out", 1, kIntegerMax},
+    {"minn", Kind::kInteger, "N", "3", "", "train", "of subword: characters of the shortest n-gram", 1, 64},
+    {"maxn", Kind::kInteger, "N", "6", "", "train", "of subword: characters of the longest n-gram", 1, 64},
+    {"bucket", Kind::kInteger, "N", "2000000", "", "train", "of subword: how many hashes n-grams share", 1, kSlotsMax},
     {"epochs", Kind::kInteger, "N", "1", "", "train", "times the text is read for training", 1, 1000000},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},

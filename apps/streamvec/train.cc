@@ -134,6 +134,9 @@ TrainOptions train_options(const Arguments& arguments) {
   options.kernel = arguments.text("kernel");
   options.batch = static_cast<int32_t>(arguments.integer("batch"));
   options.vocab_max = arguments.integer("vocab-max");
+  if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
+  if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
+  if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;

@@ -2,7 +2,7 @@
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/models.h"
 #include "apps/streamvec/output.h"
-#include "streamvec/eval/set_file.h"
+#include "streamvec/eval/word_vector.h"
 #include "streamvec/format/number_text.h"
 
 namespace streamvec::cli {
@@ -27,12 +27,12 @@ Result<int> run_vector(const Arguments& arguments) {
   std::vector<std::string> unknown;
   for (size_t i = 1; i < arguments.words.size(); ++i) {
     const std::string& word = arguments.words[i];
-    const Slot slot = find_word(snapshot.vocabulary, word);
-    const std::span<const float> values =
-        slot == kNoSlot ? std::span<const float>() : snapshot.input.view().row_span(slot);
-    answers.push_back({{"word", word}, {"seen", slot != kNoSlot}, {"vector", values}});
-    if (slot != kNoSlot) text += line_of(word, values);
-    if (slot == kNoSlot) unknown.push_back(word);
+    const auto found = vector_of(snapshot, word);
+    if (!found.ok() && found.status().code() != Code::kNotFound) return found.status();
+    if (!found.ok()) unknown.push_back(word);
+    const WordVector vector = found.ok() ? *found : WordVector();
+    answers.push_back({{"word", word}, {"seen", vector.seen()}, {"vector", vector.values}});
+    if (found.ok()) text += line_of(word, vector.values);
   }
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(answers) : print(text));
   name_unknown(unknown, directory);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "streamvec/eval/set_file.h"
+#include "streamvec/eval/word_vector.h"
 #include "streamvec/kernel/top_k.h"
 
 namespace streamvec {
@@ -43,10 +43,12 @@ Result<NeighbourIndex> NeighbourIndex::make(const Snapshot& snapshot, int64_t li
   return NeighbourIndex(snapshot, std::move(rows), limit > 0 ? std::min(limit, count) : count);
 }
 
-Result<Slot> NeighbourIndex::find(std::string_view word) const {
-  const Slot slot = find_word(vocabulary(), word);
-  if (slot == kNoSlot) return error(Code::kNotFound, "\"", word, "\" is not in the model's vocabulary");
-  return slot;
+Result<std::vector<float>> NeighbourIndex::unit_of(std::string_view word, std::vector<Slot>& slots) const {
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(*snapshot_, word));
+  std::vector<float> unit(vector.values.size());
+  write_unit(vector.values, unit.data());
+  if (vector.seen()) slots.push_back(vector.slot);
+  return unit;
 }
 
 std::vector<Neighbour> NeighbourIndex::search(std::span<const float> vector, std::span<const Slot> excluded,
@@ -64,8 +66,9 @@ std::vector<Neighbour> NeighbourIndex::search(std::span<const float> vector, std
 }
 
 Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::string_view word, int32_t k) const {
-  STREAMVEC_ASSIGN_OR_RETURN(const Slot slot, find(word));
-  return search(rows_.view().row_span(slot), {{slot}}, k);
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(*snapshot_, word));
+  if (!vector.seen()) return nearest(vector.values, k);
+  return search(rows_.view().row_span(vector.slot), {{vector.slot}}, k);
 }
 
 Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const float> vector, int32_t k) const {
@@ -83,9 +86,8 @@ Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const WeightedW
   std::vector<float> sum(static_cast<size_t>(rows_.cols()));
   std::vector<Slot> slots;
   for (const WeightedWord& term : words) {
-    STREAMVEC_ASSIGN_OR_RETURN(const Slot slot, find(term.word));
-    slots.push_back(slot);
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * rows_.row(slot)[i]);
+    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> values, unit_of(term.word, slots));
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * values[i]);
   }
   std::vector<float> unit(sum.size());
   write_unit(sum, unit.data());
@@ -93,9 +95,9 @@ Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const WeightedW
 }
 
 Result<double> NeighbourIndex::cosine(std::string_view a, std::string_view b) const {
-  STREAMVEC_ASSIGN_OR_RETURN(const Slot slot_a, find(a));
-  STREAMVEC_ASSIGN_OR_RETURN(const Slot slot_b, find(b));
-  const std::span<const float> x = rows_.view().row_span(slot_a), y = rows_.view().row_span(slot_b);
+  std::vector<Slot> slots;
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> x, unit_of(a, slots));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> y, unit_of(b, slots));
   return std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus<>(),
                             [](float u, float v) { return double{u} * v; });
 }

@@ -37,7 +37,8 @@ class NeighbourIndex {
   static Result<NeighbourIndex> make(const Snapshot& snapshot, int64_t limit = 0);
 
   // The k nearest words, nearest first, fewer when there are no more; of equal cosines the lower slot comes first.
-  // The word itself is left out. kNotFound when it is unknown as written and case-folded.
+  // The word itself is left out. A word that is unknown as written and case-folded has the neighbours of what the model
+  // makes of its spelling; kNotFound when it makes nothing (vector_of(), word_vector.h).
   Result<std::vector<Neighbour>> nearest(std::string_view word, int32_t k) const;
   // Nothing is left out. kInvalidArgument when the vector has another dimension or is not finite.
   Result<std::vector<Neighbour>> nearest(std::span<const float> vector, int32_t k) const;
@@ -52,7 +53,8 @@ class NeighbourIndex {
  private:
   NeighbourIndex(const Snapshot& snapshot, Matrix rows, int64_t limit)
       : snapshot_(&snapshot), rows_(std::move(rows)), limit_(limit) {}
-  Result<Slot> find(std::string_view word) const;
+  // The word's vector with length 1; its slot, if it has one, is added to `slots`.
+  Result<std::vector<float>> unit_of(std::string_view word, std::vector<Slot>& slots) const;
   std::vector<Neighbour> search(std::span<const float> vector, std::span<const Slot> excluded, int32_t k) const;
 
   const Snapshot* snapshot_;

@@ -69,16 +69,19 @@ std::string set_name(const std::string& path) {
   return std::filesystem::path(path).stem().string();
 }
 
-Slot find_word(const Vocabulary& vocabulary, std::string_view word) {
-  const Slot slot = vocabulary.find(word);
-  if (slot != kNoSlot) return slot;
+std::string folded_word(std::string_view word) {
   UErrorCode code = U_ZERO_ERROR;
   const icu::Normalizer2* normalizer = icu::Normalizer2::getNFKCCasefoldInstance(code);
-  if (U_FAILURE(code)) return kNoSlot;
+  if (U_FAILURE(code)) return std::string(word);
   const auto text = icu::UnicodeString::fromUTF8({word.data(), static_cast<int32_t>(word.size())});
   std::string folded;
   normalizer->normalize(text, code).toUTF8String(folded);
-  return U_FAILURE(code) || folded.empty() ? kNoSlot : vocabulary.find(folded);
+  return U_FAILURE(code) || folded.empty() ? std::string(word) : folded;
+}
+
+Slot find_word(const Vocabulary& vocabulary, std::string_view word) {
+  const Slot slot = vocabulary.find(word);
+  return slot != kNoSlot ? slot : vocabulary.find(folded_word(word));
 }
 
 }  // namespace streamvec

@@ -27,5 +27,7 @@ std::string set_name(const std::string& path);
 // The word as written, else case-folded and NFKC-normalised (Unicode NFKC_Casefold): sets write "Jerusalem" where a
 // folded vocabulary has "jerusalem". kNoSlot when neither is there.
 Slot find_word(const Vocabulary& vocabulary, std::string_view word);
+// Case-folded and NFKC-normalised, as find_word() has it; the word as it is where that fails.
+std::string folded_word(std::string_view word);
 
 }  // namespace streamvec

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "streamvec/eval/set_file.h"
+#include "streamvec/eval/word_vector.h"
 
 namespace streamvec {
 namespace {
@@ -81,9 +82,10 @@ Result<SimilaritySet> read_similarity_set(const std::string& path) {
 SimilarityResult measure_similarity(const Snapshot& snapshot, const SimilaritySet& set) {
   std::vector<double> cosines, scores;
   for (const SimilarityPair& pair : set.pairs) {
-    const Slot a = find_word(snapshot.vocabulary, pair.a), b = find_word(snapshot.vocabulary, pair.b);
-    if (a == kNoSlot || b == kNoSlot) continue;
-    cosines.push_back(cosine(snapshot.input.view().row_span(a), snapshot.input.view().row_span(b)));
+    const Result<WordVector> a = vector_of(snapshot, pair.a), b = vector_of(snapshot, pair.b);
+    const bool known = a.ok() && b.ok();
+    if (!known && snapshot.generator == nullptr) continue;
+    cosines.push_back(known ? cosine(a->values, b->values) : 0);
     scores.push_back(pair.score);
   }
   return {set.name, spearman(cosines, scores), static_cast<int64_t>(set.pairs.size()),

@@ -25,7 +25,8 @@ struct SimilarityResult {
   std::string set;
   double spearman = 0;  // over the covered pairs; NaN when they are fewer than two, or all scores or cosines are equal
   int64_t pairs = 0;
-  int64_t covered = 0;  // pairs whose words are both known; the others are left out of the correlation
+  int64_t covered = 0;  // pairs whose words are both known; the others are left out of the correlation. All of them
+                        // when the model makes vectors of spellings; one of which it knows nothing has cosine 0
 };
 
 // Reads "word word score" lines: tabs, commas or spaces; blank lines and '#' comments skipped; a first line whose score

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "streamvec/core/durable_file.h"
+#include "streamvec/format/fasttext_bin.h"
 #include "streamvec/format/file_streambuf.h"
 #include "streamvec/format/input_stream.h"
 #include "streamvec/format/npy.h"
@@ -33,7 +34,8 @@ constexpr FormatName kFormatNames[] = {{VectorFormat::kWord2vecText, "word2vec"}
                                        {VectorFormat::kGlove, "glove"},
                                        {VectorFormat::kNpy, "npy"},
                                        {VectorFormat::kSafetensors, "safetensors"},
-                                       {VectorFormat::kProjector, "projector"}};
+                                       {VectorFormat::kProjector, "projector"},
+                                       {VectorFormat::kFasttextBin, "fasttext-bin"}};
 
 std::string without_ending(const std::string& path, std::string_view ending) {
   return path.ends_with(ending) ? path.substr(0, path.size() - ending.size()) : path;
@@ -175,6 +177,7 @@ Result<Snapshot> import_safetensors(const std::string& path) {
   }
   const auto model = file.metadata().find("model");
   if (model != file.metadata().end()) snapshot.model = model->second;
+  if (snapshot.model == "subword") snapshot.model = "sgns";  // only the composed vectors are in such a file
   return snapshot;
 }
 
@@ -205,6 +208,8 @@ bool looks_like_safetensors(std::string_view head, int64_t size) {
 Result<Snapshot> import_stream(InputStream& input) {
   STREAMVEC_ASSIGN_OR_RETURN(const std::string_view head, input.peek(128 << 10));
   if (head.empty()) return error(Code::kInvalidArgument, input.path(), " is empty; check that it was written");
+  if (looks_like_fasttext_bin(head))
+    return error(Code::kInvalidArgument, input.path(), " is a compressed model of fastText; unpack it first");
   if (head.starts_with("PK\x03\x04"))
     return error(Code::kInvalidArgument, input.path(), " is a zip archive; unpack it first");
   const size_t line_end = std::min(head.find('\n'), head.size());
@@ -216,7 +221,7 @@ Result<Snapshot> import_stream(InputStream& input) {
   if (line.find('\0') != line.npos)
     return error(Code::kInvalidArgument, input.path(),
                  " is a binary file of no known format; those known are word2vec, ",
-                 "word2vec-bin, glove, npy, safetensors and projector");
+                 "word2vec-bin, glove, npy, safetensors, projector and fasttext-bin");
   return read_glove(input);
 }
 
@@ -253,6 +258,8 @@ Status export_vectors(const Snapshot& snapshot, VectorFormat format, const std::
       return export_safetensors(snapshot, out_path);
     case VectorFormat::kProjector:
       return export_projector(snapshot, out_path);
+    case VectorFormat::kFasttextBin:
+      return export_file(out_path, [&](FileWriter& file) { return write_fasttext_bin(snapshot, file); });
   }
   return error(Code::kInternal, "a format that is not in the list");
 }
@@ -270,6 +277,7 @@ Result<Snapshot> import_vectors(const std::string& path) {
   if (!input.compressed()) {
     STREAMVEC_ASSIGN_OR_RETURN(const std::string_view head, input.peek(16));
     if (head.starts_with("\x93NUMPY") || (path.ends_with(".npy") && !head.empty())) return import_npy(path);
+    if (looks_like_fasttext_bin(head)) return read_fasttext_bin(path);
     if (looks_like_safetensors(head, input.size()) || (path.ends_with(".safetensors") && !head.empty()))
       return import_safetensors(path);
   }

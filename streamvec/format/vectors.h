@@ -16,15 +16,16 @@ enum class VectorFormat {
   kNpy,             // "npy": OUT for numpy.load, and the words in OUT (less .npy) + .vocab.tsv
   kSafetensors,     // "safetensors": OUT with `input` and `output`, words in OUT (less .safetensors) + .vocab.tsv
   kProjector,       // "projector": the directory OUT with tensors.tsv and metadata.tsv, for TensorBoard
+  kFasttextBin,     // "fasttext-bin": fastText's model file, with n-grams where the model has them
 };
 
 // kInvalidArgument names those there are.
 Result<VectorFormat> parse_format(std::string_view name);
 std::string_view format_name(VectorFormat format);
 
-// Writes the word vectors (safetensors: the context vectors too, where there are any). Each file appears whole or not
-// at all; of two files the words come first. kInvalidArgument: the format cannot carry a word, or a value is not
-// finite; then nothing is written. Float32 survive every format bit for bit.
+// Writes the word vectors (safetensors and fasttext-bin: the context vectors too, where there are any). Each file
+// appears whole or not at all; of two files the words come first. kInvalidArgument: the format cannot carry a word, or
+// a value is not finite; then nothing is written. Float32 survive every format bit for bit.
 Status export_vectors(const Snapshot& snapshot, VectorFormat format, const std::string& out_path);
 
 // Finds out which of the formats `path` is and reads it; text formats and word2vec's binary also compressed (gzip,

@@ -56,7 +56,7 @@ Result<Snapshot> read_word2vec_binary(InputStream& input) {
   STREAMVEC_ASSIGN_OR_RETURN(const auto first, input.next_line());
   const auto header = parse_word2vec_header(first.value_or(""));
   if (!header) return error(Code::kInvalidArgument, input.path(), ": line 1 is not 'words dim'");
-  STREAMVEC_ASSIGN_OR_RETURN(const int64_t rows, check_word2vec_header(*header, input, kValueBytes * header->dim + 2));
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t rows, check_word2vec_header(*header, input, kValueBytes));
   STREAMVEC_ASSIGN_OR_RETURN(SnapshotBuilder builder, SnapshotBuilder::make(header->dim, rows));
   while (builder.rows() < header->rows) STREAMVEC_RETURN_IF_ERROR(read_row(input, header->rows, builder));
   STREAMVEC_RETURN_IF_ERROR(skip_line_feed(input));

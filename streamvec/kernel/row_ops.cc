@@ -19,6 +19,34 @@ void add_scaled(const float* HWY_RESTRICT from, float scale, int32_t dim, float*
     hn::Store(hn::MulAdd(factor, hn::Load(d, from + k), hn::Load(d, to + k)), d, to + k);
 }
 
+void subtract_from(const float* HWY_RESTRICT from, int32_t dim, float* HWY_RESTRICT to) {
+  const D d;
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+    hn::Store(hn::Sub(hn::Load(d, from + k), hn::Load(d, to + k)), d, to + k);
+}
+
+void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* HWY_RESTRICT out) {
+  const D d;
+  const auto share = hn::Set(d, 1.0f / static_cast<float>(count));
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) hn::Store(hn::Load(d, rows[0] + k), d, out + k);
+  for (int32_t i = 1; i < count; ++i) {
+    const float* HWY_RESTRICT row = rows[i];
+    for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+      hn::Store(hn::Add(hn::Load(d, row + k), hn::Load(d, out + k)), d, out + k);
+  }
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+    hn::Store(hn::Mul(share, hn::Load(d, out + k)), d, out + k);
+}
+
+void add_to_rows(const float* HWY_RESTRICT step, int32_t dim, float* const* rows, int32_t count) {
+  const D d;
+  for (int32_t i = 0; i < count; ++i) {
+    float* HWY_RESTRICT row = rows[i];
+    for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+      hn::Store(hn::Add(hn::Load(d, step + k), hn::Load(d, row + k)), d, row + k);
+  }
+}
+
 float mean_square(const float* HWY_RESTRICT row, int32_t dim) {
   const D d;
   auto sum = hn::Zero(d);
@@ -63,11 +91,26 @@ HWY_AFTER_NAMESPACE();
 namespace streamvec {
 
 HWY_EXPORT(add_scaled);
+HWY_EXPORT(subtract_from);
+HWY_EXPORT(mean_of_rows);
+HWY_EXPORT(add_to_rows);
 HWY_EXPORT(mean_square);
 HWY_EXPORT(adam_step);
 
 void add_scaled(const float* from, float scale, int32_t dim, float* to) {
   HWY_DYNAMIC_DISPATCH(add_scaled)(from, scale, dim, to);
+}
+
+void subtract_from(const float* from, int32_t dim, float* to) {
+  HWY_DYNAMIC_DISPATCH(subtract_from)(from, dim, to);
+}
+
+void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* out) {
+  HWY_DYNAMIC_DISPATCH(mean_of_rows)(rows, count, dim, out);
+}
+
+void add_to_rows(const float* step, int32_t dim, float* const* rows, int32_t count) {
+  HWY_DYNAMIC_DISPATCH(add_to_rows)(step, dim, rows, count);
 }
 
 float mean_square(const float* row, int32_t dim) {

@@ -8,6 +8,12 @@ namespace streamvec {
 
 // to += scale * from
 void add_scaled(const float* from, float scale, int32_t dim, float* to);
+// to = from - to
+void subtract_from(const float* from, int32_t dim, float* to);
+// out = the mean of `count` rows. REQUIRES: count > 0; out is none of them.
+void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* out);
+// Adds `step` to each of `count` rows; a row that is named twice gets it twice. REQUIRES: step is none of them.
+void add_to_rows(const float* step, int32_t dim, float* const* rows, int32_t count);
 // The mean of the squares.
 float mean_square(const float* row, int32_t dim);
 

@@ -63,6 +63,10 @@ void BlockStep::expect(std::span<const Slot> inputs, std::span<const Slot> outpu
   for (Slot slot : inputs) upcoming_.push_back(parameters_.input.rows.row(slot));
 }
 
+void BlockStep::expect_rows(std::span<float* const> rows) {
+  upcoming_.insert(upcoming_.end(), rows.begin(), rows.end());
+}
+
 PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
   const RowLocks::Guard guard(parameters_.locks, inputs, outputs_);
@@ -72,9 +76,7 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
     x_steps_.resize(inputs_);
     for (size_t j = 0; j < inputs_; ++j) x_steps_[j] = table.row(inputs[j]);
-    y_steps_.resize(outputs_.size());
-    for (size_t i = 0; i < outputs_.size(); ++i) y_steps_[i] = parameters_.output.rows.row(outputs_[i]);
-    return call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), lr, kSgdStepMax);
+    return run_sgd(x_, x_steps_.data(), lr);
   }
   zeroed_rows(inputs_, x_memory_, x_steps_);
   zeroed_rows(outputs_.size(), y_memory_, y_steps_);
@@ -91,6 +93,13 @@ PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* cons
   const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1, 0);
   if (result.finite) step_rows(outputs_, y_steps_, lr, parameters_.output);
   return result;
+}
+
+PairBlockResult BlockStep::run_sgd(std::span<const float* const> inputs, float* const* steps, float lr) {
+  STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
+  y_steps_.resize(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i) y_steps_[i] = parameters_.output.rows.row(outputs_[i]);
+  return call_kernel(inputs.data(), steps, y_steps_.data(), lr, kSgdStepMax);
 }
 
 PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,

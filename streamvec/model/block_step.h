@@ -33,8 +33,13 @@ class BlockStep {
   // Inputs are rows of the caller's; the slope at each is added to `slopes`, not scaled by any rate.
   PairBlockResult run(std::span<const float* const> inputs, float* const* slopes, float lr);
 
+  // The same for plain SGD: the outputs take their steps in place, and what each input should move (the rate is in it,
+  // and it is cut as rows' steps are) is added to `steps`, which may be the inputs themselves. REQUIRES: kSgd.
+  PairBlockResult run_sgd(std::span<const float* const> inputs, float* const* steps, float lr);
+
   // Rows of both tables that the next block will need; fetched while this one runs.
   void expect(std::span<const Slot> inputs, std::span<const Slot> outputs);
+  void expect_rows(std::span<float* const> rows);  // rows of other tables, likewise
 
   std::span<const Slot> outputs() const { return outputs_; }
   std::string kernel_name() const { return kernel_->name(); }

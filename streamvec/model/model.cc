@@ -15,7 +15,8 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
   const WindowOptions windows = settled(options.windows);
   if (options.model == "sgns") return make_sgns_worker(windows, parameters, std::move(kernel));
   if (options.model == "cbow") return make_cbow_worker(windows, parameters, std::move(kernel));
-  return error(Code::kInvalidArgument, "no model is called '", options.model, "'; try sgns or cbow");
+  if (options.model == "subword") return make_subword_worker(windows, parameters, std::move(kernel));
+  return error(Code::kInvalidArgument, "no model is called '", options.model, "'; try sgns, cbow or subword");
 }
 
 }  // namespace streamvec

@@ -22,7 +22,7 @@ struct StepStats {
 };
 
 struct ModelOptions {
-  std::string model = "sgns";  // sgns or cbow
+  std::string model = "sgns";  // sgns, cbow or subword (which needs Parameters::subwords)
   WindowOptions windows;
   std::string kernel = "auto";
 };

@@ -16,7 +16,7 @@ TEST(MakeModelWorker, AnUnknownModelIsAnInvalidArgumentThatNamesTheKnownOnes) {
   const auto worker = make_model_worker({.model = "glove", .windows = {}, .kernel = "auto"}, parameters);
   ASSERT_FALSE(worker.ok());
   EXPECT_EQ(worker.status().code(), Code::kInvalidArgument);
-  EXPECT_THAT(worker.status().message(), HasSubstr("sgns or cbow"));
+  EXPECT_THAT(worker.status().message(), HasSubstr("try sgns"));
 }
 
 TEST(MakeModelWorker, AnUnknownKernelIsAnInvalidArgument) {

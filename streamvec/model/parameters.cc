@@ -5,33 +5,33 @@
 #include "streamvec/core/random.h"
 
 namespace streamvec {
-namespace {
 
-Result<Table> make_table(const Parameters::Options& options) {
+Result<Table> Table::make(int64_t rows, int64_t dim, int64_t rows_max, OptimizerKind optimizer) {
   Table table;
-  STREAMVEC_ASSIGN_OR_RETURN(table.rows, Matrix::make(options.rows, options.dim, options.rows_max));
-  STREAMVEC_ASSIGN_OR_RETURN(table.optimizer,
-                             make_optimizer(options.optimizer, options.rows, options.dim, options.rows_max));
+  STREAMVEC_ASSIGN_OR_RETURN(table.rows, Matrix::make(rows, dim, rows_max));
+  STREAMVEC_ASSIGN_OR_RETURN(table.optimizer, make_optimizer(optimizer, rows, dim, rows_max));
   return table;
 }
 
-}  // namespace
+void Table::grow(int64_t count) {
+  rows.grow(count);
+  optimizer->grow(count);
+}
 
 Result<Parameters> Parameters::make(const Options& options) {
   Parameters parameters;
   parameters.options = options;
-  STREAMVEC_ASSIGN_OR_RETURN(parameters.input, make_table(options));
-  STREAMVEC_ASSIGN_OR_RETURN(parameters.output, make_table(options));
+  STREAMVEC_ASSIGN_OR_RETURN(parameters.input,
+                             Table::make(options.rows, options.dim, options.rows_max, options.optimizer));
+  STREAMVEC_ASSIGN_OR_RETURN(parameters.output,
+                             Table::make(options.rows, options.dim, options.rows_max, options.optimizer));
   for (int64_t i = 0; i < options.rows; ++i) parameters.draw_row(i, i);
   return parameters;
 }
 
 void Parameters::grow(int64_t rows) {
   const int64_t before = this->rows();
-  for (Table* table : {&input, &output}) {
-    table->rows.grow(rows);
-    table->optimizer->grow(rows);
-  }
+  for (Table* table : {&input, &output}) table->grow(rows);
   for (int64_t i = before; i < rows; ++i) draw_row(i, i);
 }
 

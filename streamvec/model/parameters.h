@@ -3,19 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/row_locks.h"
+#include "streamvec/model/subword_table.h"
+#include "streamvec/model/table.h"
 #include "streamvec/optim/optimizer.h"
 
 namespace streamvec {
-
-struct Table {
-  Matrix rows;
-  std::unique_ptr<Optimizer> optimizer;
-};
 
 class Parameters {
  public:
@@ -40,6 +37,7 @@ class Parameters {
 
   Options options;
   Table input, output;
+  std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
   RowLocks locks;
 
  private:

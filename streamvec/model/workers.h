@@ -12,5 +12,8 @@ std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, Para
                                               std::unique_ptr<PairKernel> kernel);
 std::unique_ptr<ModelWorker> make_cbow_worker(const WindowOptions& windows, Parameters& parameters,
                                               std::unique_ptr<PairKernel> kernel);
+// REQUIRES: parameters.subwords.
+std::unique_ptr<ModelWorker> make_subword_worker(const WindowOptions& windows, Parameters& parameters,
+                                                 std::unique_ptr<PairKernel> kernel);
 
 }  // namespace streamvec

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "streamvec/format/file_streambuf.h"
+#include "streamvec/model/subword_vectors.h"
 #include "streamvec/train/checkpoint_directory.h"
 #include "streamvec/train/checkpoint_manifest.h"
 #include "streamvec/vocab/vocab_file.h"
@@ -191,6 +192,12 @@ Result<Matrix> read_tensor(const SafetensorsReader& reader, const TensorInfo& te
   return table;
 }
 
+// What is read for queries: the word vectors, and what makes vectors of spellings.
+bool is_for_queries(std::string_view name) {
+  return name == "input" || name == "output" || name == kSubwordWords || name == kSubwordBuckets ||
+         name == kSubwordFile;
+}
+
 // The tables of `loaded`, whose vocabulary is there already.
 Status read_tables(const CheckpointFile& file, bool with_optimizer, int64_t rows_max, Checkpoint& loaded) {
   STREAMVEC_RETURN_IF_ERROR(open_checked(file).status());
@@ -199,8 +206,7 @@ Status read_tables(const CheckpointFile& file, bool with_optimizer, int64_t rows
   const FilePart* header = find_part(file.sum, "");
   STREAMVEC_RETURN_IF_ERROR(check_sum(file.path, 0, reader.header_bytes(), sum, header ? header->checksum : ~sum));
   for (const TensorInfo& tensor : reader.tensors()) {
-    const bool is_word_table = tensor.name == "input" || tensor.name == "output";
-    if (!is_word_table && !with_optimizer) continue;
+    if (!with_optimizer && !is_for_queries(tensor.name)) continue;
     Matrix& table = tensor.name == "input"    ? loaded.input
                     : tensor.name == "output" ? loaded.output
                                               : loaded.optimizer[tensor.name];
@@ -226,7 +232,7 @@ Result<Checkpoint> load_one(const CheckpointPath& checkpoint, bool with_optimize
   STREAMVEC_ASSIGN_OR_RETURN(loaded.cursors, read_cursors(cursors));
   STREAMVEC_RETURN_IF_ERROR(read_tables(model, with_optimizer, rows_max, loaded));
   for (const auto& [name, sum] : manifest.files) {
-    if (!with_optimizer || !is_extra_file(name)) continue;
+    if (!is_extra_file(name) || (!with_optimizer && !is_for_queries(name))) continue;
     STREAMVEC_ASSIGN_OR_RETURN(loaded.extra[name], read_checked({checkpoint.path + "/" + name, sum}, sum.bytes));
   }
   loaded.step = manifest.step;
@@ -260,6 +266,18 @@ Result<std::vector<CheckpointPath>> list_for_loading(const std::string& dir) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return error(Code::kNotFound, dir, " holds no model; make one with: streamvec train SOURCE --out ", dir);
+}
+
+// What the checkpoint has for making vectors of spellings; nullptr when it has nothing.
+Result<std::shared_ptr<const WordGenerator>> generator_of(Checkpoint& loaded, const std::string& dir) {
+  const auto index_bytes = loaded.extra.find(kSubwordFile);
+  if (index_bytes == loaded.extra.end()) return std::shared_ptr<const WordGenerator>();
+  const std::string path = dir + "/" + std::to_string(loaded.step) + "/" + kSubwordFile;
+  STREAMVEC_ASSIGN_OR_RETURN(SubwordIndex index, SubwordIndex::decode(index_bytes->second, path));
+  auto made = SubwordVectors::make(std::move(index), std::move(loaded.optimizer[kSubwordBuckets]),
+                                   std::move(loaded.optimizer[kSubwordWords]));
+  if (!made.ok()) return error(Code::kDataLoss, path, ": ", made.status().message());
+  return std::shared_ptr<const WordGenerator>(std::move(*made));
 }
 
 Result<Checkpoint> load_newest(const std::string& dir, bool with_optimizer, int64_t rows_max) {
@@ -351,6 +369,7 @@ Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>*
   STREAMVEC_ASSIGN_OR_RETURN(Checkpoint loaded, load_newest(dir, false, 0));
   if (notes != nullptr) *notes = std::move(loaded.notes);
   Snapshot snapshot;
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, generator_of(loaded, dir));
   snapshot.model = std::move(loaded.model);
   snapshot.step = loaded.step;
   snapshot.vocabulary = std::move(loaded.vocabulary);

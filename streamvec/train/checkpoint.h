@@ -3,7 +3,7 @@
 //   DIR/<step>/model.safetensors   the tables: `input`, `output`, and the optimiser's under names of their own
 //   DIR/<step>/vocab.tsv           the words, by slot
 //   DIR/<step>/cursors.json        where each source stands
-//   DIR/<step>/*.bin               what a stream goes on with: vocabulary with its sketch, replay, filters
+//   DIR/<step>/*.bin               what a stream goes on with: vocabulary with its sketch, replay, filters; subword.bin
 //   DIR/<step>/state.json          everything else, and the XXH3 sums of all files
 //   DIR/latest                     the newest step, for other programs; loading does not need it
 //   DIR/.lock                      locked by the one process that writes here
@@ -93,8 +93,8 @@ struct Checkpoint {
 // returned, not passed over. Needs no lock; another process may go on saving.
 Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max = 0);
 
-// The same for queries: leaves the optimiser's tables and the further files on the disk, unread and unchecked. `notes`
-// may be nullptr.
+// The same for queries, which have a generator where the model makes vectors of spellings: leaves the optimiser's
+// tables and what only training needs on the disk, unread and unchecked. `notes` may be nullptr.
 Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>* notes = nullptr);
 
 }  // namespace streamvec

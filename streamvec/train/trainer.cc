@@ -15,6 +15,7 @@
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/stream_trainer.h"
+#include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -150,6 +151,8 @@ class Training {
     const std::string growing = mapper_->state();
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
+    SubwordState subwords;
+    STREAMVEC_RETURN_IF_ERROR(subwords.add_to(content, start_.parameters));
     return writer_.save(content);
   }
 
@@ -198,7 +201,12 @@ Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::
   STREAMVEC_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::open(out));
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(options, *existing, out));
-  if (options.stream.on || any_endless(opened))
+  const bool stream = options.stream.on || any_endless(opened);
+  if (stream && (existing ? existing->model : options.model.value_or("sgns")) == "subword")
+    return error(Code::kUnimplemented,
+                 "--model subword is trained on files and standard input, not on streams; try "
+                 "--model sgns, or text that ends without --stream, --half-life and --replay");
+  if (stream)
     return train_stream(options, std::move(opened), sources, std::move(writer), out, std::move(existing), hooks);
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
                              prepare(options, sources, chained(std::move(opened)), out, std::move(existing), hooks));

@@ -31,7 +31,7 @@ struct StreamOptions {
 };
 
 struct TrainOptions {
-  std::optional<std::string> model;  // sgns or cbow; unset: what the directory holds, else sgns
+  std::optional<std::string> model;  // sgns, cbow or subword; unset: what the directory holds, else sgns
   std::optional<int64_t> dim;        // unset: what the directory holds, else 200
   int32_t window = 5;                // words to each side, each centre draws 1..window
   int32_t negatives = 10;            // negative samples weighed against each pair
@@ -45,6 +45,9 @@ struct TrainOptions {
   std::string kernel = "auto";      // auto, reference, simd, bf16, amx
   int32_t batch = 0;                // centre words of a block; 0: the kernel's own best
   int64_t vocab_max = 0;            // most words kept; 0: no limit
+  // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
+  std::optional<int32_t> minn, maxn;
+  std::optional<int64_t> bucket;
   uint64_t seed = 1;
   std::optional<double> checkpoint_every_s;  // 0: only at the end; unset: a stream every minute, else 0
   TokenizerOptions tokenizer;

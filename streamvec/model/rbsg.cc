@@ -1,0 +1,261 @@
+#include "streamvec/model/rbsg.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "streamvec/kernel/gemm.h"
+#include "streamvec/kernel/row_ops.h"
+
+namespace streamvec {
+namespace {
+
+constexpr const char* kSideNames[] = {"rbsg.centre.", "rbsg.context."};
+// Words embedded at once: enough for products of hundreds of rows, few enough for their states to stay in cache.
+constexpr int64_t kEmbedWords = 2'048;
+
+EncoderShape shape_of(const RbsgOptions& options) {
+  return {.characters = CharacterTable::kFixed,
+          .characters_max = options.characters.size_max,
+          .character_dim = options.character_dim,
+          .hidden = options.hidden,
+          .dim = options.dim};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Rbsg>> Rbsg::make(const RbsgOptions& options) {
+  if (options.threads < 1 || options.negatives < 0)
+    return error(Code::kInvalidArgument, "rbsg cannot run with ", options.threads, " threads and ", options.negatives,
+                 " negatives");
+  std::unique_ptr<Rbsg> made(new Rbsg(options));
+  STREAMVEC_RETURN_IF_ERROR(made->allocate());
+  return made;
+}
+
+Rbsg::Rbsg(const RbsgOptions& options)
+    : options_(options),
+      characters_(options.characters),
+      lanes_(static_cast<size_t>(options.threads)),
+      team_(options.threads) {}
+
+Status Rbsg::allocate() {
+  const EncoderShape shape = shape_of(options_);
+  for (int side : {kCentre, kContext}) {
+    Encoder& encoder = encoders_[side];
+    for (EncoderParameters* part : {&encoder.values, &encoder.mean, &encoder.variance}) {
+      STREAMVEC_ASSIGN_OR_RETURN(*part, EncoderParameters::make(shape));
+    }
+    encoder.values.draw(mix(options_.seed, static_cast<uint64_t>(side)));
+    for (Lane& lane : lanes_) {
+      STREAMVEC_ASSIGN_OR_RETURN(lane.sides[side].slopes, EncoderParameters::make(shape));
+    }
+  }
+  STREAMVEC_ASSIGN_OR_RETURN(steps_, Matrix::make(1, 1));
+  return {};
+}
+
+void Rbsg::set_word(Slot slot, std::string_view word) {
+  characters_.admit(word);
+  grow_characters();
+  if (static_cast<size_t>(slot) >= spellings_.size()) spellings_.resize(static_cast<size_t>(slot) + 1);
+  characters_.spell(word, spellings_[static_cast<size_t>(slot)]);
+}
+
+void Rbsg::grow_characters() {
+  const int32_t size = characters_.size();
+  if (encoders_[kCentre].values.characters.rows() == size) return;
+  for (int side : {kCentre, kContext}) {
+    Encoder& encoder = encoders_[side];
+    encoder.values.grow(size, mix(options_.seed, static_cast<uint64_t>(side)));
+    encoder.mean.characters.grow(size);
+    encoder.variance.characters.grow(size);
+    for (Lane& lane : lanes_) lane.sides[side].slopes.characters.grow(size);
+  }
+}
+
+Status Rbsg::restore_characters(std::span<const char32_t> admitted) {
+  if (static_cast<int64_t>(admitted.size()) + CharacterTable::kFixed < encoders_[kCentre].values.characters.rows())
+    return error(Code::kFailedPrecondition, "characters are restored into a new model, before its words are told");
+  STREAMVEC_RETURN_IF_ERROR(characters_.restore(admitted));
+  grow_characters();
+  return {};
+}
+
+std::vector<Rbsg::Named> Rbsg::states() {
+  std::vector<Named> all;
+  for (int side : {kCentre, kContext}) {
+    Encoder& encoder = encoders_[side];
+    const auto add = [&](EncoderParameters& part, const char* suffix) {
+      for (const EncoderParameters::Named& each : part.all())
+        all.push_back({std::string(kSideNames[side]) + each.name + suffix, each.values});
+    };
+    add(encoder.values, "");
+    add(encoder.mean, ".adam.mean");
+    add(encoder.variance, ".adam.variance");
+  }
+  all.push_back({"rbsg.steps", &steps_});
+  return all;
+}
+
+Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
+  STREAMVEC_CHECK_EQ(batch.centres.size(), batch.contexts.size());
+  BatchStats stats;
+  stats.pairs = batch.pairs();
+  if (stats.pairs == 0) return stats;
+  const double flops_before = flops();
+  plan_.build(batch, static_cast<float>(options_.negatives), spellings_, team_.size());
+  for (int side : {kCentre, kContext}) {
+    const auto count = static_cast<int64_t>(plan_.sides[side].words.size());
+    vectors_[side].values.reserve_zeroed(count, options_.dim);
+    for (RowBuffer& slopes : vectors_[side].slopes) slopes.reserve_zeroed(count, options_.dim);
+  }
+  team_.run([&](int32_t member) { encode(member); });
+  team_.run([&](int32_t member) { climb_objective(member, batch); });
+  team_.run([&](int32_t member) { climb_encoders(member, 1 / static_cast<float>(stats.pairs)); });
+  team_.run([&](int32_t member) { add_slopes(member); });
+  double square = 0;
+  for (const Lane& lane : lanes_) {
+    stats.loss += lane.loss;
+    square += lane.square;
+  }
+  stats.refused = !std::isfinite(square) || !std::isfinite(stats.loss);
+  if (!stats.refused) *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
+  team_.run([&](int32_t member) { step(member, lr, stats.refused); });
+  for (const Lane& lane : lanes_)
+    for (const Part& part : lane.sides) {
+      stats.nodes += part.trie.nodes() - 1;
+      stats.inner += part.trie.inner() - 1;
+    }
+  stats.flops = flops() - flops_before;
+  return stats;
+}
+
+double Rbsg::flops() const {
+  double sum = 0;
+  for (const Lane& lane : lanes_)
+    for (const Part& part : lane.sides) sum += part.lstm.flops();
+  return sum;
+}
+
+void Rbsg::encode(int32_t member) {
+  for (int side : {kCentre, kContext}) {
+    const RbsgPlan::Side& plan = plan_.sides[side];
+    Part& part = lanes_[static_cast<size_t>(member)].sides[side];
+    const int32_t begin = plan.cuts[static_cast<size_t>(member)], end = plan.cuts[static_cast<size_t>(member) + 1];
+    part.trie.build(std::span(plan.words).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+    part.lstm.forward(encoders_[side].values, part.trie, some_rows(vectors_[side].values.view(), begin, end - begin));
+  }
+}
+
+// Pairs and pool are two pieces of work, on two threads where there are two.
+void Rbsg::climb_objective(int32_t member, const RbsgBatch& batch) {
+  Lane& lane = lanes_[static_cast<size_t>(member)];
+  Vectors &centres = vectors_[kCentre], &outputs = vectors_[kContext];
+  const MatrixView<const float> u = centres.values.view(), v = outputs.values.view();
+  lane.loss = 0;
+  if (member == 0) {
+    const MatrixView<float> du = centres.slopes[0].view(), dv = outputs.slopes[0].view();
+    lane.loss += lane.objective.climb_pairs(plan_.pairs, true, u, v, du, dv);
+    lane.loss += lane.objective.climb_pairs(plan_.apart, false, u, v, du, dv);
+  }
+  if (member == std::min(1, team_.size() - 1) && batch.form == RbsgBatch::Negatives::kPool)
+    lane.loss +=
+        lane.objective.climb_pool(plan_.pairs, plan_.pool, u, v, centres.slopes[1].view(), outputs.slopes[1].view());
+}
+
+void Rbsg::climb_encoders(int32_t member, float scale) {
+  for (int side : {kCentre, kContext}) {
+    const std::vector<int32_t>& cuts = plan_.sides[side].cuts;
+    Part& part = lanes_[static_cast<size_t>(member)].sides[side];
+    const int32_t begin = cuts[static_cast<size_t>(member)], end = cuts[static_cast<size_t>(member) + 1];
+    RowBuffer(&slopes)[2] = vectors_[side].slopes;
+    for (int32_t i = begin; i < end; ++i)
+      for (int32_t d = 0; d < options_.dim; ++d)
+        slopes[0].row(i)[d] = scale * (slopes[0].row(i)[d] + slopes[1].row(i)[d]);
+    part.lstm.backward(encoders_[side].values, part.trie, some_rows(slopes[0].view(), begin, end - begin), part.slopes);
+  }
+}
+
+// Calls on_row(side, matrix, row) for this member's share of the rows of all parameters.
+template <typename OnRow>
+void Rbsg::for_each_row(int32_t member, const OnRow& on_row) {
+  for (int side : {kCentre, kContext}) {
+    const auto matrices = encoders_[side].values.all();
+    for (size_t m = 0; m < matrices.size(); ++m) {
+      const int64_t rows = matrices[m].values->rows();
+      const int64_t begin = rows * member / team_.size(), end = rows * (member + 1) / team_.size();
+      for (int64_t row = begin; row < end; ++row) on_row(side, m, row);
+    }
+  }
+}
+
+// The slopes of all threads into those of the first.
+void Rbsg::add_slopes(int32_t member) {
+  double square = 0;
+  for_each_row(member, [&](int side, size_t m, int64_t row) {
+    Matrix& sum = *lanes_[0].sides[side].slopes.all()[m].values;
+    const auto cols = static_cast<int32_t>(sum.cols());
+    for (size_t other = 1; other < lanes_.size(); ++other) {
+      float* slopes = lanes_[other].sides[side].slopes.all()[m].values->row(row);
+      add_scaled(slopes, 1, cols, sum.row(row));
+      std::memset(slopes, 0, static_cast<size_t>(cols) * sizeof(float));
+    }
+    square += double{mean_square(sum.row(row), cols)};
+  });
+  lanes_[static_cast<size_t>(member)].square = square;
+}
+
+// Leaves the slopes zeroed for the next batch.
+void Rbsg::step(int32_t member, float lr, bool refused) {
+  const auto steps = static_cast<int64_t>(*steps_.row(0));
+  for_each_row(member, [&](int side, size_t m, int64_t row) {
+    Encoder& encoder = encoders_[side];
+    float* slopes = lanes_[0].sides[side].slopes.all()[m].values->row(row);
+    const auto cols = static_cast<int32_t>(encoder.values.all()[m].values->cols());
+    if (!refused)
+      adam_step(slopes, lr, steps, AdamRates{}, cols, encoder.mean.all()[m].values->row(row),
+                encoder.variance.all()[m].values->row(row), encoder.values.all()[m].values->row(row));
+    std::memset(slopes, 0, static_cast<size_t>(cols) * sizeof(float));
+  });
+}
+
+Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const {
+  STREAMVEC_CHECK_EQ(out.rows, static_cast<int64_t>(words.size()));
+  STREAMVEC_CHECK_EQ(out.cols, int64_t{options_.dim});
+  std::vector<Spelling> spellings(words.size());
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].empty()) return error(Code::kInvalidArgument, "word ", i + 1, " is empty: it has no vector");
+    characters_.spell(words[i], spellings[i]);
+  }
+  const std::vector<std::span<const CharacterId>> views(spellings.begin(), spellings.end());
+  std::vector<int32_t> order;
+  order_by_spelling(views, order);
+
+  std::atomic<int64_t> next = 0;
+  const auto work = [&] {
+    CharTrie trie;
+    TrieLstm lstm;
+    RowBuffer vectors;
+    std::vector<std::span<const CharacterId>> some;
+    const auto count = static_cast<int64_t>(words.size());
+    for (int64_t begin; (begin = next.fetch_add(kEmbedWords)) < count;) {
+      const int64_t end = std::min(count, begin + kEmbedWords);
+      some.clear();
+      for (int64_t i = begin; i < end; ++i) some.push_back(views[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+      trie.build(some);
+      lstm.forward_only(encoders_[side].values, trie, vectors.reserve(end - begin, options_.dim));
+      for (int64_t i = begin; i < end; ++i)
+        std::copy_n(vectors.row(i - begin), options_.dim, out.row(order[static_cast<size_t>(i)]));
+    }
+  };
+  std::vector<std::thread> others;
+  for (int32_t t = 1; t < threads; ++t) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  return {};
+}
+
+}  // namespace streamvec

@@ -1,0 +1,119 @@
+// RBSG, skip-gram over generated vectors: a word's vector is what a character LSTM makes of its spelling. Two encoders,
+// one for centres and one for contexts and negatives, trained on the skip-gram objective with Adam. No row belongs to a
+// word, so that any word has a vector, seen or not, and the model is a few MB.
+//
+// A batch costs what its distinct beginnings cost (char_trie.h). Its words are cut among threads in alphabetical order,
+// where neighbours share beginnings, and each thread runs its part of both encoders by itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/model/rbsg_batch.h"
+#include "streamvec/model/skip_gram_loss.h"
+#include "streamvec/model/spelling.h"
+#include "streamvec/model/thread_team.h"
+#include "streamvec/model/trie_lstm.h"
+#include "streamvec/vocab/vocabulary.h"
+
+namespace streamvec {
+
+struct RbsgOptions {
+  int32_t dim = 200;
+  int32_t hidden = 512;         // a multiple of 16; time goes with its square
+  int32_t character_dim = 128;  //
+  int32_t negatives = 10;       // what a pool weighs for each pair
+  int32_t threads = 1;
+  uint64_t seed = 1;
+  CharacterTable::Options characters{};
+};
+
+// Used by one thread at a time, but for embed(). One seed and one number of threads give the same bits.
+class Rbsg {
+ public:
+  enum Side { kCentre, kContext };
+  struct BatchStats {
+    int64_t pairs = 0;
+    double loss = 0;       // summed over the pairs, taken before the step
+    bool refused = false;  // a slope was not finite: nothing was changed
+    // What the batch cost: beginnings computed, those of them that cost rows of products, flops of all products.
+    int64_t nodes = 0, inner = 0;
+    double flops = 0;
+  };
+  // A state of the model by its name in a checkpoint: parameters, Adam's moments, step count.
+  struct Named {
+    std::string name;
+    Matrix* values;
+  };
+
+  // kInvalidArgument for sizes that cannot be.
+  static Result<std::unique_ptr<Rbsg>> make(const RbsgOptions& options);
+
+  // Tells the spelling of a slot's word, and again when the slot changes hands. Characters met for the first time get
+  // rows.
+  void set_word(Slot slot, std::string_view word);
+  // One step of Adam on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
+  BatchStats train_batch(const RbsgBatch& batch, float lr);
+
+  // Writes the vector of words[i], any words, to row i of `out`, on `threads` threads. Thread-safe while nobody trains.
+  // Words that share beginnings cost less together. kInvalidArgument for an empty word.
+  Status embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const;
+
+  // "rbsg.centre.input", "rbsg.centre.input.adam.mean", ..., "rbsg.steps". To load: restore_characters(), then fill.
+  std::vector<Named> states();
+  const CharacterTable& characters() const { return characters_; }
+  // Gives the rows their characters back, those of "rbsg.*.characters" as many. kDataLoss as CharacterTable::restore.
+  Status restore_characters(std::span<const char32_t> admitted);
+  const RbsgOptions& options() const { return options_; }
+
+ private:
+  struct Encoder {
+    EncoderParameters values, mean, variance;
+  };
+  // What a thread needs of its own for each side.
+  struct Part {
+    CharTrie trie;
+    TrieLstm lstm;
+    EncoderParameters slopes;
+  };
+  struct Lane {
+    Part sides[2];
+    double square = 0;
+    double loss = 0;
+    SkipGramLoss objective;
+  };
+  // One side of a batch: its vectors and their slopes, by distinct word.
+  struct Vectors {
+    RowBuffer values, slopes[2];  // slopes of pairs, of the pool: two threads may work on them
+  };
+
+  explicit Rbsg(const RbsgOptions& options);
+  Status allocate();
+  void grow_characters();
+  void encode(int32_t member);
+  void climb_objective(int32_t member, const RbsgBatch& batch);
+  void climb_encoders(int32_t member, float scale);
+  void add_slopes(int32_t member);
+  void step(int32_t member, float lr, bool refused);
+  template <typename OnRow>
+  void for_each_row(int32_t member, const OnRow& on_row);
+  double flops() const;
+
+  RbsgOptions options_;
+  CharacterTable characters_;
+  std::vector<Spelling> spellings_;  // by slot
+  Encoder encoders_[2];
+  Matrix steps_;  // one value: steps of Adam so far
+  RbsgPlan plan_;
+  Vectors vectors_[2];
+  std::vector<Lane> lanes_;
+  ThreadTeam team_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,254 @@
+#include "streamvec/model/rbsg.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+using Negatives = RbsgBatch::Negatives;
+
+const std::vector<std::string> kWords{"sing", "singer", "song", "sang", "sun", "son", "한국", "한국어", "a", "naïve"};
+
+RbsgOptions small(int32_t threads = 1) {
+  return {.dim = 11, .hidden = 16, .character_dim = 6, .negatives = 3, .threads = threads, .seed = 5};
+}
+
+std::unique_ptr<Rbsg> model(int32_t threads = 1) {
+  auto made = std::move(Rbsg::make(small(threads))).value();
+  for (size_t slot = 0; slot < kWords.size(); ++slot) made->set_word(static_cast<Slot>(slot), kWords[slot]);
+  return made;
+}
+
+// Pairs over the words, with repetitions; slot 9 is never trained on.
+RbsgBatch batch_of(int32_t pairs, Negatives form, uint64_t seed = 1) {
+  Random random(seed);
+  RbsgBatch batch;
+  batch.form = form;
+  const auto draw = [&] { return static_cast<Slot>(random.below(9)); };
+  for (int32_t i = 0; i < pairs; ++i) {
+    batch.centres.push_back(draw());
+    batch.contexts.push_back(draw());
+  }
+  for (int32_t i = 0; i < (form == Negatives::kPool ? 7 : 3 * pairs); ++i) batch.negatives.push_back(draw());
+  return batch;
+}
+
+std::vector<std::vector<double>> vectors(const Rbsg& rbsg, Rbsg::Side side, int32_t threads = 1) {
+  const std::vector<std::string_view> views(kWords.begin(), kWords.end());
+  Matrix out = std::move(Matrix::make(static_cast<int64_t>(views.size()), rbsg.options().dim)).value();
+  EXPECT_TRUE(rbsg.embed(views, side, threads, out.view()).ok());
+  std::vector<std::vector<double>> all;
+  for (int64_t i = 0; i < out.rows(); ++i) all.emplace_back(out.row(i), out.row(i) + out.cols());
+  return all;
+}
+
+// The summed loss of a batch, word by word from the vectors.
+double plain_loss(const Rbsg& rbsg, const RbsgBatch& batch) {
+  const auto u = vectors(rbsg, Rbsg::kCentre), v = vectors(rbsg, Rbsg::kContext);
+  const auto miss = [&](size_t i, Slot output, double sign) {
+    double g = 0;
+    for (size_t d = 0; d < u[0].size(); ++d) g += u[batch.centres[i]][d] * v[output][d];
+    return std::log1p(std::exp(-sign * g));
+  };
+  double loss = 0;
+  const size_t each = batch.form == Negatives::kPool ? batch.negatives.size() : 3;
+  for (size_t i = 0; i < batch.centres.size(); ++i) {
+    loss += miss(i, batch.contexts[i], 1);
+    for (size_t k = 0; k < each; ++k) {
+      const Slot negative = batch.negatives[batch.form == Negatives::kPool ? k : i * each + k];
+      if (negative != batch.contexts[i]) loss += 3.0 / static_cast<double>(each) * miss(i, negative, -1);
+    }
+  }
+  return loss;
+}
+
+TEST(Rbsg, ReportsTheLossOfItsVectorsBeforeTheStep) {
+  for (const Negatives form : {Negatives::kPool, Negatives::kPerPair}) {
+    auto rbsg = model();
+    for (uint64_t seed = 1; seed < 5; ++seed) {
+      const RbsgBatch batch = batch_of(40, form, seed);
+      const double wanted = plain_loss(*rbsg, batch);
+      const Rbsg::BatchStats stats = rbsg->train_batch(batch, 0.01f);
+      EXPECT_NEAR(stats.loss, wanted, 2e-4 * wanted);
+      EXPECT_EQ(stats.pairs, 40);
+      EXPECT_FALSE(stats.refused);
+    }
+  }
+}
+
+// Adam's first step is lr towards the sign of each slope, which finite differences of the whole loss must agree with.
+TEST(Rbsg, EveryParameterGoesWhereFiniteDifferencesPoint) {
+  for (const Negatives form : {Negatives::kPool, Negatives::kPerPair}) {
+    auto rbsg = model(), stepped = model();
+    const RbsgBatch batch = batch_of(40, form);
+    (void)stepped->train_batch(batch, 1e-3f);
+    const auto before = rbsg->states(), after = stepped->states();
+    int compared = 0;
+    for (size_t m = 0; m < before.size(); ++m) {
+      if (before[m].name.find("adam") != std::string::npos || before[m].name == "rbsg.steps") continue;
+      Matrix& values = *before[m].values;
+      for (int64_t i = 0; i < values.rows(); i += 1 + values.rows() / 300)
+        for (int64_t k = i % 3; k < values.cols(); k += 1 + values.cols() / 3) {
+          float& value = values.row(i)[k];
+          const float kept = value;
+          value = kept + 0.02f;
+          const double above = plain_loss(*rbsg, batch);
+          value = kept - 0.02f;
+          const double below = plain_loss(*rbsg, batch);
+          value = kept;
+          const double slope = (below - above) / 0.04 / 40;
+          if (std::abs(slope) < 1e-3) continue;
+          ++compared;
+          EXPECT_NEAR(after[m].values->row(i)[k] - kept, slope > 0 ? 1e-3 : -1e-3, 2e-5)
+              << before[m].name << " " << i << " " << k << ": " << slope;
+        }
+    }
+    EXPECT_GT(compared, 50);
+  }
+}
+
+TEST(Rbsg, ThreadsShareTheWorkWithoutChangingTheResult) {
+  for (const int32_t threads : {2, 3, 16}) {
+    auto rbsg = model(1), shared = model(threads);
+    for (uint64_t seed = 1; seed < 4; ++seed) {
+      const RbsgBatch batch = batch_of(50, Negatives::kPool, seed);
+      const double loss = rbsg->train_batch(batch, 1e-3f).loss;
+      EXPECT_NEAR(shared->train_batch(batch, 1e-3f).loss, loss, 1e-3 * loss) << threads;
+    }
+    const auto one = vectors(*rbsg, Rbsg::kCentre), other = vectors(*shared, Rbsg::kCentre);
+    for (size_t i = 0; i < one.size(); ++i)
+      for (size_t d = 0; d < one[i].size(); ++d) EXPECT_NEAR(one[i][d], other[i][d], 2e-3) << threads;
+  }
+}
+
+TEST(Rbsg, EqualSeedsAndThreadsGiveEqualBits) {
+  auto first = model(2), second = model(2);
+  for (uint64_t seed = 1; seed < 4; ++seed) {
+    const RbsgBatch batch = batch_of(50, Negatives::kPool, seed);
+    EXPECT_EQ(first->train_batch(batch, 1e-3f).loss, second->train_batch(batch, 1e-3f).loss);
+  }
+  EXPECT_EQ(vectors(*first, Rbsg::kCentre), vectors(*second, Rbsg::kCentre));
+}
+
+TEST(Rbsg, LearnsWhichWordsBelongTogether) {
+  auto rbsg = model(2);
+  RbsgBatch batch;
+  for (Slot slot = 0; slot < 8; ++slot)
+    for (int i = 0; i < 4; ++i) {
+      batch.centres.push_back(slot);
+      batch.contexts.push_back(slot ^ 1);
+    }
+  for (Slot slot = 0; slot < 8; ++slot) batch.negatives.push_back(slot);
+  const double before = rbsg->train_batch(batch, 0.01f).loss;
+  for (int i = 0; i < 150; ++i) (void)rbsg->train_batch(batch, 0.01f);
+  EXPECT_LT(rbsg->train_batch(batch, 0.01f).loss, 0.2 * before);
+}
+
+TEST(Rbsg, AWordHasOneVectorWhateverStandsBesideIt) {
+  auto rbsg = model();
+  const auto together = vectors(*rbsg, Rbsg::kContext), by_threads = vectors(*rbsg, Rbsg::kContext, 3);
+  std::vector<float> single(11);
+  for (size_t i = 0; i < kWords.size(); ++i) {
+    const std::string_view word = kWords[i];
+    ASSERT_TRUE(rbsg->embed({&word, 1}, Rbsg::kContext, 1, {single.data(), 1, 11, 11}).ok());
+    for (size_t d = 0; d < single.size(); ++d) EXPECT_NEAR(single[d], together[i][d], 1e-6);
+    EXPECT_EQ(by_threads[i], together[i]);
+  }
+}
+
+TEST(Rbsg, AnyBytesHaveAVectorAndTheEmptyWordAnError) {
+  auto rbsg = model();
+  const std::string bytes("\xFF\0\xC3 \x7F", 5), longest(5'000, 'x');
+  const std::vector<std::string_view> words{bytes, longest, "未知"};
+  Matrix out = std::move(Matrix::make(3, 11)).value();
+  ASSERT_TRUE(rbsg->embed(words, Rbsg::kCentre, 1, out.view()).ok());
+  for (int64_t i = 0; i < 3; ++i)
+    for (int64_t d = 0; d < 11; ++d) EXPECT_TRUE(std::isfinite(out.row(i)[d]));
+  const std::vector<std::string_view> empty{"a", ""};
+  EXPECT_EQ(rbsg->embed(empty, Rbsg::kCentre, 1, {out.row(0), 2, 11, out.stride()}).code(), Code::kInvalidArgument);
+}
+
+TEST(Rbsg, ABatchWithoutPairsChangesNothing) {
+  auto rbsg = model();
+  const auto before = vectors(*rbsg, Rbsg::kCentre);
+  EXPECT_EQ(rbsg->train_batch({}, 0.1f).pairs, 0);
+  EXPECT_EQ(vectors(*rbsg, Rbsg::kCentre), before);
+}
+
+TEST(Rbsg, RefusesAStepThatIsNotFinite) {
+  auto rbsg = model();
+  Matrix& bias = *rbsg->states()[5].values;
+  ASSERT_EQ(rbsg->states()[5].name, "rbsg.centre.output_bias");
+  const float kept = bias.row(0)[0];
+  bias.row(0)[0] = std::numeric_limits<float>::infinity();
+  const auto outputs = vectors(*rbsg, Rbsg::kContext);
+  EXPECT_TRUE(rbsg->train_batch(batch_of(20, Negatives::kPool), 0.01f).refused);
+  EXPECT_EQ(vectors(*rbsg, Rbsg::kContext), outputs);
+  bias.row(0)[0] = kept;
+  EXPECT_FALSE(rbsg->train_batch(batch_of(20, Negatives::kPool), 0.01f).refused) << "nothing of the bad slopes stays";
+}
+
+TEST(Rbsg, AModelFilledWithAnothersStatesGoesOnAlike) {
+  auto rbsg = model();
+  for (uint64_t seed = 1; seed < 4; ++seed) (void)rbsg->train_batch(batch_of(30, Negatives::kPool, seed), 0.01f);
+  RbsgOptions options = small();
+  options.seed = 99;
+  auto other = std::move(Rbsg::make(options)).value();
+  ASSERT_TRUE(other->restore_characters(rbsg->characters().admitted()).ok());
+  for (size_t slot = 0; slot < kWords.size(); ++slot) other->set_word(static_cast<Slot>(slot), kWords[slot]);
+  const auto from = rbsg->states(), to = other->states();
+  ASSERT_EQ(from.size(), to.size());
+  for (size_t m = 0; m < from.size(); ++m) {
+    EXPECT_EQ(from[m].name, to[m].name);
+    ASSERT_EQ(from[m].values->rows(), to[m].values->rows());
+    for (int64_t i = 0; i < from[m].values->rows(); ++i)
+      std::copy_n(from[m].values->row(i), from[m].values->cols(), to[m].values->row(i));
+  }
+  for (uint64_t seed = 4; seed < 7; ++seed) {
+    const RbsgBatch batch = batch_of(30, Negatives::kPool, seed);
+    EXPECT_EQ(rbsg->train_batch(batch, 0.01f).loss, other->train_batch(batch, 0.01f).loss);
+  }
+  EXPECT_EQ(vectors(*rbsg, Rbsg::kCentre), vectors(*other, Rbsg::kCentre));
+}
+
+TEST(Rbsg, NewCharactersMayComeBetweenBatches) {
+  auto rbsg = model(2);
+  (void)rbsg->train_batch(batch_of(30, Negatives::kPool), 0.01f);
+  rbsg->set_word(3, "ωμέγα");
+  const Rbsg::BatchStats stats = rbsg->train_batch(batch_of(30, Negatives::kPool), 0.01f);
+  EXPECT_FALSE(stats.refused);
+  EXPECT_TRUE(std::isfinite(stats.loss));
+}
+
+TEST(Rbsg, RefusesSizesThatCannotBe) {
+  EXPECT_EQ(Rbsg::make({.hidden = 20}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(Rbsg::make({.threads = 0}).status().code(), Code::kInvalidArgument);
+}
+
+TEST(RbsgPlan, CutsWordsWithoutLosingOrRepeatingAny) {
+  std::vector<Spelling> spellings{{5, 6, 7}, {5, 6}, {9}, {5, 6, 8}, {}, {1, 2, 3, 4, 5, 6}};
+  const std::vector<std::span<const CharacterId>> words(spellings.begin(), spellings.end());
+  std::vector<int32_t> order, cuts;
+  order_by_spelling(words, order);
+  EXPECT_EQ(order, (std::vector<int32_t>{4, 5, 1, 0, 3, 2}));
+  std::vector<std::span<const CharacterId>> ordered;
+  for (const int32_t i : order) ordered.push_back(words[static_cast<size_t>(i)]);
+  for (const int32_t parts : {1, 2, 3, 10}) {
+    cut_evenly(ordered, parts, cuts);
+    ASSERT_EQ(cuts.size(), static_cast<size_t>(parts) + 1);
+    EXPECT_EQ(cuts.front(), 0);
+    EXPECT_EQ(cuts.back(), 6);
+    EXPECT_TRUE(std::is_sorted(cuts.begin(), cuts.end()));
+  }
+}
+
+}  // namespace
+}  // namespace streamvec

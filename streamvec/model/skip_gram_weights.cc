@@ -1,0 +1,51 @@
+#include "streamvec/model/skip_gram_weights.h"
+
+#include <algorithm>
+
+namespace streamvec {
+
+void SkipGramWeights::fill(const WindowPlan& plan, BlockStep& block) {
+  block.begin(plan.columns.size(), plan.windows.size() + plan.negatives.size());
+  weigh_positives(plan, block);
+  weigh_negatives(plan, block);
+}
+
+// Weight 1 for each word of a centre's window. What a column is covered by is what negatives will be weighed with.
+void SkipGramWeights::weigh_positives(const WindowPlan& plan, BlockStep& block) {
+  cover_.assign(plan.columns.size(), 0);
+  const int32_t columns = static_cast<int32_t>(plan.columns.size());
+  for (const WindowPlan::Window& window : plan.windows) {
+    float* weights = block.add_positive(plan.columns[window.centre], std::max(0, window.centre - windows_.window),
+                                        std::min(columns, window.centre + windows_.window + 1));
+    for (int32_t j = window.begin; j < window.end; ++j) weights[j] = 1;
+    weights[window.centre] = 0;
+    for (int32_t j = window.begin; j < window.end; ++j) cover_[j] += weights[j];
+  }
+}
+
+// Every pair is weighed against `negatives` negatives: each of the shared ones stands for negatives / shared.
+void SkipGramWeights::weigh_negatives(const WindowPlan& plan, BlockStep& block) {
+  const float share = static_cast<float>(windows_.negatives) / static_cast<float>(windows_.negatives_shared);
+  float* common = block.common_weights();
+  for (size_t j = 0; j < cover_.size(); ++j) common[j] = share * cover_[j];
+  centres_.fill(plan);
+  for (Slot negative : plan.negatives) {
+    if (centres_.may_hold(negative))
+      excuse(plan, negative, share, block);
+    else
+      block.add_negative(negative);
+  }
+}
+
+// A negative that is a centre of the block has no weight against that centre's own window.
+void SkipGramWeights::excuse(const WindowPlan& plan, Slot negative, float share, BlockStep& block) {
+  float* weights = block.add_negative_with_weights(negative);
+  std::copy_n(block.common_weights(), plan.columns.size(), weights);
+  for (const WindowPlan::Window& window : plan.windows) {
+    if (plan.columns[window.centre] != negative) continue;
+    for (int32_t j = window.begin; j < window.end; ++j)
+      if (j != window.centre) weights[j] = std::max(0.0f, weights[j] - share);
+  }
+}
+
+}  // namespace streamvec

@@ -1,0 +1,91 @@
+#include "streamvec/model/subword_table.h"
+
+#include <algorithm>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+constexpr size_t kBlockSize = size_t{1} << 16;
+constexpr uint64_t kBucketDraws = 2;  // keeps the draws of buckets apart from those of words and of training
+
+}  // namespace
+
+Status check_ngrams(const NgramOptions& options) {
+  if (options.minn < 1 || options.minn > kNgramMax)
+    return error(Code::kInvalidArgument, "--minn is ", options.minn, "; it must be 1 to ", kNgramMax);
+  if (options.maxn < options.minn || options.maxn > kNgramMax)
+    return error(Code::kInvalidArgument, "--maxn is ", options.maxn, "; it must be --minn (", options.minn, ") to ",
+                 kNgramMax);
+  if (options.bucket < 1 || options.bucket > kBucketMax)
+    return error(Code::kInvalidArgument, "--bucket is ", options.bucket, "; it must be 1 to ", kBucketMax);
+  return {};
+}
+
+Result<SubwordTable> SubwordTable::make(const Options& options) {
+  STREAMVEC_RETURN_IF_ERROR(check_ngrams(options.ngrams));
+  SubwordTable made;
+  made.options_ = options;
+  STREAMVEC_ASSIGN_OR_RETURN(made.table, Table::make(0, options.dim, options.ngrams.bucket, options.optimizer));
+  made.row_plus_one_.resize(static_cast<size_t>(options.ngrams.bucket));
+  made.lists_ = std::make_unique<std::atomic<const uint32_t*>[]>(static_cast<size_t>(options.words_max));
+  return made;
+}
+
+uint32_t SubwordTable::row_of(uint32_t bucket) {
+  uint32_t& row_plus_one = row_plus_one_[bucket];
+  if (row_plus_one > 0) return row_plus_one - 1;
+  const auto row = static_cast<uint32_t>(buckets_.size());
+  buckets_.push_back(bucket);
+  row_plus_one = row + 1;
+  table.grow(int64_t{row} + 1);
+  const float scale = 2.0f / static_cast<float>(options_.dim);
+  Random random(mix(options_.seed, kBucketDraws, bucket));
+  for (float& value : table.rows.view().row_span(row)) value = (random.uniform() - 0.5f) * scale;
+  return row;
+}
+
+uint32_t* SubwordTable::new_list(size_t size) {
+  if (size > block_left_) {
+    block_left_ = std::max(kBlockSize, size);
+    block_next_ = blocks_.emplace_back(std::make_unique<uint32_t[]>(block_left_)).get();
+  }
+  uint32_t* list = block_next_;
+  block_next_ += size;
+  block_left_ -= size;
+  return list;
+}
+
+void SubwordTable::set_word(Slot slot, std::string_view word) {
+  STREAMVEC_CHECK(slot >= 0 && slot < options_.words_max);
+  found_.clear();
+  append_ngram_buckets(word, options_.ngrams, found_);
+  uint32_t* list = new_list(found_.size() + 1);
+  list[0] = static_cast<uint32_t>(found_.size());
+  for (size_t i = 0; i < found_.size(); ++i) list[i + 1] = row_of(found_[i]);
+  lists_[static_cast<size_t>(slot)].store(list, std::memory_order_release);
+}
+
+std::span<const uint32_t> SubwordTable::rows_of(Slot slot) const {
+  const uint32_t* list = lists_[static_cast<size_t>(slot)].load(std::memory_order_acquire);
+  return list == nullptr ? std::span<const uint32_t>() : std::span(list + 1, list[0]);
+}
+
+Status SubwordTable::adopt(std::span<const uint32_t> buckets, const Matrix& rows) {
+  STREAMVEC_CHECK(buckets_.empty());
+  if (static_cast<int64_t>(buckets.size()) != rows.rows() || (rows.rows() > 0 && rows.cols() != options_.dim))
+    return error(Code::kDataLoss, "there are ", rows.rows(), " rows of ", rows.cols(), " values for ", buckets.size(),
+                 " buckets of ", options_.dim);
+  for (const uint32_t bucket : buckets) {
+    if (bucket >= row_plus_one_.size() || row_plus_one_[bucket] != 0)
+      return error(Code::kDataLoss, "bucket ", bucket, " of ", row_plus_one_.size(), " is out of range or comes twice");
+    buckets_.push_back(bucket);
+    row_plus_one_[bucket] = static_cast<uint32_t>(buckets_.size());
+  }
+  table.grow(rows.rows());
+  for (int64_t i = 0; i < rows.rows(); ++i) std::copy_n(rows.row(i), options_.dim, table.rows.row(i));
+  return {};
+}
+
+}  // namespace streamvec

@@ -1,0 +1,65 @@
+// What a trained subword model knows beyond the vectors of its vocabulary: the rows of its n-grams, of which any
+// spelling's vector is made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/model/parameters.h"
+#include "streamvec/model/word_generator.h"
+#include "streamvec/text/character_ngrams.h"
+
+namespace streamvec {
+
+// How n-grams lead to rows: what has to be saved beside the rows themselves.
+struct SubwordIndex {
+  NgramOptions ngrams;
+  bool fold_case = false;
+  std::vector<uint32_t> buckets;  // of each row
+
+  std::string encode() const;
+  // kDataLoss, with `path` and a byte offset, for anything that encode() does not write.
+  static Result<SubwordIndex> decode(std::string_view bytes, const std::string& path);
+};
+// The file of a checkpoint that has it, and the names of its tables.
+constexpr const char* kSubwordFile = "subword.bin";
+constexpr const char* kSubwordWords = "subword.words";
+constexpr const char* kSubwordBuckets = "subword.buckets";
+
+class SubwordVectors final : public WordGenerator {
+ public:
+  // `words`: the words' own rows by slot, or none where only spellings are asked for. kDataLoss when buckets and rows
+  // do not belong together.
+  static Result<std::shared_ptr<const SubwordVectors>> make(SubwordIndex index, Matrix rows, Matrix words);
+
+  // The mean over the spelling's n-grams, as fastText has it for words outside its vocabulary; those never met count
+  // as zeros, and a spelling without any n-gram that was met has the zero vector.
+  Status generate(std::string_view word, std::span<float> out) const override;
+  bool folds_case() const override { return index_.fold_case; }
+
+  const SubwordIndex& index() const { return index_; }
+  const Matrix& rows() const { return rows_; }    // of n-grams, as index().buckets has them
+  const Matrix& words() const { return words_; }  // by slot; may have no rows
+  // The row of a bucket, or nullptr when it has none.
+  const float* row_of(uint32_t bucket) const;
+
+ private:
+  SubwordVectors() = default;
+
+  SubwordIndex index_;
+  Matrix rows_, words_;
+  std::vector<uint32_t> row_plus_one_;  // by bucket
+};
+
+// The vectors of all words, as queries read them: the mean of each word's own row and the rows of its n-grams.
+// Threads may be training meanwhile. REQUIRES: parameters.subwords.
+Result<Matrix> composed_rows(Parameters& parameters);
+Result<Matrix> composed_rows(const Vocabulary& vocabulary, const SubwordVectors& subwords);
+
+}  // namespace streamvec

@@ -1,0 +1,219 @@
+#include "streamvec/model/trie_lstm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "streamvec/kernel/lstm_cell.h"
+#include "streamvec/kernel/row_ops.h"
+
+namespace streamvec {
+namespace {
+
+void copy_row(const float* from, int64_t count, float* to) {
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void fill_rows(const Matrix& row, MatrixView<float> to) {
+  for (int64_t i = 0; i < to.rows; ++i) copy_row(row.row(0), to.cols, to.row(i));
+}
+
+// to += each of the rows of `from`
+void add_rows(MatrixView<const float> from, float* to) {
+  for (int64_t i = 0; i < from.rows; ++i)
+    for (int64_t k = 0; k < from.cols; ++k) to[k] += from.row(i)[k];
+}
+
+void draw_uniform(Matrix& matrix, float reach, uint64_t seed) {
+  Random random(seed);
+  for (int64_t i = 0; i < matrix.rows(); ++i)
+    for (int64_t k = 0; k < matrix.cols(); ++k) matrix.row(i)[k] = reach * (2 * random.uniform() - 1);
+}
+
+}  // namespace
+
+Result<EncoderParameters> EncoderParameters::make(const EncoderShape& shape) {
+  if (shape.hidden < 16 || shape.hidden % 16 != 0)
+    return error(Code::kInvalidArgument, "the hidden size of a character LSTM must be a multiple of 16, not ",
+                 shape.hidden, "; try ", std::max(16, (shape.hidden + 15) / 16 * 16));
+  if (shape.characters < 1 || shape.character_dim < 1 || shape.dim < 1)
+    return error(Code::kInvalidArgument, "an encoder of ", shape.characters, " characters of ", shape.character_dim,
+                 " values and ", shape.dim, " dimensions cannot be");
+  const int64_t gates = int64_t{kLstmGates} * shape.hidden;
+  EncoderParameters made;
+  STREAMVEC_ASSIGN_OR_RETURN(made.characters, Matrix::make(shape.characters, shape.character_dim,
+                                                           std::max(shape.characters, shape.characters_max)));
+  STREAMVEC_ASSIGN_OR_RETURN(made.input, Matrix::make(shape.character_dim, gates));
+  STREAMVEC_ASSIGN_OR_RETURN(made.recurrent, Matrix::make(shape.hidden, gates));
+  STREAMVEC_ASSIGN_OR_RETURN(made.bias, Matrix::make(1, gates));
+  STREAMVEC_ASSIGN_OR_RETURN(made.output, Matrix::make(shape.hidden, shape.dim));
+  STREAMVEC_ASSIGN_OR_RETURN(made.output_bias, Matrix::make(1, shape.dim));
+  return made;
+}
+
+std::array<EncoderParameters::Named, 6> EncoderParameters::all() {
+  return {{{"characters", &characters},
+           {"input", &input},
+           {"recurrent", &recurrent},
+           {"bias", &bias},
+           {"output", &output},
+           {"output_bias", &output_bias}}};
+}
+
+void EncoderParameters::draw(uint64_t seed) {
+  const float reach = 1 / std::sqrt(static_cast<float>(hidden()));
+  uint64_t place = 0;
+  for (Matrix* matrix : {&input, &recurrent, &bias, &output, &output_bias})
+    draw_uniform(*matrix, reach, mix(seed, ++place));
+  for (int32_t k = hidden(); k < 2 * hidden(); ++k) bias.row(0)[k] = 1;
+  draw_characters(0, seed);
+}
+
+void EncoderParameters::grow(int32_t count, uint64_t seed) {
+  const int64_t begin = characters.rows();
+  if (count <= begin) return;
+  characters.grow(count);
+  draw_characters(begin, seed);
+}
+
+void EncoderParameters::draw_characters(int64_t begin, uint64_t seed) {
+  const float reach = std::sqrt(3.0f);  // uniform in +-sqrt(3) has the variance 1
+  for (int64_t i = begin; i < characters.rows(); ++i) {
+    Random random(mix(seed, uint64_t{0}, static_cast<uint64_t>(i)));
+    for (int64_t k = 0; k < characters.cols(); ++k) characters.row(i)[k] = reach * (2 * random.uniform() - 1);
+  }
+}
+
+void TrieLstm::product(const Factor& a, const Factor& b, bool add, MatrixView<float> c) {
+  flops_ += 2.0 * static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols());
+  add ? multiply_add(a, b, c) : multiply(a, b, c);
+}
+
+void TrieLstm::forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out) {
+  run(encoder, trie, true, out);
+}
+
+void TrieLstm::forward_only(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out) {
+  run(encoder, trie, false, out);
+}
+
+void TrieLstm::run(const EncoderParameters& encoder, const CharTrie& trie, bool keep, MatrixView<float> out) {
+  STREAMVEC_CHECK_EQ(out.rows, int64_t{trie.words()});
+  STREAMVEC_CHECK_EQ(out.cols, int64_t{encoder.dim()});
+  hidden_ = encoder.hidden();
+  h_.reserve(trie.nodes(), hidden_);
+  c_.reserve(trie.nodes(), hidden_);
+  if (keep) gates_.reserve(trie.nodes(), kLstmGates * hidden_);
+  for (RowBuffer* rows : {&h_, &c_}) std::fill_n(rows->row(0), hidden_, 0.0f);
+  fill_table(encoder, trie);
+  for (int32_t length = 1; length < trie.levels(); ++length) {
+    const CharTrie::Level& before = trie.level(length - 1);
+    const int64_t inner = before.inner_end - before.inner_begin;
+    if (length > 1)
+      product(some_rows(h_.view(), before.inner_begin, inner), encoder.recurrent, false,
+              product_.reserve(inner, kLstmGates * hidden_));
+    step_level(trie, length, keep);
+  }
+  const MatrixView<float> words = words_.reserve(trie.words(), hidden_);
+  for (int32_t i = 0; i < trie.words(); ++i)
+    copy_row(h_.row(trie.word_nodes()[static_cast<size_t>(i)]), hidden_, words.row(i));
+  fill_rows(encoder.output_bias, out);
+  product(words, encoder.output, true, out);
+}
+
+void TrieLstm::fill_table(const EncoderParameters& encoder, const CharTrie& trie) {
+  const auto size = static_cast<int64_t>(trie.alphabet().size());
+  const MatrixView<float> letters = letters_.reserve(size, encoder.characters.cols());
+  for (int64_t i = 0; i < size; ++i)
+    copy_row(encoder.characters.row(trie.alphabet()[static_cast<size_t>(i)]), letters.cols, letters.row(i));
+  const MatrixView<float> table = table_.reserve(size, kLstmGates * hidden_);
+  fill_rows(encoder.bias, table);
+  product(letters, encoder.input, true, table);
+}
+
+void TrieLstm::step_level(const CharTrie& trie, int32_t length, bool keep) {
+  const int32_t first_parent = trie.level(length - 1).inner_begin;
+  const auto step = [&](int32_t begin, int32_t end) {
+    for (int32_t node = begin; node < end; ++node) {
+      const int32_t parent = trie.parents()[static_cast<size_t>(node)];
+      lstm_forward({.recurrent = length > 1 ? product_.row(parent - first_parent) : nullptr,
+                    .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
+                    .c_before = length > 1 ? c_.row(parent) : nullptr,
+                    .gates = keep ? gates_.row(node) : nullptr,
+                    .c = c_.row(node),
+                    .h = h_.row(node)},
+                   hidden_);
+    }
+  };
+  const CharTrie::Level& level = trie.level(length);
+  step(level.inner_begin, level.inner_end);
+  step(level.leaf_begin, level.leaf_end);
+}
+
+void TrieLstm::backward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
+                        EncoderParameters& slopes) {
+  STREAMVEC_CHECK_EQ(out_slopes.rows, int64_t{trie.words()});
+  dtable_.reserve_zeroed(static_cast<int64_t>(trie.alphabet().size()), kLstmGates * hidden_);
+  dc_.reserve(trie.inner(), hidden_);
+  dz_.reserve(trie.inner(), kLstmGates * hidden_);
+  reached_.assign(static_cast<size_t>(trie.inner()), 0);
+  climb_output(encoder, trie, out_slopes, slopes);
+  for (int32_t length = trie.levels() - 1; length >= 1; --length) {
+    climb_level(trie, length);
+    const CharTrie::Level& before = trie.level(length - 1);
+    const int64_t inner = before.inner_end - before.inner_begin;
+    if (length > 1)
+      product(some_rows(dz_.view(), before.inner_begin, inner), transposed(encoder.recurrent), true,
+              some_rows(dh_.view(), before.inner_begin, inner));
+  }
+  // Not node 0, whose h is nothing.
+  product(transposed(some_rows(h_.view(), 1, trie.inner() - 1)), some_rows(dz_.view(), 1, trie.inner() - 1), true,
+          slopes.recurrent.view());
+  climb_table(encoder, trie, slopes);
+}
+
+void TrieLstm::climb_output(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
+                            EncoderParameters& slopes) {
+  const MatrixView<float> words = dwords_.reserve(trie.words(), hidden_);
+  product(out_slopes, transposed(encoder.output), false, words);
+  product(transposed(words_.view()), out_slopes, true, slopes.output.view());
+  add_rows(out_slopes, slopes.output_bias.row(0));
+  dh_.reserve_zeroed(trie.nodes(), hidden_);
+  for (int32_t i = 0; i < trie.words(); ++i)
+    add_scaled(words.row(i), 1, hidden_, dh_.row(trie.word_nodes()[static_cast<size_t>(i)]));
+}
+
+void TrieLstm::climb_level(const CharTrie& trie, int32_t length) {
+  const auto climb = [&](int32_t begin, int32_t end, bool inner) {
+    for (int32_t node = begin; node < end; ++node) {
+      const int32_t parent = trie.parents()[static_cast<size_t>(node)];
+      lstm_backward({.gates = gates_.row(node),
+                     .c = c_.row(node),
+                     .c_before = length > 1 ? c_.row(parent) : nullptr,
+                     .dh = dh_.row(node),
+                     .dc = inner ? dc_.row(node) : nullptr,
+                     .first = reached_[static_cast<size_t>(parent)] == 0,
+                     .dz_sum = length > 1 ? dz_.row(parent) : nullptr,
+                     .dz_input = dtable_.row(trie.characters()[static_cast<size_t>(node)]),
+                     .dc_before = length > 1 ? dc_.row(parent) : nullptr},
+                    hidden_);
+      reached_[static_cast<size_t>(parent)] = 1;
+    }
+  };
+  const CharTrie::Level& level = trie.level(length);
+  climb(level.inner_begin, level.inner_end, true);
+  climb(level.leaf_begin, level.leaf_end, false);
+}
+
+void TrieLstm::climb_table(const EncoderParameters& encoder, const CharTrie& trie, EncoderParameters& slopes) {
+  product(transposed(letters_.view()), dtable_.view(), true, slopes.input.view());
+  add_rows(dtable_.view(), slopes.bias.row(0));
+  const MatrixView<float> letters = dletters_.reserve(dtable_.view().rows, encoder.characters.cols());
+  product(dtable_.view(), transposed(encoder.input), false, letters);
+  for (int64_t i = 0; i < letters.rows; ++i) {
+    float* row = slopes.characters.row(trie.alphabet()[static_cast<size_t>(i)]);
+    for (int64_t k = 0; k < letters.cols; ++k) row[k] += letters.row(i)[k];
+  }
+}
+
+}  // namespace streamvec

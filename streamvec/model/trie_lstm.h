@@ -1,0 +1,100 @@
+// A character LSTM that turns spellings into vectors: last hidden state, then a linear layer. It runs over the trie of
+// a batch's words (char_trie.h), level by level with one matrix product each, so that every distinct beginning is
+// computed once, and comes back the same way, children added into parents.
+//
+// H hidden, C values a character, D dim, A characters. The products:
+//   table = characters input + bias   (the batch's characters only), 4H columns
+//   z     = h(parent) recurrent + table(character): a row of the product for every inner node, not for every node
+//   out   = h(word) output + output_bias
+// Slopes point upwards (optim/optimizer.h): what comes back is the slope of whatever the caller climbs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/random.h"
+#include "streamvec/core/status.h"
+#include "streamvec/kernel/gemm.h"
+#include "streamvec/kernel/row_buffer.h"
+#include "streamvec/model/char_trie.h"
+
+namespace streamvec {
+
+struct EncoderShape {
+  int32_t characters = CharacterTable::kFixed;  // rows of the table to begin with
+  int32_t characters_max = 8'192;               // how far it may grow
+  int32_t character_dim = 128;
+  int32_t hidden = 512;  // a multiple of 16
+  int32_t dim = 200;
+};
+
+// The parameters of one encoder, or a slope for each of them.
+struct EncoderParameters {
+  // Zeroed. kInvalidArgument for a hidden size that is no multiple of 16 or a side below 1.
+  static Result<EncoderParameters> make(const EncoderShape& shape);
+
+  // As PyTorch begins: layers uniform in +-1 / sqrt(H), forget gates open (bias 1), characters of variance 1.
+  void draw(uint64_t seed);
+  // New characters, each drawn from its own seed.
+  void grow(int32_t characters, uint64_t seed);
+
+  struct Named {
+    const char* name;
+    Matrix* values;
+  };
+  std::array<Named, 6> all();
+
+  int32_t hidden() const { return static_cast<int32_t>(recurrent.rows()); }
+  int32_t dim() const { return static_cast<int32_t>(output.cols()); }
+
+  Matrix characters;   // A x C
+  Matrix input;        // C x 4H, gates in the order of kernel/lstm_cell.h
+  Matrix recurrent;    // H x 4H
+  Matrix bias;         // 1 x 4H
+  Matrix output;       // H x D
+  Matrix output_bias;  // 1 x D
+
+ private:
+  void draw_characters(int64_t begin, uint64_t seed);
+};
+
+// Runs encoders of one shape; holds the memory of a run, one per thread. Parameters are only read.
+class TrieLstm {
+ public:
+  // Writes the vector of word i of the trie to row i of `out`. REQUIRES: out has the trie's words and the encoder's
+  // dim; the trie's characters have rows.
+  void forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out);
+  // The same without what backward() needs: less memory, faster.
+  void forward_only(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out);
+  // Adds the slopes of the parameters, given those of `out`. REQUIRES: forward() with the same encoder and trie came
+  // last; `slopes` has the encoder's shape.
+  void backward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
+                EncoderParameters& slopes);
+
+  // Multiply-adds of the products of the calls so far, as two flops each.
+  double flops() const { return flops_; }
+
+ private:
+  void run(const EncoderParameters& encoder, const CharTrie& trie, bool keep, MatrixView<float> out);
+  void fill_table(const EncoderParameters& encoder, const CharTrie& trie);
+  void step_level(const CharTrie& trie, int32_t length, bool keep);
+  void climb_level(const CharTrie& trie, int32_t length);
+  void climb_output(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
+                    EncoderParameters& slopes);
+  void climb_table(const EncoderParameters& encoder, const CharTrie& trie, EncoderParameters& slopes);
+  void product(const Factor& a, const Factor& b, bool add, MatrixView<float> c);
+
+  int32_t hidden_ = 0;
+  RowBuffer letters_, table_;                            // by the trie's alphabet: characters, and what they contribute
+  RowBuffer product_;                                    // by inner node of one level
+  RowBuffer h_, c_, gates_;                              // by node
+  RowBuffer words_;                                      // by word: h
+  RowBuffer dh_, dc_, dz_, dtable_, dwords_, dletters_;  // likewise; dz_ by inner node, summed over its children
+  std::vector<uint8_t> reached_;                         // by inner node: whether a child has come back
+  double flops_ = 0;
+};
+
+}  // namespace streamvec

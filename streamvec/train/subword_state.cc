@@ -1,0 +1,110 @@
+#include "streamvec/train/subword_state.h"
+
+#include <algorithm>
+
+namespace streamvec {
+namespace {
+
+Result<SubwordIndex> index_of(const Checkpoint& existing) {
+  const auto found = existing.extra.find(kSubwordFile);
+  if (found == existing.extra.end())
+    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " is of a subword model and has no ",
+                 kSubwordFile);
+  return SubwordIndex::decode(found->second, kSubwordFile);
+}
+
+// Rows of optimiser state are those of the table, which has room to grow.
+void copy_rows(const Matrix& from, Matrix& to) {
+  for (int64_t i = 0; i < std::min(from.rows(), to.rows()); ++i)
+    std::copy_n(from.row(i), std::min(from.cols(), to.cols()), to.row(i));
+}
+
+std::string state_name(const std::string& state) {
+  return kSubwordBuckets + ("." + state);
+}
+
+Status adopt_rows(Checkpoint& existing, const SubwordIndex& index, SubwordTable& subwords) {
+  STREAMVEC_RETURN_IF_ERROR(subwords.adopt(index.buckets, existing.optimizer[kSubwordBuckets]));
+  existing.optimizer.erase(kSubwordBuckets);
+  for (const Optimizer::State& state : subwords.table.optimizer->states())
+    if (const auto found = existing.optimizer.find(state_name(state.name)); found != existing.optimizer.end())
+      copy_rows(found->second, *state.values);
+  return {};
+}
+
+}  // namespace
+
+NgramOptions wanted_ngrams(const TrainOptions& options, NgramOptions otherwise) {
+  return {options.minn.value_or(otherwise.minn), options.maxn.value_or(otherwise.maxn),
+          options.bucket.value_or(otherwise.bucket)};
+}
+
+Status check_same_ngrams(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
+  STREAMVEC_ASSIGN_OR_RETURN(const SubwordIndex index, index_of(existing));
+  const NgramOptions wanted = wanted_ngrams(options, index.ngrams);
+  if (wanted == index.ngrams) return {};
+  return error(Code::kFailedPrecondition, out, " has n-grams of --minn ", index.ngrams.minn, " --maxn ",
+               index.ngrams.maxn, " --bucket ", index.ngrams.bucket, ", asked for were ", wanted.minn, ", ",
+               wanted.maxn, " and ", wanted.bucket, "; leave them out or choose another --out");
+}
+
+Status take_own_rows(Checkpoint& existing) {
+  const auto own = existing.optimizer.find(kSubwordWords);
+  if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
+      own->second.cols() != existing.input.cols())
+    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " has no table ", kSubwordWords,
+                 " beside input; files of different checkpoints were mixed up");
+  existing.input = std::move(own->second);
+  existing.optimizer.erase(own);
+  return {};
+}
+
+Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
+                    Parameters& parameters) {
+  SubwordIndex index;
+  index.fold_case = options.tokenizer.fold_case;
+  if (existing != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(index, index_of(*existing));
+  }
+  SubwordTable::Options shape;
+  shape.ngrams = existing != nullptr ? index.ngrams : wanted_ngrams(options, index.ngrams);
+  shape.dim = parameters.dim();
+  shape.optimizer = parameters.options.optimizer;
+  shape.seed = options.seed;
+  shape.words_max = parameters.input.rows.rows_max();
+  shape.fold_case = index.fold_case;
+  STREAMVEC_ASSIGN_OR_RETURN(parameters.subwords, SubwordTable::make(shape));
+  if (existing != nullptr) STREAMVEC_RETURN_IF_ERROR(adopt_rows(*existing, index, *parameters.subwords));
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.subwords->set_word(slot, vocabulary.word(slot));
+  return {};
+}
+
+Status SubwordState::add_to(CheckpointContent& content, Parameters& parameters) {
+  if (!parameters.subwords) return {};
+  SubwordTable& subwords = *parameters.subwords;
+  STREAMVEC_ASSIGN_OR_RETURN(composed_, composed_rows(parameters));
+  content.input = std::as_const(composed_).view();
+  content.optimizer.push_back({kSubwordWords, parameters.input.rows.view()});
+  content.optimizer.push_back({kSubwordBuckets, subwords.table.rows.view()});
+  for (const Optimizer::State& state : subwords.table.optimizer->states())
+    content.optimizer.push_back({state_name(state.name), state.values->view()});
+  add_index(content, {subwords.options().ngrams,
+                      subwords.options().fold_case,
+                      {subwords.buckets().begin(), subwords.buckets().end()}});
+  return {};
+}
+
+void SubwordState::add_to(CheckpointContent& content, const Snapshot& snapshot) {
+  const auto* subwords = dynamic_cast<const SubwordVectors*>(snapshot.generator.get());
+  if (subwords == nullptr || subwords->words().rows() == 0) return;
+  content.optimizer.push_back({kSubwordWords, subwords->words().view()});
+  content.optimizer.push_back({kSubwordBuckets, subwords->rows().view()});
+  add_index(content, subwords->index());
+}
+
+void SubwordState::add_index(CheckpointContent& content, const SubwordIndex& index) {
+  index_ = index.encode();
+  content.extra.push_back({kSubwordFile, [this](const auto& sink) { return sink(index_); }});
+}
+
+}  // namespace streamvec

@@ -1,0 +1,204 @@
+"""The subword model from outside: training, words never seen, going on, and fastText's model files both ways."""
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+from support import assert_one_line, run, tensor_shapes, topical_text, train, tree, weights
+
+SMALL = ["--model", "subword", "--bucket", "5000"]
+FASTTEXT = shutil.which("fasttext")
+ENDINGS = ["ation", "less", "wards"]
+
+
+def stem(number):
+    draw = random.Random(number)
+    return "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(5))
+
+
+def morphological_text(sentences=3000):
+    """Words of one ending come together; their stems say nothing."""
+    draw = random.Random(1)
+    return "\n".join(" ".join(stem(draw.randrange(40)) + ending for _ in range(10))
+                     for ending in draw.choices(ENDINGS, k=sentences)) + "\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("subword")
+    (folder / "text").write_text(morphological_text())
+    train(folder / "text", "--out", folder / "model", *SMALL)
+    return folder / "model"
+
+
+def printed(lines):
+    """Vectors by word, of `word v1 v2 ...` lines."""
+    return {line.split(" ")[0]: [float(value) for value in line.split()[1:]] for line in lines.splitlines()}
+
+
+def vectors_of(directory, words):
+    return printed(run("vector", directory, *words, exit=0).out)
+
+
+def vectors_by_fasttext(path, words):
+    done = subprocess.run([FASTTEXT, "print-word-vectors", path], input="\n".join(words) + "\n", text=True, check=True,
+                          capture_output=True)
+    return printed(done.stdout)
+
+
+def assert_same_vectors(ours, theirs):
+    """fastText prints five digits."""
+    assert ours.keys() == theirs.keys()
+    for word, values in theirs.items():
+        assert len(values) == len(ours[word])
+        assert any(value != 0 for value in values)
+        for mine, other in zip(ours[word], values):
+            assert mine == pytest.approx(other, rel=1e-4, abs=1e-6), word
+
+
+class TestUnseenWords:
+    def test_nearest_answers_by_spelling_and_says_so(self, model):
+        unseen = stem(4711) + "wards"
+        seen = stem(1) + "less"
+        answers = json.loads(run("nearest", model, unseen, seen, "-k", 10, "--json", exit=0).out)
+        assert [answer["seen"] for answer in answers] == [False, True]
+        assert sum(found["word"].endswith("wards") for found in answers[0]["neighbours"]) >= 9
+
+    def test_vector_and_analogy_have_them_too(self, model):
+        unseen = stem(4711) + "less"
+        assert len(vectors_of(model, [unseen])[unseen]) == 16
+        run("analogy", model, stem(1) + "less", stem(1) + "wards", unseen, exit=0)
+
+    def test_capitals_are_folded_as_in_training(self, model):
+        unseen = stem(4711) + "less"
+        assert vectors_of(model, [unseen.upper()])[unseen.upper()] == vectors_of(model, [unseen])[unseen]
+
+    def test_the_empty_word_is_an_error(self, model):
+        for command in ("nearest", "vector"):
+            assert_one_line(run(command, model, "", exit=1).err)
+
+    def test_similarity_covers_every_pair(self, model, tmp_path):
+        pairs = [(stem(i) + "less", stem(i + 9000) + ending, score)
+                 for i in range(20) for ending, score in (("less", 9), ("wards", 1))]
+        (tmp_path / "set.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
+        report = json.loads(run("eval", model, "--similarity", tmp_path / "set.tsv", "--json", exit=0).out)
+        assert report["similarity"][0]["covered"] == len(pairs)
+        assert report["similarity"][0]["spearman"] > 0.8
+
+
+class TestGoingOn:
+    def test_a_stopped_run_ends_like_one_that_was_not(self, tmp_path):
+        text = tmp_path / "text"
+        text.write_text(morphological_text(5_000))
+        straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+        slow = [*SMALL, "--kernel", "reference"]
+        train(text, "--out", straight, *slow)
+        train(text, "--out", stopped, *slow, "--checkpoint-every", "0.001")
+        # Back to the checkpoint before the last: what a kill in the middle would have left behind.
+        saved = [path for path in stopped.iterdir() if path.name.isdigit()]
+        middle, last = sorted(saved, key=lambda path: int(path.name))
+        shutil.rmtree(last)
+        (stopped / "latest").write_text(middle.name + "\n")
+        assert weights(stopped) != weights(straight)
+        train(text, "--out", stopped, *slow)
+        assert weights(stopped) == weights(straight)
+
+    def test_new_text_adds_its_words_and_their_ngrams(self, model, tmp_path):
+        shutil.copytree(model, tmp_path / "model")
+        (tmp_path / "more").write_text("zyzzyva quokka\n" * 50)
+        before = tensor_shapes(tmp_path / "model")
+        train(tmp_path / "more", "--out", tmp_path / "model")
+        after = tensor_shapes(tmp_path / "model")
+        assert after["input"][0] == after["subword.words"][0] == before["input"][0] + 2
+        assert after["subword.buckets"][0] > before["subword.buckets"][0]
+        assert json.loads(run("nearest", tmp_path / "model", "quokka", "--json", exit=0).out)[0]["seen"]
+
+    def test_standard_input_is_learnt_in_one_pass(self, tmp_path):
+        train("-", "--out", tmp_path / "model", *SMALL, input=morphological_text().encode())
+        answer = json.loads(run("nearest", tmp_path / "model", stem(4711) + "less", "--json", exit=0).out)[0]
+        assert sum(found["word"].endswith("less") for found in answer["neighbours"]) >= 7
+
+    def test_adagrad_and_adam_go_on_with_their_state(self, tmp_path):
+        (tmp_path / "text").write_text(topical_text(5_000))
+        for optimizer in ("adagrad", "adam"):
+            out = tmp_path / optimizer
+            train(tmp_path / "text", "--out", out, *SMALL, "--optimizer", optimizer)
+            assert any(name.startswith("subword.buckets.") for name in tensor_shapes(out))
+            train(tmp_path / "text", "--out", out, "--optimizer", optimizer)
+
+    def test_other_ngrams_than_the_directorys_are_refused(self, model):
+        before = tree(model)
+        for option in (["--minn", 2], ["--maxn", 5], ["--bucket", 70]):
+            done = run("train", "/dev/null", "--out", model, *option, exit=1)
+            assert_one_line(done.err)
+            assert "5000" in done.err
+        assert tree(model) == before
+
+    def test_lengths_that_cannot_be_are_refused(self, tmp_path):
+        (tmp_path / "text").write_text(topical_text(1_000))
+        done = run("train", tmp_path / "text", "--out", tmp_path / "m", "--model", "subword", "--minn", 7, exit=1)
+        assert_one_line(done.err)
+        assert "--maxn" in done.err
+
+    def test_a_stream_says_that_it_cannot(self, tmp_path):
+        (tmp_path / "text").write_text(topical_text(1_000))
+        done = run("train", tmp_path / "text", "--out", tmp_path / "m", "--model", "subword", "--stream", exit=1)
+        assert_one_line(done.err)
+
+
+@pytest.mark.skipif(FASTTEXT is None, reason="fasttext is not installed")
+class TestFastText:
+    UNSEEN = ["x", "ab", "일본어", "naïveté", "unseenwards", "aaaaaaaa"]
+
+    def test_what_we_write_fasttext_answers_with_our_vectors(self, model, tmp_path):
+        run("export", model, "--format", "fasttext-bin", tmp_path / "ours.bin", exit=0)
+        words = [stem(1) + "less", stem(2) + "ation", stem(4711) + "wards", stem(4712) + "less"]
+        assert_same_vectors(vectors_of(model, words), vectors_by_fasttext(tmp_path / "ours.bin", words))
+
+    @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+    def test_what_fasttext_trains_we_answer_with_its_vectors(self, tmp_path, kind):
+        (tmp_path / "text").write_text(morphological_text(300) + "여왕 왕 naïve\n" * 20)
+        subprocess.run([FASTTEXT, kind, "-input", "text", "-output", "theirs", "-dim", "16", "-bucket", "3000",
+                        "-epoch", "2", "-thread", "10", "-minn", "2", "-maxn", "5"], cwd=tmp_path, check=True,
+                       capture_output=True)
+        run("import", tmp_path / "theirs.bin", "--out", tmp_path / "model", exit=0)
+        words = [stem(1) + "less", "여왕", "naïve", "</s>", *self.UNSEEN]
+        assert_same_vectors(vectors_of(tmp_path / "model", words), vectors_by_fasttext(tmp_path / "theirs.bin", words))
+        # And back again: the same bytes of rows, so the same answers.
+        run("export", tmp_path / "model", "--format", "fasttext-bin", tmp_path / "back.bin", exit=0)
+        assert (vectors_by_fasttext(tmp_path / "back.bin", words) ==
+                vectors_by_fasttext(tmp_path / "theirs.bin", words))
+
+    def test_ngrams_hash_as_fasttexts_do(self, tmp_path):
+        """print-ngrams shows each n-gram with its row: their mean is what we say of the unseen word."""
+        (tmp_path / "text").write_text("king queen\n" * 20)
+        # Of fastText 0.9.2 each thread draws a tenth of the rows: with fewer than ten the others stay zero.
+        subprocess.run([FASTTEXT, "skipgram", "-input", "text", "-output", "theirs", "-dim", "8", "-bucket", "997",
+                        "-thread", "10"], cwd=tmp_path, check=True, capture_output=True)
+        run("import", tmp_path / "theirs.bin", "--out", tmp_path / "model", exit=0)
+        for word in ("straße", "한국어", "kingdom"):
+            shown = subprocess.run([FASTTEXT, "print-ngrams", "theirs.bin", word], cwd=tmp_path, check=True,
+                                   capture_output=True, text=True).stdout
+            rows = [[float(value) for value in line.split()[1:]] for line in shown.splitlines()]
+            mean = [sum(column) / len(rows) for column in zip(*rows)]
+            assert vectors_of(tmp_path / "model", [word])[word] == pytest.approx(mean, abs=1e-5)
+
+    def test_training_goes_on_from_a_model_of_fasttext(self, tmp_path):
+        (tmp_path / "text").write_text(morphological_text())
+        subprocess.run([FASTTEXT, "skipgram", "-input", "text", "-output", "theirs", "-dim", "16", "-bucket", "3000",
+                        "-epoch", "1", "-thread", "1"], cwd=tmp_path, check=True, capture_output=True)
+        run("import", tmp_path / "theirs.bin", "--out", tmp_path / "model", exit=0)
+        run("train", tmp_path / "text", "--out", tmp_path / "model", "--threads", 1, exit=0)
+        answer = json.loads(run("nearest", tmp_path / "model", stem(4711) + "less", "--json", exit=0).out)[0]
+        assert sum(found["word"].endswith("less") for found in answer["neighbours"]) >= 9
+
+    def test_supervised_models_are_refused_with_the_reason(self, tmp_path):
+        (tmp_path / "labels").write_text("__label__a the of king\n__label__b queen and so\n" * 30)
+        subprocess.run([FASTTEXT, "supervised", "-input", "labels", "-output", "theirs", "-dim", "8", "-thread", "1"],
+                       cwd=tmp_path, check=True, capture_output=True)
+        done = run("import", tmp_path / "theirs.bin", "--out", tmp_path / "model", exit=1)
+        assert_one_line(done.err)
+        assert "supervised" in done.err
+        assert not os.path.exists(tmp_path / "model" / "latest")
