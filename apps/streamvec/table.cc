@@ -213,6 +213,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"timeout", Kind::kReal, "SECONDS", "60", "", "source", "give up after this long", 0.1, kSecondsMax},
     {"allow-private", Kind::kText, "HOST", "", "", "train source",
      "read HOST (or HOST:PORT) though its address is not public", 0, 0, true},
+    {"ca", Kind::kText, "FILE", "", "the system's", "train source", "certificates that vouch for web hosts (https)"},
     {"fetch-delay", Kind::kReal, "SECONDS", "1", "", "train", "least time between two fetches from one web host", 0,
      kSecondsMax},
     {"poll-every", Kind::kReal, "SECONDS", "60", "", "train", "least time between two looks at a feed", 0.01,

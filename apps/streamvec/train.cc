@@ -1,5 +1,4 @@
 // streamvec train: learn from sources into a model directory.
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -10,6 +9,7 @@
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/training.h"
+#include "streamvec/core/heap.h"
 #include "streamvec/source/http/crawl_source.h"
 
 namespace streamvec::cli {
@@ -174,17 +174,10 @@ void set_fetching(const Arguments& arguments) {
   };
   Fetcher::Options fetching;
   fetching.private_hosts = arguments.list("allow-private");
+  fetching.ca = arguments.text("ca");
   fetching.host_delay = milliseconds("fetch-delay");
   Fetcher::configure_process(std::move(fetching));
   CrawlSource::set_poll_min(milliseconds("poll-every"));
-}
-
-// glibc takes large blocks from the heap once some were freed, and keeps what lies below others that stay. Checkpoints
-// and snapshots come and go for months: their memory goes back at once (a fifth less resident, and it does not creep).
-void return_large_blocks() {
-#ifdef M_MMAP_THRESHOLD
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
 }
 
 Result<int> run_train(const Arguments& arguments) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "streamvec/core/heap.h"
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/pacer.h"
@@ -348,6 +349,7 @@ class StreamTraining {
     if (RowLocks::kLocking) learner_->resume();
     if (status.ok()) intake_->commit();
     intake_->resume();
+    return_free_memory();
     return status;
   }
 
