@@ -183,7 +183,8 @@ class TestFastText:
         assert sum(found["word"].endswith("less") for found in answer["neighbours"]) >= 9
 
     def test_supervised_and_quantised_models_are_refused_with_the_reason(self, tmp_path):
-        (tmp_path / "labels").write_text("__label__a the of king\n__label__b queen and so\n" * 30)
+        # fastText cannot quantise fewer than 256 rows.
+        (tmp_path / "labels").write_text("".join(f"__label__{'ab'[i % 2]} {stem(i)} king\n" for i in range(400)) * 6)
         subprocess.run([FASTTEXT, "supervised", "-input", "labels", "-output", "theirs", "-dim", "8", "-thread", "1"],
                        cwd=tmp_path, check=True, capture_output=True)
         subprocess.run([FASTTEXT, "quantize", "-input", "labels", "-output", "theirs"], cwd=tmp_path, check=True,
