@@ -52,17 +52,20 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD... [-k 10]",
      .summary = "show the words nearest to each WORD",
      .details =
-         "By cosine, over all words of the model. For words never seen a subword model has neighbours by their "
-         "spelling "
-         "(in JSON: \"seen\": false). Words that the model knows nothing of are named on standard error (in JSON: no "
-         "neighbours) and the exit is 1; the others are answered all the same.",
+         "By cosine, over all words of the model. A model that makes vectors of spellings (subword) has neighbours for "
+         "any word, and says which ones it has never seen (in JSON: \"seen\": false). Words that another model does "
+         "not know are named on standard error (in JSON: no neighbours) and the exit is 1; the others are answered all "
+         "the same.",
      .examples = "streamvec nearest model king queen -k 5\n",
      .words_min = 2,
      .words_max = -1},
     {.name = "analogy",
      .synopsis = "DIR A B C [-k 10]",
      .summary = "find what is to C as B is to A",
-     .details = "Words nearest to B - A + C (3CosAdd), A, B and C left out. Exits 1 when one of them is not known.",
+     .details =
+         "Words nearest to B - A + C (3CosAdd), A, B and C left out. A model that makes vectors of spellings has "
+         "them for words never seen, which are named on standard error (in JSON: \"unseen\"); with others the "
+         "exit is 1 when one of the three is not known.",
      .examples = "streamvec analogy model man king woman\n",
      .words_min = 4,
      .words_max = 4},
@@ -70,8 +73,9 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD...",
      .summary = "print the vector of each WORD",
      .details =
-         "One line each: the word and its values, parted by spaces. Words that the model does not know are named "
-         "on standard error and the exit is 1; the others are printed all the same.",
+         "One line each: the word and its values, parted by spaces. Words never seen whose vectors were made of their "
+         "spelling are named on standard error (in JSON: \"seen\": false); so are words that the model does not know, "
+         "and the exit is 1 then; the others are printed all the same.",
      .examples = "streamvec vector model king queen\n",
      .words_min = 2,
      .words_max = -1},
@@ -147,6 +151,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"minn", Kind::kInteger, "N", "3", "", "train", "of subword: characters of the shortest n-gram", 1, 64},
     {"maxn", Kind::kInteger, "N", "6", "", "train", "of subword: characters of the longest n-gram", 1, 64},
     {"bucket", Kind::kInteger, "N", "2000000", "", "train", "of subword: how many hashes n-grams share", 1, kSlotsMax},
+    {"jamo", Kind::kFlag, "", "false", "", "train",
+     "of subword: Hangul syllables are taken apart into letters before n-grams are made (fastText does not)"},
     {"epochs", Kind::kInteger, "N", "1", "", "train", "times the text is read for training", 1, 1000000},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},

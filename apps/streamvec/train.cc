@@ -137,6 +137,7 @@ TrainOptions train_options(const Arguments& arguments) {
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
   if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
   if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
+  if (arguments.flag("jamo")) options.jamo = true;
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/model/subword_vectors.h"
 
 namespace streamvec {
 namespace {
@@ -94,25 +95,32 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
-                               Parameters& parameters, Intake& intake) {
+                               Parameters& parameters, Intake& intake, bool spellings) {
   Snapshot snapshot;
   snapshot.model = model;
   snapshot.step = step;
   uint64_t stamp = 0;
+  std::vector<uint32_t> buckets;
   {
     const auto lock = intake.lock_vocabulary();
     snapshot.vocabulary = vocabulary.to_vocabulary();
     stamp = vocabulary.stamp();
+    if (spellings && parameters.subwords)
+      buckets.assign(parameters.subwords->buckets().begin(), parameters.subwords->buckets().end());
   }
   const int64_t rows = snapshot.vocabulary.size();
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, Matrix::make(rows, parameters.dim()));
   for (Slot slot = 0; slot < rows; ++slot) {
-    {
+    if (parameters.subwords) {
+      compose_row(parameters, slot, snapshot.input.row(slot));
+    } else {
       const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
       std::copy_n(parameters.input.rows.row(slot), parameters.dim(), snapshot.input.row(slot));
     }
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
   }
+  if (buckets.empty()) return snapshot;
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, copy_spellings(parameters, std::move(buckets)));
   return snapshot;
 }
 
@@ -212,7 +220,8 @@ void StreamEvaluator::follow_at_first() {
 void StreamEvaluator::look(bool last) {
   StreamMetrics metrics = gather();
   measured_s_ = metrics.time_s;
-  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, *parts_->intake);
+  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, *parts_->intake,
+                                !options_.similarity.empty());
   if (!snapshot.ok()) return note(snapshot.status());
   if (snapshot->vocabulary.size() > 0) {
     measure(*snapshot, metrics);
@@ -221,6 +230,7 @@ void StreamEvaluator::look(bool last) {
       remember(*snapshot, metrics.tokens, metrics);
   }
   note(log_->write(metrics));
+  snapshot->generator = nullptr;  // large, and not needed again
   previous_ = std::move(*snapshot);
   const std::lock_guard lock(mutex_);
   latest_ = std::move(metrics);

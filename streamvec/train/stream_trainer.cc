@@ -12,6 +12,7 @@
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/stream_evaluator.h"
 #include "streamvec/train/stream_learner.h"
+#include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -29,6 +30,7 @@ constexpr double kCheckpointEvery = 60;  // seconds
 // best on ACL abstracts (docs/BENCHMARKS.md, Replay).
 constexpr double kRateOfStreams = 0.5;
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
+constexpr const char* kHalfSubwords = ".subword.buckets";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -154,11 +156,14 @@ class StreamTraining {
     std::map<std::string, Matrix> saved_halves;
     if (existing)
       for (const char* name : kHalfNames)
-        for (const char* table : {".input", ".output"})
+        for (const char* table : {".input", ".output", kHalfSubwords})
           if (auto found = existing->optimizer.find(std::string(name) + table); found != existing->optimizer.end())
             saved_halves[found->first] = std::move(found->second);
     STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
     parameters_.grow(vocabulary_->size());
+    const Vocabulary words = vocabulary_->to_vocabulary();
+    if (model_ == "subword")
+      STREAMVEC_RETURN_IF_ERROR(add_subwords(options_, existing ? &*existing : nullptr, words, parameters_));
     if (!options_.stream.drift) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
@@ -168,6 +173,10 @@ class StreamTraining {
       STREAMVEC_ASSIGN_OR_RETURN(halves_[i].emplace(), Parameters::make(half_shape));
       const auto input = saved_halves.find(std::string(kHalfNames[i]) + ".input");
       const auto output = saved_halves.find(std::string(kHalfNames[i]) + ".output");
+      const auto ngrams = saved_halves.find(std::string(kHalfNames[i]) + kHalfSubwords);
+      if (parameters_.subwords)
+        STREAMVEC_RETURN_IF_ERROR(add_subwords_like(
+            *parameters_.subwords, ngrams != saved_halves.end() ? &ngrams->second : nullptr, words, *halves_[i]));
       if (input == saved_halves.end() || output == saved_halves.end()) continue;
       halves_[i]->input.rows = std::move(input->second);
       halves_[i]->output.rows = std::move(output->second);
@@ -226,6 +235,7 @@ class StreamTraining {
         if (table == nullptr) continue;
         const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
         table->restart(slot, vocabulary_->born(slot) - 1);
+        if (table->subwords) table->subwords->set_word(slot, vocabulary_->word(slot));
       }
     evaluator_->forget(slots);
   }
@@ -361,6 +371,8 @@ class StreamTraining {
     content.extra.push_back(bytes_file(kTablesState, tables_->save()));
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
+    SubwordState subwords;
+    STREAMVEC_RETURN_IF_ERROR(subwords.add_to(content, parameters_));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
     STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
     saved_step_ = step;
@@ -373,6 +385,8 @@ class StreamTraining {
       if (!halves_[i]) continue;
       tables.push_back({std::string(kHalfNames[i]) + ".input", halves_[i]->input.rows.view()});
       tables.push_back({std::string(kHalfNames[i]) + ".output", halves_[i]->output.rows.view()});
+      if (halves_[i]->subwords)
+        tables.push_back({kHalfNames[i] + std::string(kHalfSubwords), halves_[i]->subwords->table.rows.view()});
     }
     return tables;
   }

@@ -19,6 +19,11 @@ void copy_rows(const Matrix& from, Matrix& to) {
     std::copy_n(from.row(i), std::min(from.cols(), to.cols()), to.row(i));
 }
 
+std::string settings_text(const NgramOptions& ngrams) {
+  return "--minn " + std::to_string(ngrams.minn) + " --maxn " + std::to_string(ngrams.maxn) + " --bucket " +
+         std::to_string(ngrams.bucket) + (ngrams.jamo ? " --jamo" : "");
+}
+
 std::string state_name(const std::string& state) {
   return kSubwordBuckets + ("." + state);
 }
@@ -36,16 +41,15 @@ Status adopt_rows(Checkpoint& existing, const SubwordIndex& index, SubwordTable&
 
 NgramOptions wanted_ngrams(const TrainOptions& options, NgramOptions otherwise) {
   return {options.minn.value_or(otherwise.minn), options.maxn.value_or(otherwise.maxn),
-          options.bucket.value_or(otherwise.bucket)};
+          options.bucket.value_or(otherwise.bucket), options.jamo.value_or(otherwise.jamo)};
 }
 
 Status check_same_ngrams(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
   STREAMVEC_ASSIGN_OR_RETURN(const SubwordIndex index, index_of(existing));
   const NgramOptions wanted = wanted_ngrams(options, index.ngrams);
   if (wanted == index.ngrams) return {};
-  return error(Code::kFailedPrecondition, out, " has n-grams of --minn ", index.ngrams.minn, " --maxn ",
-               index.ngrams.maxn, " --bucket ", index.ngrams.bucket, ", asked for were ", wanted.minn, ", ",
-               wanted.maxn, " and ", wanted.bucket, "; leave them out or choose another --out");
+  return error(Code::kFailedPrecondition, out, " has n-grams of ", settings_text(index.ngrams), ", asked for were ",
+               settings_text(wanted), "; leave them out or choose another --out");
 }
 
 Status take_own_rows(Checkpoint& existing) {
@@ -75,6 +79,19 @@ Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Voc
   shape.fold_case = index.fold_case;
   STREAMVEC_ASSIGN_OR_RETURN(parameters.subwords, SubwordTable::make(shape));
   if (existing != nullptr) STREAMVEC_RETURN_IF_ERROR(adopt_rows(*existing, index, *parameters.subwords));
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.subwords->set_word(slot, vocabulary.word(slot));
+  return {};
+}
+
+Status add_subwords_like(const SubwordTable& other, const Matrix* saved, const Vocabulary& vocabulary,
+                         Parameters& parameters) {
+  SubwordTable::Options shape = other.options();
+  shape.optimizer = parameters.options.optimizer;
+  STREAMVEC_ASSIGN_OR_RETURN(parameters.subwords, SubwordTable::make(shape));
+  const std::span<const uint32_t> buckets = other.buckets();
+  if (saved != nullptr && saved->rows() <= static_cast<int64_t>(buckets.size()))
+    STREAMVEC_RETURN_IF_ERROR(parameters.subwords->adopt(buckets.first(static_cast<size_t>(saved->rows())), *saved));
+  parameters.subwords->add_buckets(buckets);
   for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.subwords->set_word(slot, vocabulary.word(slot));
   return {};
 }

@@ -24,6 +24,10 @@ Status take_own_rows(Checkpoint& existing);
 // Gives the parameters their n-grams: those of `existing` (nullptr: none), then those of every word.
 Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
                     Parameters& parameters);
+// The same n-grams in the same rows as `other` has, for a model beside it: the values as `saved` has them, by rows, or
+// new ones (nullptr).
+Status add_subwords_like(const SubwordTable& other, const Matrix* saved, const Vocabulary& vocabulary,
+                         Parameters& parameters);
 
 // Owns what content of a checkpoint borrows, while it is saved.
 class SubwordState {

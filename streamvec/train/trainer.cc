@@ -202,10 +202,6 @@ Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(options, *existing, out));
   const bool stream = options.stream.on || any_endless(opened);
-  if (stream && (existing ? existing->model : options.model.value_or("sgns")) == "subword")
-    return error(Code::kUnimplemented,
-                 "--model subword is trained on files and standard input, not on streams; try "
-                 "--model sgns, or text that ends without --stream, --half-life and --replay");
   if (stream)
     return train_stream(options, std::move(opened), sources, std::move(writer), out, std::move(existing), hooks);
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
