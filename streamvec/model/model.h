@@ -22,7 +22,7 @@ struct StepStats {
 };
 
 struct ModelOptions {
-  std::string model = "sgns";  // sgns, cbow or subword (which needs Parameters::subwords)
+  std::string model = "sgns";  // sgns, cbow, subword or glove (which need Parameters::subwords, ::glove)
   WindowOptions windows;
   std::string kernel = "auto";
 };

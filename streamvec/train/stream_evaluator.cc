@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
 namespace {
@@ -108,8 +109,11 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, Matrix::make(rows, parameters.dim()));
   for (Slot slot = 0; slot < rows; ++slot) {
     {
-      const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
+      const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), std::span(&slot, 1));
       std::copy_n(parameters.input.rows.row(slot), parameters.dim(), snapshot.input.row(slot));
+      if (parameters.glove)
+        add_scaled(parameters.output.rows.row(slot), 1, static_cast<int32_t>(parameters.dim()),
+                   snapshot.input.row(slot));
     }
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
   }

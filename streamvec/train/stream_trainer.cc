@@ -7,6 +7,7 @@
 
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
+#include "streamvec/train/glove_state.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/stream_evaluator.h"
@@ -82,6 +83,7 @@ class StreamTraining {
     lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams);
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
+    if (model_ == "glove") describe_glove(options_, description_);
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
     STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
@@ -150,6 +152,7 @@ class StreamTraining {
     shape.optimizer = optimizer;
     shape.seed = options_.seed;
     shape.shared = true;
+    shape.glove = model_ == "glove";
     std::map<std::string, Matrix> saved_halves;
     if (existing)
       for (const char* name : kHalfNames)
@@ -158,6 +161,7 @@ class StreamTraining {
             saved_halves[found->first] = std::move(found->second);
     STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
     parameters_.grow(vocabulary_->size());
+    if (parameters_.glove) return begin_glove(existing);
     if (!options_.stream.drift) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
@@ -172,6 +176,14 @@ class StreamTraining {
       halves_[i]->output.rows = std::move(output->second);
     }
     return {};
+  }
+
+  // Cells are counted where text is met for the first time (make_learner), at its own time. Halves would need a table
+  // of cells each: drift goes without its null.
+  Status begin_glove(const std::optional<Checkpoint>& existing) {
+    set_glove(options_, parameters_);
+    parameters_.glove->counts_chunks = false;
+    return add_cells(options_, options_.stream.half_life.value, existing ? &*existing : nullptr, parameters_);
   }
 
   // Spent training, over all runs.
@@ -274,6 +286,7 @@ class StreamTraining {
     options.priority = selection_.priority;
     StreamLearner::Parts parts{*vocabulary_, *tables_, *replay_, parameters_, {half(0), half(1)}};
     parts.watch = [this](const Chunk& chunk, double t) {
+      if (parameters_.glove) parameters_.glove->cells->add(chunk, t);
       if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
     };
     STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
@@ -360,6 +373,8 @@ class StreamTraining {
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
+    GloveState glove;
+    STREAMVEC_RETURN_IF_ERROR(glove.add_to(content, parameters_));
     STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
     saved_step_ = step;
     return {};

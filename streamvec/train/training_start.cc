@@ -9,6 +9,7 @@
 #include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/counting.h"
+#include "streamvec/train/glove_state.h"
 #include "streamvec/train/subword_state.h"
 
 namespace streamvec {
@@ -55,7 +56,12 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
   options.rows = existing.input.rows();
   options.dim = existing.input.cols();
   if (existing.model == "subword") STREAMVEC_RETURN_IF_ERROR(take_own_rows(existing));
+  options.glove = existing.model == "glove";
   STREAMVEC_ASSIGN_OR_RETURN(Parameters parameters, Parameters::make(options));
+  if (options.glove) {
+    STREAMVEC_RETURN_IF_ERROR(restore_glove(existing, parameters));
+    return parameters;
+  }
   parameters.input.rows = std::move(existing.input);
   if (existing.output.rows() > 0) parameters.output.rows = std::move(existing.output);
   for (auto [table, prefix] : {std::pair{&parameters.input, "input."}, std::pair{&parameters.output, "output."}})
@@ -150,14 +156,16 @@ Status check_options(const TrainOptions& options) {
   if (options.negatives < 1 || options.negatives > 1000) return wrong("--negatives", options.negatives, "1 to 1000");
   if (!(options.sample >= 0)) return wrong("--sample", options.sample, "0 or more");
   if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
-  if (options.epochs < 1) return wrong("--epochs", options.epochs, "1 or more");
+  if (options.epochs < 0) return wrong("--epochs", options.epochs, "1 or more");
   if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
   if (options.batch < 0 || options.batch > 4096) return wrong("--batch", options.batch, "0 to 4096");
   if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
   if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
-  if (options.model && *options.model != "sgns" && *options.model != "cbow" && *options.model != "subword")
-    return error(Code::kInvalidArgument, "no model is called '", *options.model, "'; try sgns, cbow or subword");
+  if (options.model && *options.model != "sgns" && *options.model != "cbow" && *options.model != "subword" &&
+      *options.model != "glove")
+    return error(Code::kInvalidArgument, "no model is called '", *options.model, "'; try sgns, cbow, subword or glove");
   STREAMVEC_RETURN_IF_ERROR(check_ngrams(wanted_ngrams(options, NgramOptions())));
+  STREAMVEC_RETURN_IF_ERROR(check_glove(options));
   STREAMVEC_RETURN_IF_ERROR(check_stream(options.stream));
   STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
   STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
@@ -176,6 +184,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
+  if (start.model == "glove") describe_glove(options, start.description);
   bool resumed = false;
   if (existing) {
     start.notes = existing->notes;
@@ -195,11 +204,16 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.optimizer = optimizer;
   shape.seed = options.seed;
   shape.shared = start.threads > 1;
+  shape.glove = start.model == "glove";
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
   if (start.model == "subword")
     STREAMVEC_RETURN_IF_ERROR(
         add_subwords(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
+  if (shape.glove) set_glove(options, start.parameters);
+  if (shape.glove && start.growing)
+    STREAMVEC_RETURN_IF_ERROR(
+        add_cells(options, ForwardDecay::kForever, existing ? &*existing : nullptr, start.parameters));
   return start;
 }
 
