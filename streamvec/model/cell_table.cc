@@ -63,6 +63,7 @@ int64_t CellTable::add(const Chunk& chunk, double t) {
 }
 
 void CellTable::add(uint64_t key, float weight) {
+  if (!(weight > 0)) return;  // so late that nothing is left of it
   if (doublings_left_ > 0 && used_ >= static_cast<int64_t>(buckets_.size()) * kPlaces * 6 / 10) make_room();
   Bucket& bucket = bucket_of(key);
   int empty = -1;

@@ -21,7 +21,7 @@ namespace streamvec {
 class CellTable {
  public:
   struct Options {
-    int64_t memory_bytes = int64_t{1} << 30;  // never more; about 13 bytes a cell
+    int64_t memory_bytes = int64_t{1} << 30;  // for cells, never more; about 13 bytes each
     int32_t window = 5;
     double half_life = ForwardDecay::kForever;  // in the unit of `t`
     uint64_t seed = 1;
