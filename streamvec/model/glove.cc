@@ -33,10 +33,14 @@ void GloveTables::restart(Slot row) {
   if (cells) cells->forget(row);
 }
 
-Result<Matrix> glove_vectors(Parameters& parameters) {
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix vectors, parameters.input.rows.copy());
-  for (int64_t i = 0; i < vectors.rows(); ++i)
-    add_scaled(parameters.output.rows.row(i), 1, static_cast<int32_t>(vectors.cols()), vectors.row(i));
+Result<Matrix> glove_vectors(Parameters& parameters, int64_t rows) {
+  const auto dim = static_cast<int32_t>(parameters.dim());
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix vectors, Matrix::make(rows, dim));
+  for (Slot slot = 0; slot < rows; ++slot) {
+    const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), std::span(&slot, 1));
+    for (Table* table : {&parameters.input, &parameters.output})
+      add_scaled(table->rows.row(slot), 1, dim, vectors.row(slot));
+  }
   return vectors;
 }
 

@@ -28,12 +28,12 @@ struct GloveTables {
   Matrix sums[2];    // of squared steps
   Matrix biases[2];  // each with its own sum
   GloveWeighting weighting;
-  std::unique_ptr<CellTable> cells;  // of a stream; nullptr where the matrix is finished before training
+  std::unique_ptr<CellTable> cells;  // of streams and standard input
   bool counts_chunks = true;         // the worker counts the chunks it is given; false: somebody else does
 };
 
-// The vectors: the sums of words' and contexts' rows.
-Result<Matrix> glove_vectors(Parameters& parameters);
+// The vectors of the first `rows` slots: the sums of words' and contexts' rows. Threads may be training meanwhile.
+Result<Matrix> glove_vectors(Parameters& parameters, int64_t rows);
 
 // Trains on finished tiles. One per thread.
 class GloveTrainer {

@@ -143,7 +143,7 @@ double cosine(const Matrix& vectors, Slot a, Slot b) {
 
 // How much nearer words of one topic are to each other than to those of others, among the frequent ones.
 double topics_apart(Parameters& parameters) {
-  const Matrix vectors = glove_vectors(parameters).value();
+  const Matrix vectors = glove_vectors(parameters, kWords).value();
   double same = 0, other = 0;
   constexpr Slot kFrequent = 10 * kTopics;
   for (Slot a = 0; a < kFrequent; ++a) {
@@ -203,7 +203,7 @@ TEST(Glove, EqualSeedsGiveEqualBits) {
     Parameters parameters = parameters_of(kWords, seed);
     GloveTrainer trainer(parameters, GloveKernel::kSimd);
     for (int i = 0; i < 2; ++i) iterate(trainer, store, seed + i);
-    results.push_back(glove_vectors(parameters).value());
+    results.push_back(glove_vectors(parameters, kWords).value());
   }
   const auto equal = [&](int a, int b) {
     for (int64_t i = 0; i < kWords; ++i)
@@ -216,7 +216,7 @@ TEST(Glove, EqualSeedsGiveEqualBits) {
 
 TEST(Glove, AVectorIsTheSumOfBothRows) {
   Parameters parameters = parameters_of();
-  const Matrix vectors = glove_vectors(parameters).value();
+  const Matrix vectors = glove_vectors(parameters, kWords).value();
   for (int64_t k = 0; k < kDim; ++k) {
     EXPECT_NE(parameters.output.rows.row(7)[k], 0);
     EXPECT_EQ(vectors.row(7)[k], parameters.input.rows.row(7)[k] + parameters.output.rows.row(7)[k]);

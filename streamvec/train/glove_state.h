@@ -5,35 +5,26 @@
 
 #include <nlohmann/json.hpp>
 
-#include "streamvec/core/matrix.h"
-#include "streamvec/core/status.h"
-#include "streamvec/model/parameters.h"
-#include "streamvec/train/checkpoint.h"
-#include "streamvec/train/trainer.h"
+#include "streamvec/train/model_state.h"
 
 namespace streamvec {
 
-// kInvalidArgument for options that glove cannot be trained with.
-Status check_glove(const TrainOptions& options);
-// Adds the options that decide what glove computes to the description of a run.
-void describe_glove(const TrainOptions& options, nlohmann::json& description);
-
-// Puts the rows of the checkpoint, which is of a glove model, into `parameters`, made for its shape.
-Status restore_glove(Checkpoint& existing, Parameters& parameters);
-// Makes the parameters ready to be trained as the options say.
-void set_glove(const TrainOptions& options, Parameters& parameters);
-// Gives them a table of cells, that of `existing` (nullptr: none) where it has one. `half_life` is in the unit of the
-// times that cells are counted at.
-Status add_cells(const TrainOptions& options, double half_life, const Checkpoint* existing, Parameters& parameters);
-
-// Owns what content of a checkpoint borrows, while it is saved.
-class GloveState {
+// Parameters must have been made with `glove`.
+class GloveState final : public ModelState {
  public:
-  // Nothing for parameters of other models.
-  Status add_to(CheckpointContent& content, Parameters& parameters);
+  using ModelState::add_to;
+  Status check_options(const TrainOptions& options) const override;
+  Status take_rows(Checkpoint& existing) const override;
+  Status begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
+               Parameters& parameters) const override;
+  Result<Matrix> input_rows(Parameters& parameters, int64_t rows) const override;
+  Status add_to(CheckpointContent& content, Parameters& parameters) override;
 
  private:
   Matrix vectors_;
 };
+
+// Adds the options that decide what glove computes to the description of a run.
+void describe_glove(const TrainOptions& options, nlohmann::json& description);
 
 }  // namespace streamvec

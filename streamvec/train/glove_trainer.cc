@@ -10,7 +10,6 @@
 
 #include "streamvec/model/glove.h"
 #include "streamvec/train/feed.h"
-#include "streamvec/train/glove_state.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/tile_feed.h"
@@ -222,8 +221,7 @@ class GloveTraining {
         .optimizer = {},
         .state = {{"run", start_.description}, {"progress", to_json(state)}, {kGlovePosition, position}},
         .cursors = {{"sources", start_.source->saved("")}}};
-    GloveState glove;
-    STREAMVEC_RETURN_IF_ERROR(glove.add_to(content, start_.parameters));
+    STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
     return writer_.save(content);
   }
 
