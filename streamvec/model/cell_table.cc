@@ -64,7 +64,6 @@ int64_t CellTable::add(const Chunk& chunk, double t) {
 
 void CellTable::add(uint64_t key, float weight) {
   if (!(weight > 0)) return;  // so late that nothing is left of it
-  if (doublings_left_ > 0 && used_ >= static_cast<int64_t>(buckets_.size()) * kPlaces * 6 / 10) make_room();
   Bucket& bucket = bucket_of(key);
   int empty = -1;
   for (int i = 0; i < kPlaces; ++i) {
@@ -74,6 +73,10 @@ void CellTable::add(uint64_t key, float weight) {
       bucket.weights[i] += weight;
       return;
     }
+  }
+  if (empty < 0 && doublings_left_ > 0) {
+    make_room();
+    return add(key, weight);
   }
   if (empty < 0) return replace_lightest(bucket, key, weight);
   bucket.keys[empty] = key;

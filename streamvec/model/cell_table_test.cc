@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "streamvec/model/testing.h"
 
@@ -29,6 +30,17 @@ TEST(CellTable, HoldsEveryCellWhileThereIsRoom) {
   EXPECT_EQ(table.cells(), 3);
   EXPECT_EQ(drawn_from(table),
             (std::map<Pair, float>{{{0, 1}, 2}, {{1, 0}, 2}, {{1, 2}, 1}, {{2, 1}, 1}, {{0, 2}, 0.5}, {{2, 0}, 0.5}}));
+}
+
+TEST(CellTable, GrowsBeforeItDropsAnything) {
+  CellTable table({.memory_bytes = 1 << 27, .window = 5});
+  std::set<uint64_t> pairs;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const Chunk chunk = random_chunk(500, 2'000, i);
+    table.add(chunk, 0);
+    visit_pairs(chunk, 5, [&](CellKey key, uint64_t) { pairs.insert(key.value()); });
+  }
+  EXPECT_EQ(table.cells(), static_cast<int64_t>(pairs.size()));
 }
 
 TEST(CellTable, SaysHowManyPairsAChunkHas) {

@@ -176,22 +176,36 @@ class CellMerge {
     return {};
   }
 
+  // In pieces of cells drawn at random: a dense tile that is trained on in one go would pull its rows away from what
+  // the others taught them.
   Status end_tile(CellStore& store) {
-    if (places_.empty()) return {};
-    const auto low = static_cast<Slot>(tile_ >> 16), high = static_cast<Slot>(tile_ & 65535);
-    CellStore::Tile tile{low << CellKey::kTileBits, high << CellKey::kTileBits, static_cast<int32_t>(places_.size()),
-                         store.file_ ? store.file_->size() : static_cast<int64_t>(store.bytes_.size())};
-    const auto write_bytes = [&](const void* bytes, size_t count) -> Status {
-      if (store.file_) return store.file_->append(bytes, static_cast<int64_t>(count));
-      const char* from = static_cast<const char*>(bytes);
-      store.bytes_.insert(store.bytes_.end(), from, from + count);
-      return {};
-    };
-    STREAMVEC_RETURN_IF_ERROR(write_bytes(places_.data(), places_.size() * sizeof(uint16_t)));
-    STREAMVEC_RETURN_IF_ERROR(write_bytes(x_.data(), x_.size() * sizeof(float)));
-    store.tiles_.push_back(tile);
+    Random random(tile_);
+    for (size_t i = places_.size(); i > 1; --i) {
+      const size_t other = random.below(static_cast<uint32_t>(i));
+      std::swap(places_[i - 1], places_[other]);
+      std::swap(x_[i - 1], x_[other]);
+    }
+    for (size_t begin = 0; begin < places_.size(); begin += CellStore::kTileCellsMax) {
+      const size_t count = std::min(places_.size() - begin, CellStore::kTileCellsMax);
+      STREAMVEC_RETURN_IF_ERROR(write_piece(begin, count, store));
+    }
     places_.clear();
     x_.clear();
+    return {};
+  }
+
+  Status write_piece(size_t begin, size_t count, CellStore& store) {
+    const auto low = static_cast<Slot>(tile_ >> 16), high = static_cast<Slot>(tile_ & 65535);
+    store.tiles_.push_back({low << CellKey::kTileBits, high << CellKey::kTileBits, static_cast<int32_t>(count),
+                            store.file_ ? store.file_->size() : static_cast<int64_t>(store.bytes_.size())});
+    STREAMVEC_RETURN_IF_ERROR(write_bytes(&places_[begin], count * sizeof(uint16_t), store));
+    return write_bytes(&x_[begin], count * sizeof(float), store);
+  }
+
+  static Status write_bytes(const void* bytes, size_t count, CellStore& store) {
+    if (store.file_) return store.file_->append(bytes, static_cast<int64_t>(count));
+    const char* from = static_cast<const char*>(bytes);
+    store.bytes_.insert(store.bytes_.end(), from, from + count);
     return {};
   }
 

@@ -103,12 +103,14 @@ class CellCounter {
 // The finished matrix, by tiles, in memory or in a temporary file; 6 bytes a cell. Threads may read at once.
 class CellStore {
  public:
+  // A tile, or a random part of a dense one. More: faster, and the cost falls more slowly (docs/BENCHMARKS.md).
+  static constexpr size_t kTileCellsMax = 1'024;
   struct Tile {
     Slot first_low = 0, first_high = 0;  // the slots at its corner
     int32_t cells = 0;
     int64_t offset = 0;
   };
-  // The cells of one tile: slots first_low + (place >> 8) and first_high + (place & 255), by rising place.
+  // The cells of one tile: slots first_low + (place >> 8) and first_high + (place & 255).
   struct Cells {
     std::vector<uint16_t> places;
     std::vector<float> x;  // filled up with ones to a multiple of 16

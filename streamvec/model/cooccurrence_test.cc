@@ -117,15 +117,20 @@ TEST(Cooccurrence, TheTableNeverTakesMoreThanItsLimit) {
   }
 }
 
-TEST(Cooccurrence, TilesHoldEveryCellOnceByRisingPlace) {
-  const CellStore store = counted({random_chunk(2'000, 20'000, 3)}, 5, 1 << 26, 1);
-  EXPECT_EQ(store.tiles().size(), 36u);  // 8 blocks of slots: 8 * 9 / 2
+TEST(Cooccurrence, DenseTilesComeInRandomParts) {
+  const CellStore store = counted({random_chunk(300, 30'000, 3)}, 5, 1 << 26, 1);
   CellStore::Cells cells;
+  std::map<Pair, int> parts;
   for (const CellStore::Tile& tile : store.tiles()) {
+    ++parts[{tile.first_low, tile.first_high}];
     ASSERT_TRUE(store.read(tile, cells).ok());
-    EXPECT_TRUE(std::is_sorted(cells.places.begin(), cells.places.end()));
+    ASSERT_LE(cells.places.size(), CellStore::kTileCellsMax);
     EXPECT_EQ(cells.x.size() % 16, 0u);
+    EXPECT_FALSE(std::is_sorted(cells.places.begin(), cells.places.end()));
   }
+  EXPECT_EQ(parts.size(), 3u);
+  EXPECT_GT((parts[{0, 0}]), 8);
+  EXPECT_EQ(static_cast<int64_t>(matrix_of(store).size()), store.cells());
 }
 
 TEST(Cooccurrence, SaysWhereRunsCannotBeWritten) {

@@ -170,7 +170,7 @@ TEST(Glove, CostsWhatTheDefinitionCostsOnTheSameRecords) {
 
 TEST(Glove, TileByTileCostsAsMuchAsFullyShuffledRecordsAtEqualIterations) {
   const CellStore store = store_of(topical_chunk(1));
-  ASSERT_EQ(store.tiles().size(), 6u);
+  ASSERT_GT(store.tiles().size(), 6u);
   std::vector<CellTable::Drawn> cells = cells_of(store);
   Random random(4);
   shuffle(cells, random);

@@ -14,8 +14,8 @@ namespace {
 CellStore small_store() {
   Random random(1);
   Chunk chunk;
-  for (int i = 0; i < 5'000; ++i) chunk.slots.push_back(static_cast<Slot>(random.below(1'000)));
-  chunk.sentence_ends = {5'000};
+  for (int i = 0; i < 2'000; ++i) chunk.slots.push_back(static_cast<Slot>(random.below(1'000)));
+  chunk.sentence_ends = {2'000};
   std::vector<CellCounter> counters;
   counters.emplace_back(CellCounter::Options{3, 1 << 24, ::testing::TempDir()});
   EXPECT_TRUE(counters[0].add(chunk).ok());
