@@ -211,10 +211,6 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
   const bool stream = given.stream.on || any_endless(opened);
   const bool read_again = !stream && all_replayable(opened);
   const TrainOptions options = settled(given, model, read_again);
-  if (stream && model == "subword")
-    return error(Code::kUnimplemented,
-                 "--model subword is trained on files and standard input, not on streams; try "
-                 "--model sgns, or text that ends without --stream, --half-life and --replay");
   if (stream)
     return train_stream(options, std::move(opened), sources, std::move(writer), out, std::move(existing), hooks);
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();

@@ -55,6 +55,7 @@ struct TrainOptions {
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
   std::optional<int32_t> minn, maxn;
   std::optional<int64_t> bucket;
+  std::optional<bool> jamo;  // Hangul by jamo; unset: what the directory holds, else not
   GloveOptions glove;
   uint64_t seed = 1;
   std::optional<double> checkpoint_every_s;  // 0: only at the end; unset: a stream every minute, else 0
