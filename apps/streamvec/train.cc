@@ -126,7 +126,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.negatives = static_cast<int32_t>(arguments.integer("negatives"));
   options.sample = arguments.real("sample");
   options.min_count = arguments.integer("min-count");
-  options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
+  if (arguments.given("epochs")) options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
   options.threads = static_cast<int32_t>(arguments.integer("threads"));
   if (arguments.given("lr")) options.lr = arguments.real("lr");
   options.schedule = arguments.text("schedule");
@@ -138,6 +138,7 @@ TrainOptions train_options(const Arguments& arguments) {
   if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
   if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
   if (arguments.flag("jamo")) options.jamo = true;
+  options.glove = {arguments.real("x-max"), arguments.real("alpha"), arguments.integer("memory")};
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;

@@ -135,8 +135,8 @@ void compose_row(Parameters& parameters, Slot slot, float* out) {
       [&](size_t k) { return subwords.table.rows.row(numbers[k]); }, static_cast<int32_t>(parameters.dim()), out);
 }
 
-Result<Matrix> composed_rows(Parameters& parameters) {
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix composed, Matrix::make(parameters.rows(), parameters.dim()));
+Result<Matrix> composed_rows(Parameters& parameters, int64_t rows) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix composed, Matrix::make(rows, parameters.dim()));
   for (int64_t i = 0; i < composed.rows(); ++i) compose_row(parameters, static_cast<Slot>(i), composed.row(i));
   return composed;
 }

@@ -8,6 +8,7 @@
 #include "streamvec/core/heap.h"
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
+#include "streamvec/train/glove_state.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/stream_evaluator.h"
@@ -85,6 +86,7 @@ class StreamTraining {
     lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams);
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
+    if (model_ == "glove") describe_glove(options_, description_);
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
     STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
@@ -98,7 +100,7 @@ class StreamTraining {
     begin_ = Clock::now();
     learner_->start();
     intake_->start();
-    evaluator_->start({*vocabulary_, *replay_, parameters_, {half(0), half(1)}, intake_.get(), learner_.get()});
+    evaluator_->start({*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
     const Status watched = watch();
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
@@ -153,6 +155,7 @@ class StreamTraining {
     shape.optimizer = optimizer;
     shape.seed = options_.seed;
     shape.shared = true;
+    shape.glove = model_ == "glove";
     std::map<std::string, Matrix> saved_halves;
     if (existing)
       for (const char* name : kHalfNames)
@@ -162,8 +165,14 @@ class StreamTraining {
     STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
     parameters_.grow(vocabulary_->size());
     const Vocabulary words = vocabulary_->to_vocabulary();
-    if (model_ == "subword")
-      STREAMVEC_RETURN_IF_ERROR(add_subwords(options_, existing ? &*existing : nullptr, words, parameters_));
+    own_ = make_model_state(model_);
+    STREAMVEC_RETURN_IF_ERROR(own_->begin(options_, existing ? &*existing : nullptr, words, parameters_));
+    if (parameters_.glove) {
+      // Cells are counted where text is met for the first time (make_learner), at its own time. Halves would need a
+      // table of cells each: drift goes without its null.
+      parameters_.glove->counts_chunks = false;
+      return {};
+    }
     if (!options_.stream.drift) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
@@ -235,7 +244,7 @@ class StreamTraining {
         if (table == nullptr) continue;
         const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
         table->restart(slot, vocabulary_->born(slot) - 1);
-        if (table->subwords) table->subwords->set_word(slot, vocabulary_->word(slot));
+        table->set_word(slot, vocabulary_->word(slot));
       }
     evaluator_->forget(slots);
   }
@@ -273,18 +282,15 @@ class StreamTraining {
 
   Status make_learner() {
     StreamLearner::Options options;
-    options.model.model = model_;
-    options.model.windows.window = options_.window;
-    options.model.windows.negatives = options_.negatives;
-    options.model.windows.centres = options_.batch;
-    options.model.kernel = options_.kernel;
-    options.threads = threads_;
+    options.model = model_options(options_, model_, threads_);
+    options.threads = worker_count(options.model);
     options.lr = static_cast<float>(lr_);
     options.seed = options_.seed;
     options.first_batch = step_;
     options.priority = selection_.priority;
     StreamLearner::Parts parts{*vocabulary_, *tables_, *replay_, parameters_, {half(0), half(1)}};
     parts.watch = [this](const Chunk& chunk, double t) {
+      if (parameters_.glove) parameters_.glove->cells->add(chunk, t);
       if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
     };
     STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
@@ -371,9 +377,8 @@ class StreamTraining {
     content.extra.push_back(bytes_file(kTablesState, tables_->save()));
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
-    SubwordState subwords;
-    STREAMVEC_RETURN_IF_ERROR(subwords.add_to(content, parameters_));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
+    STREAMVEC_RETURN_IF_ERROR(own_->add_to(content, parameters_));
     STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
     saved_step_ = step;
     return {};
@@ -417,6 +422,7 @@ class StreamTraining {
   std::optional<StreamVocabulary> vocabulary_;
   std::unique_ptr<SamplingTablesBuffer> tables_;
   Parameters parameters_;
+  std::unique_ptr<ModelState> own_;  // what the model has beyond the parameters' tables
   std::optional<Parameters> halves_[2];
   std::unique_ptr<ReplayTable> replay_;
   std::unique_ptr<StreamEvaluator> evaluator_;
