@@ -251,7 +251,7 @@ class StreamTraining {
 
   // Puts everything where the checkpoint left it.
   Status go_on(const Checkpoint& existing) {
-    step_ = existing.step;
+    step_ = saved_step_ = existing.step;  // never saved over: what `latest` names stays whole whenever a kill comes
     notes_ = existing.notes;
     if (existing.extra.count(kVocabularyState) == 0) return {};  // the vectors of a run that was no stream
     const json progress = existing.state.value("stream", json::object());
