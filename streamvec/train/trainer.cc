@@ -94,7 +94,7 @@ class Training {
     Pacer pacer;
     Clock::time_point saved = begin;
     while (!feed_.over()) {
-      const bool report = pacer.wait();
+      const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
       const double every_s = options_.checkpoint_every_s.value_or(0);
