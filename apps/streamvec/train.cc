@@ -137,6 +137,9 @@ TrainOptions train_options(const Arguments& arguments) {
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
   if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
   if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
+  if (arguments.given("hidden")) options.hidden = static_cast<int32_t>(arguments.integer("hidden"));
+  if (arguments.given("char-dim")) options.character_dim = static_cast<int32_t>(arguments.integer("char-dim"));
+  if (arguments.given("cell")) options.cell = arguments.text("cell");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;

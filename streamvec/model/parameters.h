@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/rbsg.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
 #include "streamvec/model/table.h"
@@ -41,6 +43,7 @@ class Parameters {
   Options options;
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
+  std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
 
  private:

@@ -15,5 +15,7 @@ std::unique_ptr<ModelWorker> make_cbow_worker(const WindowOptions& windows, Para
 // REQUIRES: parameters.subwords.
 std::unique_ptr<ModelWorker> make_subword_worker(const WindowOptions& windows, Parameters& parameters,
                                                  std::unique_ptr<PairKernel> kernel);
+// REQUIRES: parameters.rbsg.
+std::unique_ptr<ModelWorker> make_rbsg_worker(const ModelOptions& options, Parameters& parameters);
 
 }  // namespace streamvec

@@ -161,7 +161,7 @@ class StreamTraining {
     own_ = make_model_state(model_);
     STREAMVEC_RETURN_IF_ERROR(
         own_->begin(options_, existing ? &*existing : nullptr, vocabulary_->to_vocabulary(), parameters_));
-    if (!options_.stream.drift) return {};
+    if (!options_.stream.drift || !own_->has_halves()) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
       half_shape.dim = parameters_.dim();
