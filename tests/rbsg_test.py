@@ -8,7 +8,8 @@ import time
 import pytest
 from support import QUICK, assert_one_line, newest, run, start, tensor_shapes, topical_text, train, tree, weights
 
-SMALL = ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "256", "--lr", "0.01", "--kernel", "simd"]
+SMALL = ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "128", "--lr", "0.01", "--sample", "0",
+         "--kernel", "simd"]
 ENDINGS = ["ation", "less", "wards"]
 
 
@@ -73,7 +74,7 @@ class TestUnseenWords:
             assert_one_line(run(command, model, "", exit=1).err)
 
     def test_similarity_covers_every_pair(self, model, tmp_path):
-        (tmp_path / "set.tsv").write_text("".join(f"q{stem(i)}less\tz{stem(i + 50)}{end}\t{score}\n" for i in range(9)
+        (tmp_path / "set.tsv").write_text("".join(f"{stem(i + 500)}less\t{stem(i + 50)}{end}\t{score}\n" for i in range(9)
                                                   for end, score in (("less", 9), ("wards", 1))))
         report = json.loads(run("eval", model, "--similarity", tmp_path / "set.tsv", "--json", exit=0).out)
         assert report["similarity"][0]["covered"] == 18
@@ -106,7 +107,7 @@ class TestCheckpoints:
     @pytest.mark.parametrize("cell", ["lstm", "gru"])
     def test_a_stopped_run_ends_like_one_that_was_not(self, tmp_path, cell):
         straight, stopped = tmp_path / "straight", tmp_path / "stopped"
-        options = [*SMALL, "--cell", cell]
+        options = [*SMALL, "--cell", cell, "--batch", "2000"]
         text = tmp_path / "text"
         text.write_text(morphological_text(4_000))  # several pieces
         train(text, "--out", straight, *options)
