@@ -8,7 +8,7 @@ namespace streamvec {
 namespace {
 
 constexpr int32_t kCentresMax = 4'096;
-constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "rbsg"};
+constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "glove", "rbsg"};
 
 }  // namespace
 
@@ -30,13 +30,18 @@ int32_t worker_count(const ModelOptions& options) {
 }
 
 double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
-  if (model == "rbsg") return 1e-3;  // always Adam's
+  if (model == "rbsg") return 1e-3;   // always Adam's
+  if (model == "glove") return 0.05;  // as its authors have it; AdaGrad of its own, whatever the optimiser
   if (optimizer == OptimizerKind::kAdagrad) return 0.3;
   if (optimizer == OptimizerKind::kAdam) return 0.02;
   return model == "cbow" ? 0.2 : 0.05;  // a word of CBOW's mean gets only its share of the slope
 }
 
 Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters) {
+  if (options.model == "glove") {
+    STREAMVEC_ASSIGN_OR_RETURN(const GloveKernel glove, parse_glove_kernel(options.kernel));
+    return make_glove_worker(parameters, glove);
+  }
   if (options.model == "rbsg") return make_rbsg_worker(options, parameters);
   if (options.batch > kCentresMax)
     return error(Code::kInvalidArgument, "--batch is ", options.batch, "; a block of --model ", options.model,

@@ -9,6 +9,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/glove.h"
 #include "streamvec/model/rbsg.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
@@ -26,6 +27,7 @@ class Parameters {
     OptimizerKind optimizer = OptimizerKind::kSgd;
     uint64_t seed = 1;
     bool shared = false;  // several threads train on the tables
+    bool glove = false;   // rows of the output table are drawn, too; `glove` is there
   };
   // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
   static Result<Parameters> make(const Options& options);
@@ -43,6 +45,7 @@ class Parameters {
   Options options;
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
+  std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
 
