@@ -139,10 +139,12 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
     {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector|fasttext-bin", "", "", "export",
      "how to write", 0, 0, false, "export"},
-    {"model", Kind::kChoice, "sgns|cbow|subword|glove", "sgns", "", "train",
+    {"model", Kind::kChoice, "sgns|cbow|subword|glove|rbsg", "sgns", "", "train",
      "what is learned: sgns predicts the words around a word, cbow a word from those around it, subword is sgns over "
      "words made of their character n-grams, as fastText's, and has vectors for words never seen, glove fits the "
-     "logarithms of co-occurrence counts"},
+     "logarithms of co-occurrence counts, rbsg reads a word's characters with a recurrent network, so that every "
+     "string "
+     "has a vector"},
     {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
     {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},
@@ -152,6 +154,9 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"minn", Kind::kInteger, "N", "3", "", "train", "of subword: characters of the shortest n-gram", 1, 64},
     {"maxn", Kind::kInteger, "N", "6", "", "train", "of subword: characters of the longest n-gram", 1, 64},
     {"bucket", Kind::kInteger, "N", "2000000", "", "train", "of subword: how many hashes n-grams share", 1, kSlotsMax},
+    {"hidden", Kind::kInteger, "N", "512", "", "train", "of rbsg: values of the state, a multiple of 16", 16, 8192},
+    {"char-dim", Kind::kInteger, "N", "128", "", "train", "of rbsg: values of a character", 1, 8192},
+    {"cell", Kind::kChoice, "lstm|gru", "lstm", "", "train", "of rbsg: how a state becomes the next one"},
     {"jamo", Kind::kFlag, "", "false", "", "train",
      "of subword: Hangul syllables are taken apart into letters before n-grams are made (fastText does not)"},
     {"epochs", Kind::kInteger, "N", "", "1; glove 15", "train",
@@ -163,14 +168,16 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train",
-     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02); of a stream, all the time (half of "
+     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001); of a stream, all the time "
+     "(half of "
      "that)",
      1e-9, 100},
     {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train", "how the learning rate falls"},
     {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train", "how gradients become steps"},
     {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train",
      "which arithmetic; auto is the fastest this machine has"},
-    {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train", "centre words of a block", 0, 4096},
+    {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train",
+     "centre words of a block (to 4096); of rbsg pairs (8192)", 0, 1000000},
     {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
      kSlotsMax},
     {"stream", Kind::kFlag, "", "false", "", "train",

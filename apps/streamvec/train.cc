@@ -137,6 +137,9 @@ TrainOptions train_options(const Arguments& arguments) {
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
   if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
   if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
+  if (arguments.given("hidden")) options.hidden = static_cast<int32_t>(arguments.integer("hidden"));
+  if (arguments.given("char-dim")) options.character_dim = static_cast<int32_t>(arguments.integer("char-dim"));
+  if (arguments.given("cell")) options.cell = arguments.text("cell");
   if (arguments.flag("jamo")) options.jamo = true;
   options.glove = {arguments.real("x-max"), arguments.real("alpha"), arguments.integer("memory")};
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));

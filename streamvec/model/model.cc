@@ -7,7 +7,8 @@
 namespace streamvec {
 namespace {
 
-constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "glove"};
+constexpr int32_t kCentresMax = 4'096;
+constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "glove", "rbsg"};
 
 }  // namespace
 
@@ -25,10 +26,11 @@ Status check_model(std::string_view model) {
 }
 
 int32_t worker_count(const ModelOptions& options) {
-  return options.threads;
+  return options.model == "rbsg" ? 1 : options.threads;  // whose batches are computed by all threads together
 }
 
 double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
+  if (model == "rbsg") return 1e-3;   // always Adam's
   if (model == "glove") return 0.05;  // as its authors have it; AdaGrad of its own, whatever the optimiser
   if (optimizer == OptimizerKind::kAdagrad) return 0.3;
   if (optimizer == OptimizerKind::kAdam) return 0.02;
@@ -40,6 +42,10 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
     STREAMVEC_ASSIGN_OR_RETURN(const GloveKernel glove, parse_glove_kernel(options.kernel));
     return make_glove_worker(parameters, glove);
   }
+  if (options.model == "rbsg") return make_rbsg_worker(options, parameters);
+  if (options.batch > kCentresMax)
+    return error(Code::kInvalidArgument, "--batch is ", options.batch, "; a block of --model ", options.model,
+                 " has 1 to ", kCentresMax, " centre words");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
   WindowOptions windows = options.windows;
   if (options.batch > 0) windows.centres = options.batch;

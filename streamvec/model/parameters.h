@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/glove.h"
+#include "streamvec/model/rbsg.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
 #include "streamvec/model/table.h"
@@ -44,6 +46,7 @@ class Parameters {
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
   std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
+  std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
 
  private:

@@ -59,7 +59,8 @@ class SubwordVectors final : public WordGenerator {
 };
 
 // The vectors of words, as queries read them: the mean of each word's own row and the rows of its n-grams. Threads may
-// be training meanwhile. REQUIRES: parameters.subwords; rows <= parameters.rows(); `out` has as many values as a row of `input` takes up.
+// be training meanwhile. REQUIRES: parameters.subwords; rows <= parameters.rows(); `out` has as many values as a row of
+// `input` takes up.
 void compose_row(Parameters& parameters, Slot slot, float* out);
 Result<Matrix> composed_rows(Parameters& parameters, int64_t rows);
 Result<Matrix> composed_rows(const Vocabulary& vocabulary, const SubwordVectors& subwords);

@@ -17,5 +17,7 @@ std::unique_ptr<ModelWorker> make_subword_worker(const WindowOptions& windows, P
                                                  std::unique_ptr<PairKernel> kernel);
 // REQUIRES: parameters.glove with cells.
 std::unique_ptr<ModelWorker> make_glove_worker(Parameters& parameters, GloveKernel kernel);
+// REQUIRES: parameters.rbsg.
+std::unique_ptr<ModelWorker> make_rbsg_worker(const ModelOptions& options, Parameters& parameters);
 
 }  // namespace streamvec

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "streamvec/train/glove_state.h"
+#include "streamvec/train/rbsg_state.h"
 #include "streamvec/train/subword_state.h"
 
 namespace streamvec {
@@ -33,6 +34,10 @@ Result<Matrix> ModelState::input_rows(Parameters& parameters, int64_t rows) cons
   return copy;
 }
 
+bool ModelState::has_halves() const {
+  return true;
+}
+
 Status ModelState::add_to(CheckpointContent&, Parameters&) {
   return {};
 }
@@ -52,6 +57,7 @@ Result<std::shared_ptr<const WordGenerator>> ModelState::generator(Checkpoint&, 
 std::unique_ptr<ModelState> make_model_state(std::string_view model) {
   if (model == "glove") return std::make_unique<GloveState>();
   if (model == "subword") return std::make_unique<SubwordState>();
+  if (model == "rbsg") return std::make_unique<RbsgState>();
   return std::make_unique<ModelState>();
 }
 

@@ -32,6 +32,8 @@ class ModelState {
   // of the vocabulary. Words that come later are told by Parameters::set_word().
   virtual Status begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
                        Parameters& parameters) const;
+  // Whether the two halves of a stream, drift's null, can be trained by workers over further Parameters.
+  virtual bool has_halves() const;
 
   // The word vectors as queries read them, those of the first `rows` slots. Threads may be training meanwhile.
   virtual Result<Matrix> input_rows(Parameters& parameters, int64_t rows) const;

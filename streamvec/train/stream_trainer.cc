@@ -173,7 +173,7 @@ class StreamTraining {
       parameters_.glove->counts_chunks = false;
       return {};
     }
-    if (!options_.stream.drift) return {};
+    if (!options_.stream.drift || !own_->has_halves()) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
       half_shape.dim = parameters_.dim();

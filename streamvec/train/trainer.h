@@ -38,7 +38,7 @@ struct GloveOptions {
 };
 
 struct TrainOptions {
-  std::optional<std::string> model;  // sgns, cbow, subword or glove; unset: what the directory holds, else sgns
+  std::optional<std::string> model;  // sgns, cbow, subword, glove or rbsg; unset: what the directory holds, else sgns
   std::optional<int64_t> dim;        // unset: what the directory holds, else 200
   int32_t window = 5;                // words to each side, each centre draws 1..window
   int32_t negatives = 10;            // negative samples weighed against each pair
@@ -50,13 +50,16 @@ struct TrainOptions {
   std::string schedule = "linear";   // linear (to nothing), constant, cosine
   std::string optimizer = "sgd";     // sgd, adagrad, adam
   std::string kernel = "auto";       // auto, reference, simd, bf16, amx
-  int32_t batch = 0;                 // centre words of a block; 0: the kernel's own best
+  int32_t batch = 0;                 // centre words of a block, pairs for rbsg; 0: its own best
   int64_t vocab_max = 0;             // most words kept; 0: no limit
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
   std::optional<int32_t> minn, maxn;
   std::optional<int64_t> bucket;
   std::optional<bool> jamo;  // Hangul by jamo; unset: what the directory holds, else not
   GloveOptions glove;
+  // Of the rbsg model (model/rbsg.h); unset: what the directory holds, else 512, 128 and lstm.
+  std::optional<int32_t> hidden, character_dim;
+  std::optional<std::string> cell;  // lstm or gru
   uint64_t seed = 1;
   std::optional<double> checkpoint_every_s;  // 0: only at the end; unset: a stream every minute, else 0
   TokenizerOptions tokenizer;

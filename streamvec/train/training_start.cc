@@ -17,6 +17,7 @@ namespace {
 // Rows that a table may grow to where its final size is not known. Only address space is taken for them.
 constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr int64_t kDimDefault = 200, kDimMax = 65536;
+constexpr int32_t kBatchMax = 1'000'000;
 
 }  // namespace
 
@@ -162,7 +163,7 @@ Status check_options(const TrainOptions& options) {
   if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
   if (options.epochs < 0) return wrong("--epochs", options.epochs, "1 or more");
   if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
-  if (options.batch < 0 || options.batch > 4096) return wrong("--batch", options.batch, "0 to 4096");
+  if (options.batch < 0 || options.batch > kBatchMax) return wrong("--batch", options.batch, "0 to 1000000");
   if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
   if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
   STREAMVEC_RETURN_IF_ERROR(check_model(options.model.value_or("sgns")));
