@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/hybrid.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
 #include "streamvec/model/table.h"
@@ -38,6 +40,7 @@ class Parameters {
   Options options;
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
+  std::unique_ptr<Hybrid> hybrid;        // of the hybrid model: what makes vectors of spellings
   RowLocks locks;
 
  private:
