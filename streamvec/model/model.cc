@@ -1,8 +1,32 @@
 #include "streamvec/model/model.h"
 
+#include <iterator>
+
 #include "streamvec/model/workers.h"
 
 namespace streamvec {
+namespace {
+
+constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword"};
+
+}  // namespace
+
+std::span<const std::string_view> model_names() {
+  return kModelNames;
+}
+
+Status check_model(std::string_view model) {
+  std::string known;
+  for (const std::string_view name : kModelNames) {
+    if (name == model) return {};
+    known += (known.empty() ? "" : name == std::end(kModelNames)[-1] ? " or " : ", ") + std::string(name);
+  }
+  return error(Code::kInvalidArgument, "no model is called '", model, "'; try ", known);
+}
+
+int32_t worker_count(const ModelOptions& options) {
+  return options.threads;
+}
 
 double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
   if (optimizer == OptimizerKind::kAdagrad) return 0.3;
@@ -12,11 +36,13 @@ double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
 
 Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters) {
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
-  const WindowOptions windows = settled(options.windows);
+  WindowOptions windows = options.windows;
+  if (options.batch > 0) windows.centres = options.batch;
+  windows = settled(windows);
   if (options.model == "sgns") return make_sgns_worker(windows, parameters, std::move(kernel));
   if (options.model == "cbow") return make_cbow_worker(windows, parameters, std::move(kernel));
   if (options.model == "subword") return make_subword_worker(windows, parameters, std::move(kernel));
-  return error(Code::kInvalidArgument, "no model is called '", options.model, "'; try sgns, cbow or subword");
+  return check_model(options.model);
 }
 
 }  // namespace streamvec

@@ -44,6 +44,10 @@ void Parameters::restart(int64_t row, uint64_t draw) {
   draw_row(row, draw);
 }
 
+void Parameters::set_word(Slot slot, std::string_view word) {
+  if (subwords) subwords->set_word(slot, word);
+}
+
 void Parameters::draw_row(int64_t row, uint64_t draw) {
   const float scale = 1.0f / static_cast<float>(options.dim);
   Random random(mix(options.seed, draw));

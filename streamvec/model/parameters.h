@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
@@ -34,6 +35,8 @@ class Parameters {
   // The row begins anew, for another word: as a new one of seed `draw` would, with nothing known to the optimiser.
   // Threads may be training on it: what they add meanwhile is lost or stays, as noise. REQUIRES: row < rows_max.
   void restart(int64_t row, uint64_t draw);
+  // Tells a model that reads spellings the slot's word: of every new word, and again when the slot changes hands.
+  void set_word(Slot slot, std::string_view word);
   int64_t rows() const { return input.rows.rows(); }
   int64_t dim() const { return options.dim; }
 

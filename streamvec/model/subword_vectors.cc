@@ -106,9 +106,9 @@ Status SubwordVectors::generate(std::string_view word, std::span<float> out) con
   return {};
 }
 
-Result<Matrix> composed_rows(Parameters& parameters) {
+Result<Matrix> composed_rows(Parameters& parameters, int64_t rows) {
   const SubwordTable& subwords = *parameters.subwords;
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix composed, Matrix::make(parameters.rows(), parameters.dim()));
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix composed, Matrix::make(rows, parameters.dim()));
   std::vector<Slot> locked;
   for (int64_t i = 0; i < composed.rows(); ++i) {
     const Slot slot = static_cast<Slot>(i);

@@ -57,9 +57,9 @@ class SubwordVectors final : public WordGenerator {
   std::vector<uint32_t> row_plus_one_;  // by bucket
 };
 
-// The vectors of all words, as queries read them: the mean of each word's own row and the rows of its n-grams.
-// Threads may be training meanwhile. REQUIRES: parameters.subwords.
-Result<Matrix> composed_rows(Parameters& parameters);
+// The vectors of the first `rows` words, as queries read them: the mean of each word's own row and the rows of its
+// n-grams. Threads may be training meanwhile. REQUIRES: parameters.subwords; rows <= parameters.rows().
+Result<Matrix> composed_rows(Parameters& parameters, int64_t rows);
 Result<Matrix> composed_rows(const Vocabulary& vocabulary, const SubwordVectors& subwords);
 
 }  // namespace streamvec

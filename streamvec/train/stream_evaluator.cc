@@ -94,7 +94,7 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
-                               Parameters& parameters, Intake& intake) {
+                               Parameters& parameters, const ModelState& own, Intake& intake) {
   Snapshot snapshot;
   snapshot.model = model;
   snapshot.step = step;
@@ -105,14 +105,9 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
     stamp = vocabulary.stamp();
   }
   const int64_t rows = snapshot.vocabulary.size();
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, Matrix::make(rows, parameters.dim()));
-  for (Slot slot = 0; slot < rows; ++slot) {
-    {
-      const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
-      std::copy_n(parameters.input.rows.row(slot), parameters.dim(), snapshot.input.row(slot));
-    }
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, own.input_rows(parameters, rows));
+  for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
-  }
   return snapshot;
 }
 
@@ -212,7 +207,8 @@ void StreamEvaluator::follow_at_first() {
 void StreamEvaluator::look(bool last) {
   StreamMetrics metrics = gather();
   measured_s_ = metrics.time_s;
-  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, *parts_->intake);
+  auto snapshot =
+      take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, parts_->own, *parts_->intake);
   if (!snapshot.ok()) return note(snapshot.status());
   if (snapshot->vocabulary.size() > 0) {
     measure(*snapshot, metrics);
@@ -297,8 +293,10 @@ void StreamEvaluator::remember(const Snapshot& snapshot, int64_t tokens, StreamM
   const StreamMoment moment{metrics.step, written_s > 0 ? written_s : static_cast<int64_t>(metrics.time_s), tokens};
   note(history_.add(snapshot, moment));
   if (parts_->halves[0] != nullptr) {
-    auto a = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[0], *parts_->intake);
-    auto b = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[1], *parts_->intake);
+    auto a = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[0], parts_->own,
+                           *parts_->intake);
+    auto b = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[1], parts_->own,
+                           *parts_->intake);
     if (a.ok() && b.ok()) note(history_.add_halves(*a, *b, moment));
   }
   find_moved_words(metrics);

@@ -95,7 +95,7 @@ class StreamTraining {
     begin_ = Clock::now();
     learner_->start();
     intake_->start();
-    evaluator_->start({*vocabulary_, *replay_, parameters_, {half(0), half(1)}, intake_.get(), learner_.get()});
+    evaluator_->start({*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
     const Status watched = watch();
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
@@ -158,6 +158,9 @@ class StreamTraining {
             saved_halves[found->first] = std::move(found->second);
     STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
     parameters_.grow(vocabulary_->size());
+    own_ = make_model_state(model_);
+    STREAMVEC_RETURN_IF_ERROR(
+        own_->begin(options_, existing ? &*existing : nullptr, vocabulary_->to_vocabulary(), parameters_));
     if (!options_.stream.drift) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
@@ -225,6 +228,7 @@ class StreamTraining {
         if (table == nullptr) continue;
         const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
         table->restart(slot, vocabulary_->born(slot) - 1);
+        table->set_word(slot, vocabulary_->word(slot));
       }
     evaluator_->forget(slots);
   }
@@ -262,12 +266,8 @@ class StreamTraining {
 
   Status make_learner() {
     StreamLearner::Options options;
-    options.model.model = model_;
-    options.model.windows.window = options_.window;
-    options.model.windows.negatives = options_.negatives;
-    options.model.windows.centres = options_.batch;
-    options.model.kernel = options_.kernel;
-    options.threads = threads_;
+    options.model = model_options(options_, model_, threads_);
+    options.threads = worker_count(options.model);
     options.lr = static_cast<float>(lr_);
     options.seed = options_.seed;
     options.first_batch = step_;
@@ -360,6 +360,7 @@ class StreamTraining {
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
+    STREAMVEC_RETURN_IF_ERROR(own_->add_to(content, parameters_));
     STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
     saved_step_ = step;
     return {};
@@ -401,6 +402,7 @@ class StreamTraining {
   std::optional<StreamVocabulary> vocabulary_;
   std::unique_ptr<SamplingTablesBuffer> tables_;
   Parameters parameters_;
+  std::unique_ptr<ModelState> own_;  // what the model has beyond the parameters' tables
   std::optional<Parameters> halves_[2];
   std::unique_ptr<ReplayTable> replay_;
   std::unique_ptr<StreamEvaluator> evaluator_;

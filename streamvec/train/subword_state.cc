@@ -32,14 +32,19 @@ Status adopt_rows(Checkpoint& existing, const SubwordIndex& index, SubwordTable&
   return {};
 }
 
-}  // namespace
-
+// What the options say, and `otherwise` where they are silent.
 NgramOptions wanted_ngrams(const TrainOptions& options, NgramOptions otherwise) {
   return {options.minn.value_or(otherwise.minn), options.maxn.value_or(otherwise.maxn),
           options.bucket.value_or(otherwise.bucket)};
 }
 
-Status check_same_ngrams(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
+}  // namespace
+
+Status SubwordState::check_options(const TrainOptions& options) const {
+  return check_ngrams(wanted_ngrams(options, NgramOptions()));
+}
+
+Status SubwordState::check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out) const {
   STREAMVEC_ASSIGN_OR_RETURN(const SubwordIndex index, index_of(existing));
   const NgramOptions wanted = wanted_ngrams(options, index.ngrams);
   if (wanted == index.ngrams) return {};
@@ -48,7 +53,7 @@ Status check_same_ngrams(const TrainOptions& options, const Checkpoint& existing
                wanted.maxn, " and ", wanted.bucket, "; leave them out or choose another --out");
 }
 
-Status take_own_rows(Checkpoint& existing) {
+Status SubwordState::take_rows(Checkpoint& existing) const {
   const auto own = existing.optimizer.find(kSubwordWords);
   if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
       own->second.cols() != existing.input.cols())
@@ -59,8 +64,8 @@ Status take_own_rows(Checkpoint& existing) {
   return {};
 }
 
-Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
-                    Parameters& parameters) {
+Status SubwordState::begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
+                           Parameters& parameters) const {
   SubwordIndex index;
   index.fold_case = options.tokenizer.fold_case;
   if (existing != nullptr) {
@@ -79,10 +84,13 @@ Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Voc
   return {};
 }
 
+Result<Matrix> SubwordState::input_rows(Parameters& parameters, int64_t rows) const {
+  return composed_rows(parameters, rows);
+}
+
 Status SubwordState::add_to(CheckpointContent& content, Parameters& parameters) {
-  if (!parameters.subwords) return {};
   SubwordTable& subwords = *parameters.subwords;
-  STREAMVEC_ASSIGN_OR_RETURN(composed_, composed_rows(parameters));
+  STREAMVEC_ASSIGN_OR_RETURN(composed_, input_rows(parameters, parameters.rows()));
   content.input = std::as_const(composed_).view();
   content.optimizer.push_back({kSubwordWords, parameters.input.rows.view()});
   content.optimizer.push_back({kSubwordBuckets, subwords.table.rows.view()});
@@ -94,17 +102,34 @@ Status SubwordState::add_to(CheckpointContent& content, Parameters& parameters) 
   return {};
 }
 
-void SubwordState::add_to(CheckpointContent& content, const Snapshot& snapshot) {
+Status SubwordState::add_to(CheckpointContent& content, const Snapshot& snapshot) {
   const auto* subwords = dynamic_cast<const SubwordVectors*>(snapshot.generator.get());
-  if (subwords == nullptr || subwords->words().rows() == 0) return;
+  if (subwords == nullptr || subwords->words().rows() == 0) return {};
   content.optimizer.push_back({kSubwordWords, subwords->words().view()});
   content.optimizer.push_back({kSubwordBuckets, subwords->rows().view()});
   add_index(content, subwords->index());
+  return {};
 }
 
 void SubwordState::add_index(CheckpointContent& content, const SubwordIndex& index) {
   index_ = index.encode();
   content.extra.push_back({kSubwordFile, [this](const auto& sink) { return sink(index_); }});
+}
+
+bool SubwordState::is_for_queries(std::string_view name) const {
+  return name == kSubwordWords || name == kSubwordBuckets || name == kSubwordFile;
+}
+
+Result<std::shared_ptr<const WordGenerator>> SubwordState::generator(Checkpoint& loaded,
+                                                                     const std::string& directory) const {
+  const auto index_bytes = loaded.extra.find(kSubwordFile);
+  if (index_bytes == loaded.extra.end()) return std::shared_ptr<const WordGenerator>();
+  const std::string path = directory + "/" + kSubwordFile;
+  STREAMVEC_ASSIGN_OR_RETURN(SubwordIndex index, SubwordIndex::decode(index_bytes->second, path));
+  auto made = SubwordVectors::make(std::move(index), std::move(loaded.optimizer[kSubwordBuckets]),
+                                   std::move(loaded.optimizer[kSubwordWords]));
+  if (!made.ok()) return error(Code::kDataLoss, path, ": ", made.status().message());
+  return std::shared_ptr<const WordGenerator>(std::move(*made));
 }
 
 }  // namespace streamvec

@@ -15,7 +15,6 @@
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/stream_trainer.h"
-#include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -58,13 +57,8 @@ class Training {
 
  private:
   Status make_workers() {
-    ModelOptions model;
-    model.model = start_.model;
-    model.windows.window = options_.window;
-    model.windows.negatives = options_.negatives;
-    model.windows.centres = options_.batch;
-    model.kernel = options_.kernel;
-    for (int32_t i = 0; i < start_.threads; ++i) {
+    const ModelOptions model = model_options(options_, start_.model, start_.threads);
+    for (int32_t i = 0; i < worker_count(model); ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(), make_model_worker(model, start_.parameters));
     }
     STREAMVEC_ASSIGN_OR_RETURN(mapper_, start_.make_mapper(options_));
@@ -151,8 +145,7 @@ class Training {
     const std::string growing = mapper_->state();
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
-    SubwordState subwords;
-    STREAMVEC_RETURN_IF_ERROR(subwords.add_to(content, start_.parameters));
+    STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
     return writer_.save(content);
   }
 

@@ -9,7 +9,6 @@
 #include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/counting.h"
-#include "streamvec/train/subword_state.h"
 
 namespace streamvec {
 namespace {
@@ -47,14 +46,13 @@ Status check_same(const TrainOptions& options, const Checkpoint& existing, const
   if (options.model && *options.model != existing.model)
     return error(Code::kFailedPrecondition, out, " holds a ", existing.model, " model, --model asks for ",
                  *options.model, "; try --model ", existing.model, " or another --out");
-  if (existing.model == "subword") return check_same_ngrams(options, existing, out);
-  return {};
+  return make_model_state(existing.model)->check_same(options, existing, out);
 }
 
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options) {
   options.rows = existing.input.rows();
   options.dim = existing.input.cols();
-  if (existing.model == "subword") STREAMVEC_RETURN_IF_ERROR(take_own_rows(existing));
+  STREAMVEC_RETURN_IF_ERROR(make_model_state(existing.model)->take_rows(existing));
   STREAMVEC_ASSIGN_OR_RETURN(Parameters parameters, Parameters::make(options));
   parameters.input.rows = std::move(existing.input);
   if (existing.output.rows() > 0) parameters.output.rows = std::move(existing.output);
@@ -63,6 +61,17 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
       if (auto found = existing.optimizer.find(prefix + state.name); found != existing.optimizer.end())
         *state.values = std::move(found->second);
   return parameters;
+}
+
+ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads) {
+  ModelOptions made;
+  made.model = model;
+  made.windows.window = options.window;
+  made.windows.negatives = options.negatives;
+  made.batch = options.batch;
+  made.kernel = options.kernel;
+  made.threads = threads;
+  return made;
 }
 
 std::vector<NamedMatrix> optimizer_tables(Parameters& parameters) {
@@ -155,9 +164,9 @@ Status check_options(const TrainOptions& options) {
   if (options.batch < 0 || options.batch > 4096) return wrong("--batch", options.batch, "0 to 4096");
   if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
   if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
-  if (options.model && *options.model != "sgns" && *options.model != "cbow" && *options.model != "subword")
-    return error(Code::kInvalidArgument, "no model is called '", *options.model, "'; try sgns, cbow or subword");
-  STREAMVEC_RETURN_IF_ERROR(check_ngrams(wanted_ngrams(options, NgramOptions())));
+  STREAMVEC_RETURN_IF_ERROR(check_model(options.model.value_or("sgns")));
+  for (const std::string_view model : model_names())
+    STREAMVEC_RETURN_IF_ERROR(make_model_state(model)->check_options(options));
   STREAMVEC_RETURN_IF_ERROR(check_stream(options.stream));
   STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
   STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
@@ -197,9 +206,9 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.shared = start.threads > 1;
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
-  if (start.model == "subword")
-    STREAMVEC_RETURN_IF_ERROR(
-        add_subwords(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
+  start.own = make_model_state(start.model);
+  STREAMVEC_RETURN_IF_ERROR(
+      start.own->begin(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
   return start;
 }
 
