@@ -52,9 +52,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD... [-k 10]",
      .summary = "show the words nearest to each WORD",
      .details =
-         "By cosine, over all words of the model. For words never seen a subword model has neighbours by their "
-         "spelling "
-         "(in JSON: \"seen\": false). Words that the model knows nothing of are named on standard error (in JSON: no "
+         "By cosine, over all words of the model. For words never seen a subword or hybrid model has neighbours by "
+         "their spelling (in JSON: \"seen\": false). Words that the model knows nothing of are named on standard error (in JSON: no "
          "neighbours) and the exit is 1; the others are answered all the same.",
      .examples = "streamvec nearest model king queen -k 5\n",
      .words_min = 2,
@@ -135,9 +134,10 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
     {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector|fasttext-bin", "", "", "export",
      "how to write", 0, 0, false, "export"},
-    {"model", Kind::kChoice, "sgns|cbow|subword", "sgns", "", "train",
+    {"model", Kind::kChoice, "sgns|cbow|subword|hybrid", "sgns", "", "train",
      "what is learned: sgns predicts the words around a word, cbow a word from those around it, subword is sgns over "
-     "words made of their character n-grams, as fastText's, and has vectors for words never seen"},
+     "words made of their character n-grams, as fastText's, and has vectors for words never seen; hybrid is sgns with a generator "
+     "distilled from its vectors beside it, which answers for words never seen and helps those seen rarely"},
     {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
     {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},

@@ -11,9 +11,9 @@
 namespace streamvec {
 namespace {
 
-constexpr float kKnown = 30;  // occurrences that make half of a word's weight
-constexpr float kOwn = 15;    // occurrences that make half of a word's served vector
-constexpr float kWell = 300;  // occurrences that make half of a word's say in how long vectors are
+constexpr float kKnown = 100;  // occurrences that make half of a word's weight
+constexpr float kOwn = 15;     // occurrences that make half of a word's served vector
+constexpr float kWell = 300;   // occurrences that make half of a word's say in how long vectors are
 // Rows of n-grams touched for each word trained on: about a third of the time that training takes.
 constexpr double kWorkPerToken = 0.7;
 constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
@@ -28,6 +28,12 @@ float share_of(int64_t met, float half) {
 
 float length_of(const float* row, int32_t dim) {
   return std::sqrt(mean_square(row, dim) * static_cast<float>(dim));
+}
+
+float distance(const float* a, const float* b, int32_t dim) {
+  double sum = 0;
+  for (int32_t d = 0; d < dim; ++d) sum += (double{a[d]} - b[d]) * (double{a[d]} - b[d]);
+  return static_cast<float>(std::sqrt(sum));
 }
 
 // The slot at a place of a walk that meets every slot once, neighbours far apart.
@@ -68,6 +74,7 @@ void Hybrid::set_word(Slot slot, std::string_view word) {
   const std::lock_guard lock(mutex_);
   words_ = std::max<int64_t>(words_, slot + 1);
   met_[static_cast<size_t>(slot)].store(0, std::memory_order_relaxed);
+  ++told_;
   bag_.set_word(slot, word);
 }
 
@@ -87,24 +94,27 @@ bool Hybrid::start_row(Slot slot, float* row) const {
 
 void Hybrid::make_vector(std::string_view word, float* row) const {
   const std::lock_guard lock(mutex_);
-  std::fill_n(row, options_.dim, 0.0f);
+  std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(word, row);
-  lengthen(row);
 }
 
-// Serves what is left of a vector without the mean: lengthened where it is shorter than those of well-known words.
-// A row that was hardly trained is little more than the mean, and so is what regression makes of such rows.
-void Hybrid::lengthen(float* row) const {
+// What the row means: without the mean, and lengthened halfway, by its logarithm, to the length of well-known words'
+// vectors where it is shorter. A row that was hardly trained is little more than the mean. False where it has no length
+// or one that is not finite.
+bool Hybrid::take_meaning(float* row) const {
+  add_scaled(rows_.row(kMean), -1, dim(), row);
   const float length = length_of(row, dim());
-  const float factor = length > 0 && length < length_ ? static_cast<float>(length_) / length : 1.0f;
-  for (int32_t d = 0; d < dim(); ++d) row[d] = row[d] * factor + rows_.row(kMean)[d];
+  if (!(length > 0) || !std::isfinite(length)) return false;
+  const float factor = std::sqrt(std::max(1.0f, static_cast<float>(length_) / length));
+  for (int32_t d = 0; d < dim(); ++d) row[d] *= factor;
+  return true;
 }
 
 void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
   for (const Slot slot : chunk.slots) met_[static_cast<size_t>(slot)].fetch_add(1, std::memory_order_relaxed);
   const double share = kWorkPerToken * static_cast<double>(chunk.slots.size());
   work_.store(std::min(work_.load(std::memory_order_relaxed) + share, kWorkMax), std::memory_order_relaxed);
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const std::unique_lock lock(distilling_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   double left = work_.exchange(0, std::memory_order_relaxed);
   while (left > 0) left -= distil_next(parameters);
@@ -112,29 +122,36 @@ void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
 }
 
 void Hybrid::finish(Parameters& parameters) {
-  const std::lock_guard lock(mutex_);
-  for (int64_t i = 0; i < kLastPasses * words_; ++i) distil_next(parameters);
-  if (words_ > 0) end_pass();
+  const std::lock_guard lock(distilling_);
+  const int64_t passes = passes_ == 0 ? kLastPasses + 1 : kLastPasses;  // the first is for the mean alone
+  for (int64_t left = passes * words_; left > 0; --left) distil_next(parameters);
 }
 
-// One step of the walk. Returns what it cost, in rows of n-grams.
+// One step of the walk. Returns what it cost, in rows of n-grams. The row is copied without the lock, because whoever
+// tells a new word has locked its row already (in builds with locked rows).
 double Hybrid::distil_next(Parameters& parameters) {
-  if (place_ >= words_) {
-    end_pass();
+  Slot slot = 0;
+  int64_t told = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (place_ >= words_) end_pass();
     if (words_ == 0) return kWorkMax;
+    slot = slot_at(place_++, words_);
+    told = told_;
   }
-  const Slot slot = slot_at(place_++, words_);
-  const int64_t met = this->met(slot);
-  if (met == 0) return 1;
+  if (met(slot) == 0) return 1;
   float* target = rows_.row(kTarget);
   copy_row(parameters, slot, target);
+  const std::lock_guard lock(mutex_);
+  const int64_t met = this->met(slot);
+  if (told != told_ || met == 0) return 1;  // the slot may have changed hands
+  if (!std::isfinite(mean_square(target, dim()))) return 1;
   const float weight = share_of(met, kKnown);
   add_scaled(target, weight, dim(), rows_.row(kSum));
   sum_weight_ += weight;
   if (passes_ == 0) return 2;  // the mean comes first
-  add_scaled(rows_.row(kMean), -1, dim(), target);
-  const float length = length_of(target, dim());
-  if (!std::isfinite(length)) return 2;
+  const float length = distance(target, rows_.row(kMean), dim());
+  if (!take_meaning(target)) return 2;
   const double well = std::pow(share_of(met, kWell), 2);
   sum_length_ += well * length;
   sum_length_weight_ += well;
@@ -166,11 +183,11 @@ Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {
 }
 
 void Hybrid::blend(Slot slot, float* made, float* row) const {
+  if (!take_meaning(row)) std::fill_n(row, options_.dim, 0.0f);
   std::fill_n(made, options_.dim, 0.0f);
   bag_.add_vector(slot, made);
   const float own = share_of(met(slot), kOwn);
-  for (int32_t d = 0; d < dim(); ++d) row[d] = own * (row[d] - rows_.row(kMean)[d]) + (1 - own) * made[d];
-  lengthen(row);
+  for (int32_t d = 0; d < dim(); ++d) row[d] = own * row[d] + (1 - own) * made[d] + rows_.row(kMean)[d];
 }
 
 // Magic, version, dim, bag's settings, fold_case; the walk; counts by slot; mean and sum; buckets by row.
@@ -224,6 +241,7 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   const int64_t words = reader.get_count(sizeof(uint32_t));
   if (words > words_max || made->place_ < 0) return damaged(path, "more words than there are");
   for (int64_t slot = 0; slot < words; ++slot) made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
+  made->words_ = words;
   for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
   std::vector<uint32_t> buckets(static_cast<size_t>(reader.get_count(sizeof(uint32_t))));
   reader.get_all(std::span<uint32_t>(buckets));

@@ -2,10 +2,11 @@
 // rows all the time they are trained, and answers where a word has no row, or one that has hardly been trained.
 //
 // A row t of a word met n times is the mean m of all rows, plus what the word means, which grows as it is trained, plus
-// noise. It weighs n / (n + 30) in the regression, and the vector that is served is m + v with
-//   v = n / (n + 15) (t - m) + 15 / (n + 15) g,   g what the bag makes of the spelling,
-// lengthened to the length of well-known words' vectors where it is shorter: hardly trained rows are little more than
-// m, and by their cosines all alike. docs/BENCHMARKS.md (Hybrid) has how this was found.
+// noise. What it means is taken to be x = (t - m) sqrt(L / |t - m|), where L is the length that t - m has for
+// well-known words (as it is where it is longer): a row hardly trained is little more than m, and by their cosines such
+// rows are all alike. The bag learns x, weighted by n / (n + 100). A word's vector as it is served is
+//   m + n / (n + 15) x + 15 / (n + 15) g,   g what the bag makes of the spelling,
+// and m + g for a word never met. docs/BENCHMARKS.md (Hybrid) has how this was found.
 #pragma once
 
 #include <atomic>
@@ -78,17 +79,19 @@ class Hybrid {
   double distil_next(Parameters& parameters);
   void end_pass();
   void blend(Slot slot, float* made, float* row) const;
-  void lengthen(float* row) const;
+  bool take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }
   int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
 
   const Options options_;
   std::unique_ptr<std::atomic<uint32_t>[]> met_;  // by slot: how often its word was trained on
   std::atomic<double> work_ = 0;                  // rows of n-grams that wait to be touched
-  mutable std::mutex mutex_;                      // of what follows
+  std::mutex distilling_;                         // held by the thread that distils; before mutex_
+  mutable std::mutex mutex_;                      // of what follows, but for the row kTarget
   NgramBag bag_;
   Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
   int64_t words_ = 0;  // slots below this have words
+  int64_t told_ = 0;   // words told so far
   int64_t place_ = 0;  // in the walk over the words
   int64_t passes_ = 0;
   double sum_weight_ = 0, sum_length_ = 0, sum_length_weight_ = 0;  // of this pass

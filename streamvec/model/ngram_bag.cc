@@ -80,9 +80,9 @@ void NgramBag::share(uint32_t bucket, Slot other) {
   for (const uint32_t mine : words_[static_cast<size_t>(other)].rows) --users_[mine];
   list_rows(other);
   const Word& word = words_[static_cast<size_t>(other)];
-  const auto dim = static_cast<int32_t>(dim());
+  const auto width = static_cast<int32_t>(dim());
   for (size_t i = 0; i < word.rows.size(); ++i)
-    if (word.rows[i] == row) add_scaled(duals_.row(other), word.weights[i] / options_.shrinkage, dim, rows_.row(row));
+    if (word.rows[i] == row) add_scaled(duals_.row(other), word.weights[i] / options_.shrinkage, width, rows_.row(row));
 }
 
 // In the order of the spelling, so that sums are the same whenever rows have come.
@@ -102,17 +102,17 @@ void NgramBag::list_rows(Slot slot) {
 
 void NgramBag::forget(Slot slot) {
   Word& word = words_[static_cast<size_t>(slot)];
-  const auto dim = static_cast<int32_t>(dim());
+  const auto width = static_cast<int32_t>(dim());
   for (size_t i = 0; i < word.rows.size(); ++i) {
     const uint32_t row = word.rows[i];
-    add_scaled(duals_.row(slot), -word.weights[i] / options_.shrinkage, dim, rows_.row(row));
+    add_scaled(duals_.row(slot), -word.weights[i] / options_.shrinkage, width, rows_.row(row));
     if (--users_[row] > 0) continue;
-    std::fill_n(rows_.row(row), dim, 0.0f);  // rounding may have left something
+    std::fill_n(rows_.row(row), width, 0.0f);  // rounding may have left something
     table_[buckets_[row]] = 0;
     buckets_[row] = kNoBucket;
     free_rows_.push_back(row);
   }
-  std::fill_n(duals_.row(slot), dim, 0.0f);
+  std::fill_n(duals_.row(slot), width, 0.0f);
   ngram_features(word.spelling, options_, features_);
   for (const NgramFeature& feature : features_)
     if (table_[feature.bucket] == (kOneWord | static_cast<uint32_t>(slot))) table_[feature.bucket] = 0;
@@ -120,7 +120,7 @@ void NgramBag::forget(Slot slot) {
 
 float NgramBag::fit(Slot slot, const float* target, float weight) {
   const Word& word = words_[static_cast<size_t>(slot)];
-  const auto dim = static_cast<int32_t>(dim());
+  const auto width = static_cast<int32_t>(dim());
   pointers_.clear();
   float squares = 0;
   for (size_t i = 0; i < word.rows.size(); ++i) {
@@ -129,11 +129,11 @@ float NgramBag::fit(Slot slot, const float* target, float weight) {
   }
   const auto count = static_cast<int32_t>(pointers_.size());
   float* step = scratch_.row(0);
-  sum_scaled_rows(pointers_.data(), word.weights.data(), count, dim, step);
-  const float error = dual_step(target, 1 / weight, squares / options_.shrinkage, dim, duals_.row(slot), step);
+  sum_scaled_rows(pointers_.data(), word.weights.data(), count, width, step);
+  const float error = dual_step(target, 1 / weight, squares / options_.shrinkage, width, duals_.row(slot), step);
   if (count == 0) return error;
-  for (int32_t d = 0; d < dim; ++d) step[d] /= options_.shrinkage;
-  add_scaled_to_rows(step, word.weights.data(), dim, pointers_.data(), count);
+  for (int32_t d = 0; d < width; ++d) step[d] /= options_.shrinkage;
+  add_scaled_to_rows(step, word.weights.data(), width, pointers_.data(), count);
   return error;
 }
 

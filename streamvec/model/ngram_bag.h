@@ -29,9 +29,9 @@ namespace streamvec {
 struct NgramBagOptions {
   int32_t minn = 3;
   int32_t maxn = 6;
-  int32_t bucket_bits = 21;  // hashes are taken modulo 2^this; fewer: more n-grams share a row
-  float length_power = 1;    // s goes with length^this; more: long n-grams, which say more, have more to say
-  float shrinkage = 0.1f;    // more: bolder n-grams are held back, rare ones most
+  int32_t bucket_bits = 21;   // hashes are taken modulo 2^this; fewer: more n-grams share a row
+  float length_power = 1.5f;  // s goes with length^this; more: long n-grams, which say more, have more to say
+  float shrinkage = 0.3f;     // more: bolder n-grams are held back, rare ones most
 };
 
 // Buckets and weights of a spelling's n-grams.

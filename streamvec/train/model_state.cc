@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "streamvec/train/hybrid_state.h"
 #include "streamvec/train/subword_state.h"
 
 namespace streamvec {
@@ -22,6 +23,8 @@ Status ModelState::take_rows(Checkpoint&) const {
 Status ModelState::begin(const TrainOptions&, Checkpoint*, const Vocabulary&, Parameters&) const {
   return {};
 }
+
+void ModelState::finish(Parameters&) const {}
 
 Result<Matrix> ModelState::input_rows(Parameters& parameters, int64_t rows) const {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, Matrix::make(rows, parameters.dim()));
@@ -50,6 +53,7 @@ Result<std::shared_ptr<const WordGenerator>> ModelState::generator(Checkpoint&, 
 
 std::unique_ptr<ModelState> make_model_state(std::string_view model) {
   if (model == "subword") return std::make_unique<SubwordState>();
+  if (model == "hybrid") return std::make_unique<HybridState>();
   return std::make_unique<ModelState>();
 }
 
