@@ -7,7 +7,7 @@
 namespace streamvec {
 namespace {
 
-constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "hybrid"};
+constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "glove", "hybrid"};
 
 }  // namespace
 
@@ -29,12 +29,17 @@ int32_t worker_count(const ModelOptions& options) {
 }
 
 double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
+  if (model == "glove") return 0.05;  // as its authors have it; AdaGrad of its own, whatever the optimiser
   if (optimizer == OptimizerKind::kAdagrad) return 0.3;
   if (optimizer == OptimizerKind::kAdam) return 0.02;
   return model == "cbow" ? 0.2 : 0.05;  // a word of CBOW's mean gets only its share of the slope
 }
 
 Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& options, Parameters& parameters) {
+  if (options.model == "glove") {
+    STREAMVEC_ASSIGN_OR_RETURN(const GloveKernel glove, parse_glove_kernel(options.kernel));
+    return make_glove_worker(parameters, glove);
+  }
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
   WindowOptions windows = options.windows;
   if (options.batch > 0) windows.centres = options.batch;

@@ -26,7 +26,7 @@ struct ModelOptions {
   std::string model = "sgns";  // one of model_names(); what it has beyond tables must be in the parameters
   WindowOptions windows;
   std::string kernel = "auto";
-  int32_t batch = 0;  // what is computed together: centre words of a block; 0: windows.centres
+  int32_t batch = 0;    // what is computed together: centre words of a block; 0: windows.centres
   int32_t threads = 1;  // that train in all
 };
 

@@ -9,6 +9,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/glove.h"
 #include "streamvec/model/hybrid.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
@@ -26,6 +27,7 @@ class Parameters {
     OptimizerKind optimizer = OptimizerKind::kSgd;
     uint64_t seed = 1;
     bool shared = false;  // several threads train on the tables
+    bool glove = false;   // rows of the output table are drawn, too; `glove` is there
   };
   // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
   static Result<Parameters> make(const Options& options);
@@ -44,6 +46,7 @@ class Parameters {
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
   std::unique_ptr<Hybrid> hybrid;        // of the hybrid model: what makes vectors of spellings
+  std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   RowLocks locks;
 
  private:

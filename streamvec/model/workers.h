@@ -18,5 +18,7 @@ std::unique_ptr<ModelWorker> make_subword_worker(const WindowOptions& windows, P
 // Skip-gram that distils parameters.hybrid on the way; plain where there is none.
 std::unique_ptr<ModelWorker> make_hybrid_worker(const WindowOptions& windows, Parameters& parameters,
                                                 std::unique_ptr<PairKernel> kernel);
+// REQUIRES: parameters.glove with cells.
+std::unique_ptr<ModelWorker> make_glove_worker(Parameters& parameters, GloveKernel kernel);
 
 }  // namespace streamvec

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "streamvec/train/glove_state.h"
 #include "streamvec/train/hybrid_state.h"
 #include "streamvec/train/subword_state.h"
 
@@ -52,6 +53,7 @@ Result<std::shared_ptr<const WordGenerator>> ModelState::generator(Checkpoint&, 
 }
 
 std::unique_ptr<ModelState> make_model_state(std::string_view model) {
+  if (model == "glove") return std::make_unique<GloveState>();
   if (model == "subword") return std::make_unique<SubwordState>();
   if (model == "hybrid") return std::make_unique<HybridState>();
   return std::make_unique<ModelState>();

@@ -106,9 +106,10 @@ class StreamEvaluator {
   std::vector<std::string> notes_;
 };
 
-// A copy of the model as it is now. Rows that have changed hands while they were copied are zero. The intake's lock is
-// taken for the words, none for the rows. kResourceExhausted when there is no memory for it.
+// A copy of the model as it is now, with what makes vectors of spellings when `spellings` is set. Rows that have
+// changed hands while they were copied are zero. The intake's lock is taken for the words, none for the rows.
+// kResourceExhausted when there is no memory for it.
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
-                               Parameters& parameters, const ModelState& own, Intake& intake);
+                               Parameters& parameters, const ModelState& own, Intake& intake, bool spellings = false);
 
 }  // namespace streamvec

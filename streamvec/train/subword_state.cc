@@ -19,6 +19,11 @@ void copy_rows(const Matrix& from, Matrix& to) {
     std::copy_n(from.row(i), std::min(from.cols(), to.cols()), to.row(i));
 }
 
+std::string settings_text(const NgramOptions& ngrams) {
+  return "--minn " + std::to_string(ngrams.minn) + " --maxn " + std::to_string(ngrams.maxn) + " --bucket " +
+         std::to_string(ngrams.bucket) + (ngrams.jamo ? " --jamo" : "");
+}
+
 std::string state_name(const std::string& state) {
   return kSubwordBuckets + ("." + state);
 }
@@ -35,7 +40,7 @@ Status adopt_rows(Checkpoint& existing, const SubwordIndex& index, SubwordTable&
 // What the options say, and `otherwise` where they are silent.
 NgramOptions wanted_ngrams(const TrainOptions& options, NgramOptions otherwise) {
   return {options.minn.value_or(otherwise.minn), options.maxn.value_or(otherwise.maxn),
-          options.bucket.value_or(otherwise.bucket)};
+          options.bucket.value_or(otherwise.bucket), options.jamo.value_or(otherwise.jamo)};
 }
 
 }  // namespace
@@ -48,9 +53,8 @@ Status SubwordState::check_same(const TrainOptions& options, const Checkpoint& e
   STREAMVEC_ASSIGN_OR_RETURN(const SubwordIndex index, index_of(existing));
   const NgramOptions wanted = wanted_ngrams(options, index.ngrams);
   if (wanted == index.ngrams) return {};
-  return error(Code::kFailedPrecondition, out, " has n-grams of --minn ", index.ngrams.minn, " --maxn ",
-               index.ngrams.maxn, " --bucket ", index.ngrams.bucket, ", asked for were ", wanted.minn, ", ",
-               wanted.maxn, " and ", wanted.bucket, "; leave them out or choose another --out");
+  return error(Code::kFailedPrecondition, out, " has n-grams of ", settings_text(index.ngrams), ", asked for were ",
+               settings_text(wanted), "; leave them out or choose another --out");
 }
 
 Status SubwordState::take_rows(Checkpoint& existing) const {
@@ -86,6 +90,19 @@ Status SubwordState::begin(const TrainOptions& options, Checkpoint* existing, co
 
 Result<Matrix> SubwordState::input_rows(Parameters& parameters, int64_t rows) const {
   return composed_rows(parameters, rows);
+}
+
+Status add_subwords_like(const SubwordTable& other, const Matrix* saved, const Vocabulary& vocabulary,
+                         Parameters& parameters) {
+  SubwordTable::Options shape = other.options();
+  shape.optimizer = parameters.options.optimizer;
+  STREAMVEC_ASSIGN_OR_RETURN(parameters.subwords, SubwordTable::make(shape));
+  const std::span<const uint32_t> buckets = other.buckets();
+  if (saved != nullptr && saved->rows() <= static_cast<int64_t>(buckets.size()))
+    STREAMVEC_RETURN_IF_ERROR(parameters.subwords->adopt(buckets.first(static_cast<size_t>(saved->rows())), *saved));
+  parameters.subwords->add_buckets(buckets);
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.subwords->set_word(slot, vocabulary.word(slot));
+  return {};
 }
 
 Status SubwordState::add_to(CheckpointContent& content, Parameters& parameters) {

@@ -9,6 +9,11 @@
 
 namespace streamvec {
 
+// The same n-grams in the same rows as `other` has, for a model beside it: the values as `saved` has them, by rows, or
+// new ones (nullptr).
+Status add_subwords_like(const SubwordTable& other, const Matrix* saved, const Vocabulary& vocabulary,
+                         Parameters& parameters);
+
 class SubwordState final : public ModelState {
  public:
   Status check_options(const TrainOptions& options) const override;

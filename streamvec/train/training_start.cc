@@ -9,6 +9,7 @@
 #include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/counting.h"
+#include "streamvec/train/glove_state.h"
 
 namespace streamvec {
 namespace {
@@ -159,7 +160,7 @@ Status check_options(const TrainOptions& options) {
   if (options.negatives < 1 || options.negatives > 1000) return wrong("--negatives", options.negatives, "1 to 1000");
   if (!(options.sample >= 0)) return wrong("--sample", options.sample, "0 or more");
   if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
-  if (options.epochs < 1) return wrong("--epochs", options.epochs, "1 or more");
+  if (options.epochs < 0) return wrong("--epochs", options.epochs, "1 or more");
   if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
   if (options.batch < 0 || options.batch > 4096) return wrong("--batch", options.batch, "0 to 4096");
   if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
@@ -185,6 +186,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
+  if (start.model == "glove") describe_glove(options, start.description);
   bool resumed = false;
   if (existing) {
     start.notes = existing->notes;
@@ -204,6 +206,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.optimizer = optimizer;
   shape.seed = options.seed;
   shape.shared = start.threads > 1;
+  shape.glove = start.model == "glove";
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
   start.own = make_model_state(start.model);
