@@ -48,8 +48,10 @@ class Training {
     Status watched = watch(begin);
     for (std::thread& thread : threads) thread.join();
     STREAMVEC_RETURN_IF_ERROR(watched);
+    const bool finished = feed_.state().epoch >= options_.epochs;
+    if (finished) start_.own->finish(start_.parameters);
     RunState state = state_now(begin);
-    state.finished = state.epoch >= options_.epochs;
+    state.finished = finished;
     STREAMVEC_RETURN_IF_ERROR(save(state));
     if (Status failed = feed_.status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
