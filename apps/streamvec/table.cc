@@ -52,7 +52,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD... [-k 10]",
      .summary = "show the words nearest to each WORD",
      .details =
-         "By cosine, over all words of the model. A model that makes vectors of spellings (subword) has neighbours for "
+         "By cosine, over all words of the model. A model that makes vectors of spellings (subword, hybrid) has "
+         "neighbours for "
          "any word, and says which ones it has never seen (in JSON: \"seen\": false). Words that another model does "
          "not know are named on standard error (in JSON: no neighbours) and the exit is 1; the others are answered all "
          "the same.",
@@ -139,12 +140,12 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
     {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector|fasttext-bin", "", "", "export",
      "how to write", 0, 0, false, "export"},
-    {"model", Kind::kChoice, "sgns|cbow|subword|glove|rbsg", "sgns", "", "train",
+    {"model", Kind::kChoice, "sgns|cbow|subword|glove|rbsg|hybrid", "sgns", "", "train",
      "what is learned: sgns predicts the words around a word, cbow a word from those around it, subword is sgns over "
      "words made of their character n-grams, as fastText's, and has vectors for words never seen, glove fits the "
      "logarithms of co-occurrence counts, rbsg reads a word's characters with a recurrent network, so that every "
-     "string "
-     "has a vector"},
+     "string has a vector, hybrid is sgns with a generator beside it, distilled from its vectors, which answers for "
+     "words never seen and helps those seen rarely"},
     {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
     {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},

@@ -94,8 +94,9 @@ void multiply_16x16(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32
   _tile_stored(0, c, b_bytes);
 }
 
-void multiply(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t columns, int32_t depth, float* c) {
+void products(const PairBlock& block, const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t depth, float* c) {
   configure_amx_tiles();
+  const int32_t rows = round_up(block.outputs, 16);
   const int32_t pairs = depth / 2;
   for (int32_t i = 0; i < rows; i += 32)
     for (int32_t j = 0; j < columns; j += 32) {
@@ -174,7 +175,7 @@ void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t di
 #pragma GCC pop_options
 
 const Bf16Gemm& bf16_gemm_amx() {
-  static const Bf16Gemm gemm{"bf16 AMX", multiply, multiply_add};
+  static const Bf16Gemm gemm{"bf16 AMX", products, multiply_add};
   return gemm;
 }
 

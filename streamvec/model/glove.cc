@@ -46,9 +46,14 @@ Result<Matrix> glove_vectors(Parameters& parameters, int64_t rows) {
 
 namespace {
 
+// Without the number of rows, which grows while threads train.
+MatrixView<float> rows_of(Matrix& table) {
+  return {table.row(0), 0, table.cols(), table.stride()};
+}
+
 GloveSide side_of(Parameters& parameters, int side) {
   Table& table = side == 0 ? parameters.input : parameters.output;
-  return {table.rows.view(), parameters.glove->sums[side].view(), parameters.glove->biases[side].view()};
+  return {rows_of(table.rows), rows_of(parameters.glove->sums[side]), rows_of(parameters.glove->biases[side])};
 }
 
 void shuffle(CellStore::Cells& cells, Random& random) {

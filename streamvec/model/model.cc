@@ -8,7 +8,7 @@ namespace streamvec {
 namespace {
 
 constexpr int32_t kCentresMax = 4'096;
-constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "glove", "rbsg"};
+constexpr std::string_view kModelNames[] = {"sgns", "cbow", "subword", "glove", "rbsg", "hybrid"};
 
 }  // namespace
 
@@ -53,6 +53,7 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
   if (options.model == "sgns") return make_sgns_worker(windows, parameters, std::move(kernel));
   if (options.model == "cbow") return make_cbow_worker(windows, parameters, std::move(kernel));
   if (options.model == "subword") return make_subword_worker(windows, parameters, std::move(kernel));
+  if (options.model == "hybrid") return make_hybrid_worker(windows, parameters, std::move(kernel));
   return check_model(options.model);
 }
 

@@ -52,6 +52,9 @@ void Parameters::restart(int64_t row, uint64_t draw) {
 void Parameters::set_word(Slot slot, std::string_view word) {
   if (subwords) subwords->set_word(slot, word);
   if (rbsg != nullptr) rbsg->set_word(slot, word);
+  if (hybrid == nullptr) return;
+  hybrid->set_word(slot, word);
+  hybrid->start_row(slot, input.rows.row(slot));
 }
 
 void Parameters::draw_row(int64_t row, uint64_t draw) {

@@ -10,6 +10,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/glove.h"
+#include "streamvec/model/hybrid.h"
 #include "streamvec/model/rbsg.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
@@ -45,6 +46,7 @@ class Parameters {
   Options options;
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
+  std::unique_ptr<Hybrid> hybrid;        // of the hybrid model: what makes vectors of spellings
   std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;

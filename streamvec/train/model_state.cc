@@ -4,6 +4,7 @@
 #include <span>
 
 #include "streamvec/train/glove_state.h"
+#include "streamvec/train/hybrid_state.h"
 #include "streamvec/train/rbsg_state.h"
 #include "streamvec/train/subword_state.h"
 
@@ -24,6 +25,8 @@ Status ModelState::take_rows(Checkpoint&) const {
 Status ModelState::begin(const TrainOptions&, Checkpoint*, const Vocabulary&, Parameters&) const {
   return {};
 }
+
+void ModelState::finish(Parameters&) const {}
 
 Result<Matrix> ModelState::input_rows(Parameters& parameters, int64_t rows) const {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, Matrix::make(rows, parameters.dim()));
@@ -58,6 +61,7 @@ std::unique_ptr<ModelState> make_model_state(std::string_view model) {
   if (model == "glove") return std::make_unique<GloveState>();
   if (model == "subword") return std::make_unique<SubwordState>();
   if (model == "rbsg") return std::make_unique<RbsgState>();
+  if (model == "hybrid") return std::make_unique<HybridState>();
   return std::make_unique<ModelState>();
 }
 

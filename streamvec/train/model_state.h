@@ -35,6 +35,9 @@ class ModelState {
   // Whether the two halves of a stream, drift's null, can be trained by workers over further Parameters.
   virtual bool has_halves() const;
 
+  // What is left to do when all text was trained on and no thread trains any more.
+  virtual void finish(Parameters& parameters) const;
+
   // The word vectors as queries read them, those of the first `rows` slots. Threads may be training meanwhile.
   virtual Result<Matrix> input_rows(Parameters& parameters, int64_t rows) const;
   // Adds what a checkpoint keeps of the model, or changes what is there. What content borrows of this object is good

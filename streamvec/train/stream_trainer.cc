@@ -104,6 +104,7 @@ class StreamTraining {
     const Status watched = watch();
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
+    own_->finish(parameters_);
     seconds_ = seconds_since(begin_);
     evaluator_->stop();
     STREAMVEC_RETURN_IF_ERROR(watched);

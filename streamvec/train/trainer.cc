@@ -48,8 +48,10 @@ class Training {
     Status watched = watch(begin);
     for (std::thread& thread : threads) thread.join();
     STREAMVEC_RETURN_IF_ERROR(watched);
+    const bool finished = feed_.state().epoch >= options_.epochs;
+    if (finished) start_.own->finish(start_.parameters);
     RunState state = state_now(begin);
-    state.finished = state.epoch >= options_.epochs;
+    state.finished = finished;
     STREAMVEC_RETURN_IF_ERROR(save(state));
     if (Status failed = feed_.status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
@@ -94,7 +96,7 @@ class Training {
     Pacer pacer;
     Clock::time_point saved = begin;
     while (!feed_.over()) {
-      const bool report = pacer.wait();
+      const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
       const double every_s = options_.checkpoint_every_s.value_or(0);
