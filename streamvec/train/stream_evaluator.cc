@@ -112,6 +112,9 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, own.input_rows(parameters, rows));
   for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
+  if (spellings && parameters.rbsg != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, parameters.rbsg->vectors());
+  }
   if (buckets.empty()) return snapshot;
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, copy_spellings(parameters, std::move(buckets)));
   return snapshot;
