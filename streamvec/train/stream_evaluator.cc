@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/model/hybrid_vectors.h"
 #include "streamvec/model/subword_vectors.h"
 
 namespace streamvec {
@@ -114,6 +115,10 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
   if (spellings && parameters.rbsg != nullptr) {
     STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, parameters.rbsg->vectors());
+  }
+  if (spellings && parameters.hybrid != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> copy, parameters.hybrid->copy_spellings());
+    snapshot.generator = std::make_shared<HybridVectors>(std::move(copy));
   }
   if (buckets.empty()) return snapshot;
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, copy_spellings(parameters, std::move(buckets)));
