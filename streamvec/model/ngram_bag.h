@@ -72,7 +72,6 @@ class NgramBag {
 
   const Options& options() const { return options_; }
   int64_t dim() const { return rows_.cols(); }
-  int64_t memory_bytes() const;
 
  private:
   // By bucket: nothing, the only slot that has it (kOneWord set), or a row + 1.
@@ -86,8 +85,6 @@ class NgramBag {
   void forget(Slot slot);
   void list_rows(Slot slot);
   void share(uint32_t bucket, Slot other);
-  void add_scaled_rows(const Word& word, const float* step);
-  void gather(const Word& word, bool to_change);
 
   Options options_;
   std::vector<uint32_t> table_;    // by bucket
@@ -99,7 +96,6 @@ class NgramBag {
   RowBuffer scratch_;
   std::vector<float*> pointers_;
   std::vector<NgramFeature> features_, other_features_;
-  std::vector<Slot> changed_;
 };
 
 }  // namespace streamvec
