@@ -8,8 +8,9 @@
 // value given all others. That has no learning rate, follows targets that move, and takes back exactly what a word
 // that goes has said.
 //
-// An n-gram has a row while two or more words have it; one word alone has nothing to tell others. Characters are code
-// points, Hangul in jamo, bytes where there is no UTF-8; marks stand before and behind the word.
+// An n-gram gets a row when a second word has it, since one word alone has nothing to tell others, and keeps it until
+// none has. Characters are code points, Hangul in jamo, bytes where there is no UTF-8; marks stand before and behind
+// the word.
 #pragma once
 
 #include <cstdint>

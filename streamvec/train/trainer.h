@@ -18,15 +18,15 @@ namespace streamvec {
 // For text that is trained on as it comes: endless sources always are, others when `on` is set.
 struct StreamOptions {
   bool on = false;
-  HalfLife half_life;                  // shorter: follows the language faster, and forgets sooner
-  std::string replay = "uniform";      // once (in order), uniform, loss, gradient (prioritised by these)
-  double replay_ratio = 4;             // times a chunk is trained on; more: learns more from thin streams
-  int64_t replay_chunks = 65'536;      // held at most, of about 256 words
-  bool drop_duplicates = false;        // documents that nearly equal a recent one
-  std::vector<std::string> languages;  // wanted (en, ko, ...); none: all
-  double evaluate_every_s = 30;        // between two lines of DIR/metrics.jsonl; 0: only at the end
-  int64_t snapshot_every = 5'000'000;  // tokens between two snapshots of DIR/history; 0: no history
-  bool drift = true;                   // train models of both halves, which tell drift from chance: doubles the work
+  HalfLife half_life;                            // shorter: follows the language faster, and forgets sooner
+  std::string replay = "uniform";                // once (in order), uniform, loss, gradient (prioritised by these)
+  double replay_ratio = 4;                       // times a chunk is trained on; more: learns more from thin streams
+  int64_t replay_chunks = 65'536;                // held at most, of about 256 words
+  bool drop_duplicates = false;                  // documents that nearly equal a recent one
+  std::vector<std::string> languages;            // wanted (en, ko, ...); none: all
+  double evaluate_every_s = 30;                  // between two lines of DIR/metrics.jsonl; 0: only at the end
+  int64_t snapshot_every = 5'000'000;            // tokens between two snapshots of DIR/history; 0: no history
+  bool drift = true;                             // train both halves, to tell drift from chance: doubles the work
   std::vector<std::string> similarity, analogy;  // sets to measure on the way
 };
 
