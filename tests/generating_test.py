@@ -2,15 +2,14 @@
 seen have an answer everywhere, which says that it is one."""
 import json
 import math
-import random
 import shutil
 import signal
 import subprocess
 import time
 
 import pytest
-from support import (PROGRAM, TIMEOUT_S, assert_one_line, newest, run, start, tensor_shapes, topical_text, train,
-                     vocabulary, weights)
+from support import (PROGRAM, TIMEOUT_S, assert_one_line, newest, run, start, stem, tensor_shapes,
+                     text_of_endings, topical_text, train, vocabulary, weights)
 
 # The models, each with options for a quick training. What is added here has to pass everything below.
 GENERATING = {
@@ -19,21 +18,8 @@ GENERATING = {
     "rbsg": ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "128", "--lr", "0.01", "--sample", "0"],
     "hybrid": ["--model", "hybrid"],
 }
-ENDINGS = ["ation", "less", "wards"]
 ODD = ["x", "é", "여왕", "🙂🙂", "a" * 5000, " ", "\n", "don't", "</s>", "1984", "\u00ad", "ﬁ", "한"]
 INVALID = [b"\xff", b"\xc3(", b"\xe2\x82", b"king\xf0\x9f"]
-
-
-def stem(number):
-    draw = random.Random(number)
-    return "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(5))
-
-
-def text_of_endings(sentences=3000):
-    """Words of one ending come together; their stems say nothing."""
-    draw = random.Random(1)
-    return "\n".join(" ".join(stem(draw.randrange(40)) + ending for _ in range(10))
-                     for ending in draw.choices(ENDINGS, k=sentences)) + "\n"
 
 
 @pytest.fixture(scope="module", params=GENERATING)

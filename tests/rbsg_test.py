@@ -6,29 +6,17 @@ import signal
 import time
 
 import pytest
-from support import QUICK, assert_one_line, newest, run, start, tensor_shapes, topical_text, train, tree, weights
+from support import (QUICK, assert_one_line, go_back_to_the_middle, newest, run, start, stem, tensor_shapes,
+                     text_of_endings, topical_text, train, tree, weights)
 
 SMALL = ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "128", "--lr", "0.01", "--sample", "0",
          "--kernel", "simd"]
-ENDINGS = ["ation", "less", "wards"]
-
-
-def stem(number):
-    draw = random.Random(number)
-    return "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(3))
-
-
-def morphological_text(sentences=1500, seed=1):
-    """Words of one ending come together; their stems say nothing."""
-    draw = random.Random(seed)
-    return "\n".join(" ".join(stem(draw.randrange(40)) + ending for _ in range(8))
-                     for ending in draw.choices(ENDINGS, k=sentences)) + "\n"
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     path = tmp_path_factory.mktemp("rbsg") / "text"
-    path.write_text(morphological_text())
+    path.write_text(text_of_endings(1500, letters=3, words=8))
     return path
 
 
@@ -47,21 +35,14 @@ def vector(directory, word):
     return [float(value) for value in run("vector", directory, word, exit=0).out.split(" ")[1:]]
 
 
-def go_back_to_the_middle(directory):
-    """What a kill in the middle would have left behind: the checkpoint before the last."""
-    middle, last = sorted((path for path in directory.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
-    shutil.rmtree(last)
-    (directory / "latest").write_text(middle.name + "\n")
-
-
 class TestUnseenWords:
     def test_nearest_answers_by_spelling_and_says_so(self, model):
-        answers = nearest(model, "zzqwards", stem(1) + "less")
+        answers = nearest(model, "zzqwards", stem(1, 3) + "less")
         assert [answer["seen"] for answer in answers] == [False, True]
         assert sum(found["word"].endswith("wards") for found in answers[0]["neighbours"]) >= 8
 
     def test_a_seen_words_vector_is_what_its_spelling_gives(self, model):
-        word = stem(1) + "less"
+        word = stem(1, 3) + "less"
         assert vector(model, word) == pytest.approx(vector(model, word.upper()), abs=1e-5)
 
     def test_any_string_has_a_vector(self, model):
@@ -74,7 +55,7 @@ class TestUnseenWords:
             assert_one_line(run(command, model, "", exit=1).err)
 
     def test_similarity_covers_every_pair(self, model, tmp_path):
-        (tmp_path / "set.tsv").write_text("".join(f"{stem(i + 500)}less\t{stem(i + 50)}{end}\t{score}\n" for i in range(9)
+        (tmp_path / "set.tsv").write_text("".join(f"{stem(i + 500, 3)}less\t{stem(i + 50, 3)}{end}\t{score}\n" for i in range(9)
                                                   for end, score in (("less", 9), ("wards", 1))))
         report = json.loads(run("eval", model, "--similarity", tmp_path / "set.tsv", "--json", exit=0).out)
         assert report["similarity"][0]["covered"] == 18
@@ -109,7 +90,7 @@ class TestCheckpoints:
         straight, stopped = tmp_path / "straight", tmp_path / "stopped"
         options = [*SMALL, "--cell", cell, "--batch", "2000"]
         text = tmp_path / "text"
-        text.write_text(morphological_text(4_000))  # several pieces
+        text.write_text(text_of_endings(4_000, letters=3, words=8))  # several pieces
         train(text, "--out", straight, *options)
         train(text, "--out", stopped, *options, "--checkpoint-every", "0.001")
         go_back_to_the_middle(stopped)
@@ -147,7 +128,7 @@ class TestCheckpoints:
     def test_export_and_import_have_the_words_vectors(self, model, tmp_path):
         run("export", model, "--format", "word2vec", tmp_path / "out.txt", exit=0)
         run("import", tmp_path / "out.txt", "--out", tmp_path / "m", exit=0)
-        word = stem(1) + "less"
+        word = stem(1, 3) + "less"
         assert vector(tmp_path / "m", word) == pytest.approx(vector(model, word), abs=1e-4)
 
 
@@ -168,7 +149,7 @@ class TestLoop:
         assert one == pytest.approx(two, rel=0.02)
 
     def test_standard_input_is_learnt_in_one_pass(self, tmp_path):
-        train("-", "--out", tmp_path / "m", *SMALL, input=morphological_text().encode())
+        train("-", "--out", tmp_path / "m", *SMALL, input=text_of_endings(1500, letters=3, words=8).encode())
         found = nearest(tmp_path / "m", "zzqless")[0]["neighbours"]
         assert sum(each["word"].endswith("less") for each in found) >= 7
 
@@ -191,4 +172,4 @@ class TestLoop:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
-        assert len(vector(tmp_path / "m", stem(1) + "less")) == 16
+        assert len(vector(tmp_path / "m", stem(1, 3) + "less")) == 16

@@ -1,34 +1,21 @@
 """The subword model from outside: training, words never seen, going on, and fastText's model files both ways."""
 import json
 import os
-import random
 import shutil
 import subprocess
 
 import pytest
-from support import assert_one_line, run, tensor_shapes, topical_text, train, tree, weights
+from support import (assert_one_line, go_back_to_the_middle, run, stem, tensor_shapes, text_of_endings,
+                     topical_text, train, tree, weights)
 
 SMALL = ["--model", "subword", "--bucket", "5000"]
 FASTTEXT = shutil.which("fasttext")
-ENDINGS = ["ation", "less", "wards"]
-
-
-def stem(number):
-    draw = random.Random(number)
-    return "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(5))
-
-
-def morphological_text(sentences=3000):
-    """Words of one ending come together; their stems say nothing."""
-    draw = random.Random(1)
-    return "\n".join(" ".join(stem(draw.randrange(40)) + ending for _ in range(10))
-                     for ending in draw.choices(ENDINGS, k=sentences)) + "\n"
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("subword")
-    (folder / "text").write_text(morphological_text())
+    (folder / "text").write_text(text_of_endings())
     train(folder / "text", "--out", folder / "model", *SMALL)
     return folder / "model"
 
@@ -61,16 +48,12 @@ def assert_same_vectors(ours, theirs):
 class TestGoingOn:
     def test_a_stopped_run_ends_like_one_that_was_not(self, tmp_path):
         text = tmp_path / "text"
-        text.write_text(morphological_text(5_000))
+        text.write_text(text_of_endings(5_000))
         straight, stopped = tmp_path / "straight", tmp_path / "stopped"
         slow = [*SMALL, "--kernel", "reference"]
         train(text, "--out", straight, *slow)
         train(text, "--out", stopped, *slow, "--checkpoint-every", "0.001")
-        # Back to the checkpoint before the last: what a kill in the middle would have left behind.
-        saved = [path for path in stopped.iterdir() if path.name.isdigit()]
-        middle, last = sorted(saved, key=lambda path: int(path.name))
-        shutil.rmtree(last)
-        (stopped / "latest").write_text(middle.name + "\n")
+        go_back_to_the_middle(stopped)
         assert weights(stopped) != weights(straight)
         train(text, "--out", stopped, *slow)
         assert weights(stopped) == weights(straight)
@@ -86,7 +69,7 @@ class TestGoingOn:
         assert json.loads(run("nearest", tmp_path / "model", "quokka", "--json", exit=0).out)[0]["seen"]
 
     def test_standard_input_is_learnt_in_one_pass(self, tmp_path):
-        train("-", "--out", tmp_path / "model", *SMALL, input=morphological_text().encode())
+        train("-", "--out", tmp_path / "model", *SMALL, input=text_of_endings().encode())
         answer = json.loads(run("nearest", tmp_path / "model", stem(4711) + "less", "--json", exit=0).out)[0]
         assert sum(found["word"].endswith("less") for found in answer["neighbours"]) >= 7
 
@@ -147,7 +130,7 @@ class TestFastText:
 
     @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
     def test_what_fasttext_trains_we_answer_with_its_vectors(self, tmp_path, kind):
-        (tmp_path / "text").write_text(morphological_text(300) + "여왕 왕 naïve\n" * 20)
+        (tmp_path / "text").write_text(text_of_endings(300) + "여왕 왕 naïve\n" * 20)
         subprocess.run([FASTTEXT, kind, "-input", "text", "-output", "theirs", "-dim", "16", "-bucket", "3000",
                         "-epoch", "2", "-thread", "10", "-minn", "2", "-maxn", "5"], cwd=tmp_path, check=True,
                        capture_output=True)
@@ -174,7 +157,7 @@ class TestFastText:
             assert vectors_of(tmp_path / "model", [word])[word] == pytest.approx(mean, abs=1e-5)
 
     def test_training_goes_on_from_a_model_of_fasttext(self, tmp_path):
-        (tmp_path / "text").write_text(morphological_text())
+        (tmp_path / "text").write_text(text_of_endings())
         subprocess.run([FASTTEXT, "skipgram", "-input", "text", "-output", "theirs", "-dim", "16", "-bucket", "3000",
                         "-epoch", "1", "-thread", "1"], cwd=tmp_path, check=True, capture_output=True)
         run("import", tmp_path / "theirs.bin", "--out", tmp_path / "model", exit=0)

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 
@@ -56,6 +57,21 @@ def topical_text(tokens, seed=1, topics=4, words_per_sentence=12):
     return "\n".join(lines) + "\n"
 
 
+ENDINGS = ["ation", "less", "wards"]
+
+
+def stem(number, letters=5):
+    draw = random.Random(number)
+    return "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(letters))
+
+
+def text_of_endings(sentences=3000, letters=5, words=10):
+    """Words of one ending come together; their stems say nothing."""
+    draw = random.Random(1)
+    return "\n".join(" ".join(stem(draw.randrange(40), letters) + ending for _ in range(words))
+                     for ending in draw.choices(ENDINGS, k=sentences)) + "\n"
+
+
 def wide_text(tokens, words, seed=1):
     """Text of many different words: a large table for little text."""
     draw = random.Random(seed)
@@ -68,6 +84,14 @@ def newest(model):
     latest = model / "latest"
     name = os.readlink(latest) if latest.is_symlink() else latest.read_text().strip()
     return model / pathlib.Path(name).name
+
+
+def go_back_to_the_middle(model):
+    """What a kill in the middle would have left behind: the checkpoint before the last."""
+    saved = (path for path in pathlib.Path(model).iterdir() if path.name.isdigit())
+    middle, last = sorted(saved, key=lambda path: int(path.name))
+    shutil.rmtree(last)
+    (pathlib.Path(model) / "latest").write_text(middle.name + "\n")
 
 
 def weights(model):

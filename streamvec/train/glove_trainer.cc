@@ -226,23 +226,10 @@ class GloveTraining {
   }
 
   TrainProgress progress(const RunState& state, double loss) const {
-    TrainProgress progress;
-    progress.tokens = state.tokens;
-    progress.pairs = state.pairs;
-    progress.seconds = state.seconds;
-    progress.loss = loss;
+    TrainProgress progress = start_.progress(state, loss, options_.epochs);
     progress.fraction = feed_->fraction();
     progress.lr = start_.lr;
-    progress.epoch = std::min(state.epoch + 1, options_.epochs);
-    progress.vocab = start_.parameters.rows();
-    progress.dim = start_.parameters.dim();
-    progress.model = start_.model;
     progress.kernel = glove_kernel_name(kernel_);
-    progress.bytes_replaced = state.bytes_replaced;
-    progress.words_dropped = state.words_dropped;
-    progress.updates_refused = state.updates_refused;
-    progress.notes = start_.notes;
-    for (const std::string& note : start_.source->notes()) progress.notes.push_back(note);
     return progress;
   }
 

@@ -19,14 +19,7 @@ Result<std::unique_ptr<Hybrid>> restored(Checkpoint& existing, const std::string
 }  // namespace
 
 Status HybridState::take_rows(Checkpoint& existing) const {
-  const auto own = existing.optimizer.find(kHybridWords);
-  if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
-      own->second.cols() != existing.input.cols())
-    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " has no table ", kHybridWords,
-                 " beside input; files of different checkpoints were mixed up");
-  existing.input = std::move(own->second);
-  existing.optimizer.erase(own);
-  return {};
+  return take_table(kHybridWords, existing);
 }
 
 Status HybridState::begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
@@ -70,6 +63,11 @@ Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
   content.optimizer.push_back({kHybridDuals, std::as_const(saved_.duals).view()});
   content.extra.push_back({kHybridFile, [this](const auto& sink) { return sink(saved_.state); }});
   return {};
+}
+
+Result<std::shared_ptr<const WordGenerator>> HybridState::spellings(Parameters& parameters, Intake&) const {
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> copy, parameters.hybrid->copy_spellings());
+  return std::shared_ptr<const WordGenerator>(std::make_shared<HybridVectors>(std::move(copy)));
 }
 
 bool HybridState::is_for_queries(std::string_view name) const {

@@ -49,6 +49,21 @@ Status ModelState::add_to(CheckpointContent&, const Snapshot&) {
   return {};
 }
 
+Result<std::shared_ptr<const WordGenerator>> ModelState::spellings(Parameters&, Intake&) const {
+  return std::shared_ptr<const WordGenerator>();
+}
+
+Status ModelState::take_table(const char* name, Checkpoint& existing) {
+  const auto own = existing.optimizer.find(name);
+  if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
+      own->second.cols() != existing.input.cols())
+    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " has no table ", name,
+                 " beside input; files of different checkpoints were mixed up");
+  existing.input = std::move(own->second);
+  existing.optimizer.erase(own);
+  return {};
+}
+
 bool ModelState::is_for_queries(std::string_view) const {
   return false;
 }

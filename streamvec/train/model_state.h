@@ -10,6 +10,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/ingest/intake.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/model/snapshot.h"
 #include "streamvec/train/checkpoint.h"
@@ -41,6 +42,9 @@ class ModelState {
 
   // The word vectors as queries read them, those of the first `rows` slots. Threads may be training meanwhile.
   virtual Result<Matrix> input_rows(Parameters& parameters, int64_t rows) const;
+  // What makes vectors of spellings as it is now, a copy; nullptr for models that make none. Threads may be training
+  // meanwhile; the intake's lock is taken for the words, where there is a need.
+  virtual Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters, Intake& intake) const;
   // Adds what a checkpoint keeps of the model, or changes what is there. What content borrows of this object is good
   // until the next call. Threads may be training meanwhile.
   virtual Status add_to(CheckpointContent& content, Parameters& parameters);
@@ -53,6 +57,10 @@ class ModelState {
   // checkpoint's, for messages.
   virtual Result<std::shared_ptr<const WordGenerator>> generator(Checkpoint& loaded,
                                                                  const std::string& directory) const;
+
+ protected:
+  // take_rows() for models that keep the rows they train in a table of that name, beside what queries read.
+  static Status take_table(const char* name, Checkpoint& existing);
 };
 
 // Of the --model of that name; one with tables only for a name that is not known.

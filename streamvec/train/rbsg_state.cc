@@ -113,6 +113,11 @@ Status RbsgState::add_to(CheckpointContent& content, Parameters& parameters) {
   return {};
 }
 
+Result<std::shared_ptr<const WordGenerator>> RbsgState::spellings(Parameters& parameters, Intake&) const {
+  STREAMVEC_ASSIGN_OR_RETURN(auto copy, parameters.rbsg->vectors());
+  return std::shared_ptr<const WordGenerator>(std::move(copy));
+}
+
 bool RbsgState::is_for_queries(std::string_view name) const {
   return name == kRbsgFile || (name.starts_with(kRbsgCentre) && name.find(".adam.") == name.npos);
 }

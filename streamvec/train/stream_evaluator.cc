@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "streamvec/eval/neighbours.h"
-#include "streamvec/model/hybrid_vectors.h"
 #include "streamvec/model/subword_vectors.h"
 
 namespace streamvec {
@@ -101,27 +100,18 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
   snapshot.model = model;
   snapshot.step = step;
   uint64_t stamp = 0;
-  std::vector<uint32_t> buckets;
   {
     const auto lock = intake.lock_vocabulary();
     snapshot.vocabulary = vocabulary.to_vocabulary();
     stamp = vocabulary.stamp();
-    if (spellings && parameters.subwords)
-      buckets.assign(parameters.subwords->buckets().begin(), parameters.subwords->buckets().end());
   }
   const int64_t rows = snapshot.vocabulary.size();
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, own.input_rows(parameters, rows));
   for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
-  if (spellings && parameters.rbsg != nullptr) {
-    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, parameters.rbsg->vectors());
+  if (spellings) {
+    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, own.spellings(parameters, intake));
   }
-  if (spellings && parameters.hybrid != nullptr) {
-    STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> copy, parameters.hybrid->copy_spellings());
-    snapshot.generator = std::make_shared<HybridVectors>(std::move(copy));
-  }
-  if (buckets.empty()) return snapshot;
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, copy_spellings(parameters, std::move(buckets)));
   return snapshot;
 }
 

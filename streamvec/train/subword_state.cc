@@ -58,14 +58,7 @@ Status SubwordState::check_same(const TrainOptions& options, const Checkpoint& e
 }
 
 Status SubwordState::take_rows(Checkpoint& existing) const {
-  const auto own = existing.optimizer.find(kSubwordWords);
-  if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
-      own->second.cols() != existing.input.cols())
-    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " has no table ", kSubwordWords,
-                 " beside input; files of different checkpoints were mixed up");
-  existing.input = std::move(own->second);
-  existing.optimizer.erase(own);
-  return {};
+  return take_table(kSubwordWords, existing);
 }
 
 Status SubwordState::begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
@@ -131,6 +124,16 @@ Status SubwordState::add_to(CheckpointContent& content, const Snapshot& snapshot
 void SubwordState::add_index(CheckpointContent& content, const SubwordIndex& index) {
   index_ = index.encode();
   content.extra.push_back({kSubwordFile, [this](const auto& sink) { return sink(index_); }});
+}
+
+Result<std::shared_ptr<const WordGenerator>> SubwordState::spellings(Parameters& parameters, Intake& intake) const {
+  std::vector<uint32_t> buckets;
+  {
+    const auto lock = intake.lock_vocabulary();
+    buckets.assign(parameters.subwords->buckets().begin(), parameters.subwords->buckets().end());
+  }
+  STREAMVEC_ASSIGN_OR_RETURN(auto copy, copy_spellings(parameters, std::move(buckets)));
+  return std::shared_ptr<const WordGenerator>(std::move(copy));
 }
 
 bool SubwordState::is_for_queries(std::string_view name) const {

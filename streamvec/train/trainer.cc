@@ -153,23 +153,10 @@ class Training {
   }
 
   TrainProgress progress(const RunState& state, double loss) const {
-    TrainProgress progress;
-    progress.tokens = state.tokens;
-    progress.pairs = state.pairs;
-    progress.seconds = state.seconds;
-    progress.loss = loss;
+    TrainProgress progress = start_.progress(state, loss, options_.epochs);
     progress.fraction = state.fraction(options_.epochs);
     progress.lr = scheduled_rate(start_.schedule, start_.lr, progress.fraction);
-    progress.epoch = std::min(state.epoch + 1, options_.epochs);
-    progress.vocab = start_.parameters.rows();
-    progress.dim = start_.parameters.dim();
-    progress.model = start_.model;
     progress.kernel = workers_.front()->kernel_name();
-    progress.bytes_replaced = state.bytes_replaced;
-    progress.words_dropped = state.words_dropped;
-    progress.updates_refused = state.updates_refused;
-    progress.notes = start_.notes;
-    for (const std::string& note : start_.source->notes()) progress.notes.push_back(note);
     return progress;
   }
 

@@ -216,6 +216,24 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   return start;
 }
 
+TrainProgress TrainingStart::progress(const RunState& now, double loss, int32_t epochs) const {
+  TrainProgress progress;
+  progress.tokens = now.tokens;
+  progress.pairs = now.pairs;
+  progress.seconds = now.seconds;
+  progress.loss = loss;
+  progress.epoch = std::min(now.epoch + 1, epochs);
+  progress.vocab = parameters.rows();
+  progress.dim = parameters.dim();
+  progress.model = model;
+  progress.bytes_replaced = now.bytes_replaced;
+  progress.words_dropped = now.words_dropped;
+  progress.updates_refused = now.updates_refused;
+  progress.notes = notes;
+  for (const std::string& note : source->notes()) progress.notes.push_back(note);
+  return progress;
+}
+
 Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOptions& options) {
   if (!growing) return std::unique_ptr<SlotMapper>(std::make_unique<FixedSlotMapper>(vocabulary, options.sample));
   StreamVocabulary::Options limits;

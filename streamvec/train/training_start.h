@@ -40,6 +40,8 @@ struct TrainingStart {
   std::vector<std::string> notes;
   bool cancelled = false;  // hooks.stop was set before training could begin
 
+  // What a run of `epochs` reports at `state`; the caller adds fraction, rate and kernel.
+  TrainProgress progress(const RunState& state, double loss, int32_t epochs) const;
   // Borrows vocabulary and parameters: this must stay where it is then.
   Result<std::unique_ptr<SlotMapper>> make_mapper(const TrainOptions& options);
 };

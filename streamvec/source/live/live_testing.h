@@ -66,9 +66,13 @@ class ScriptedPeer {
  private:
   bool await_more(std::string& bytes, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
                                                                                     std::chrono::seconds(10)) {
-    for (char room[4096]; !stopped_ && std::chrono::steady_clock::now() < until;) {
+    for (char room[4096]; std::chrono::steady_clock::now() < until;) {
+      const bool last = stopped_;  // what had come before the server was stopped is still read
       pollfd wanted = {socket_, POLLIN, 0};
-      if (::poll(&wanted, 1, 20) == 0) continue;
+      if (::poll(&wanted, 1, last ? 0 : 20) == 0) {
+        if (last) return false;
+        continue;
+      }
       const ssize_t size = ::recv(socket_, room, sizeof room, 0);
       if (size > 0) bytes.append(room, static_cast<size_t>(size));
       return size > 0;
