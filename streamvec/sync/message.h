@@ -8,10 +8,10 @@
 
 #include "streamvec/core/status.h"
 #include "streamvec/sync/codec.h"
+#include "streamvec/transport/transport.h"
 
 namespace streamvec {
 
-using NodeId = uint32_t;
 // A row of any of the shared tables: row * tables + table, so that tables can grow.
 using RowKey = uint32_t;
 
