@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
@@ -84,13 +85,15 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   const auto dim = static_cast<int32_t>(options_.dim);
   Push& push = in_flight_[owner];
   push.clock = clock_;
-  push.rows.assign(rows.begin(), rows.end());
-  const auto changes = push.changes.reserve_zeroed(static_cast<int64_t>(rows.size()), options_.dim);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    float* change = changes.row(static_cast<int64_t>(i));
-    std::copy_n(base_row(rows[i]), options_.dim, change);
-    subtract_from(live_row(rows[i]), dim, change);
+  push.rows.clear();
+  auto changes = push.changes.reserve_zeroed(static_cast<int64_t>(rows.size()), options_.dim);
+  for (const RowKey key : rows) {
+    float* change = changes.row(static_cast<int64_t>(push.rows.size()));
+    std::copy_n(base_row(key), options_.dim, change);
+    subtract_from(live_row(key), dim, change);
+    if (options_.change_min <= 0 || dot(change, change, dim) >= options_.change_min) push.rows.push_back(key);
   }
+  changes.rows = static_cast<int64_t>(push.rows.size());
   Message message;
   message.kind = MessageKind::kPush;
   message.codec = options_.scheme.codec;
@@ -99,7 +102,8 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   message.version = owners_[owner].version;
   message.rows = push.rows;
   codec_->encode(changes, message.payload);
-  for (size_t i = 0; i < rows.size(); ++i) add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, base_row(rows[i]));
+  for (size_t i = 0; i < push.rows.size(); ++i)
+    add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, base_row(push.rows[i]));
   out.push_back({owner, std::move(message)});
 }
 
