@@ -20,6 +20,9 @@ std::string encode(const Control& control) {
   if (control.kind == ControlKind::kView)
     value.update({{"epoch", control.view.epoch}, {"workers", control.view.workers}, {"servers", control.view.servers}});
   if (control.kind == ControlKind::kHello) value["fingerprint"] = control.fingerprint;
+  if (control.kind == ControlKind::kFinished)
+    value["trained"] = {control.trained.tokens, control.trained.pairs, control.trained.loss,
+                        control.trained.loss_pairs};
   if (!control.text.empty()) value["text"] = control.text;
   return kMagic + value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -42,6 +45,11 @@ Result<Control> decode_control(std::string_view bytes) {
       control.view.epoch = value.at("epoch").get<uint32_t>();
       control.view.workers = value.at("workers").get<std::vector<NodeId>>();
       control.view.servers = value.at("servers").get<std::vector<NodeId>>();
+    }
+    if (control.kind == ControlKind::kFinished) {
+      const json& trained = value.at("trained");
+      control.trained = {trained.at(0).get<int64_t>(), trained.at(1).get<int64_t>(), trained.at(2).get<double>(),
+                         trained.at(3).get<int64_t>()};
     }
     return control;
   } catch (const json::exception&) {

@@ -21,10 +21,18 @@ enum class ControlKind : uint8_t {
   kEnd = 8,       // from the leader: for everybody; the cluster may part
 };
 
+// What was trained, by one worker or by all.
+struct TrainedTotals {
+  int64_t tokens = 0, pairs = 0;
+  double loss = 0;  // summed over loss_pairs
+  int64_t loss_pairs = 0;
+};
+
 struct Control {
   ControlKind kind = ControlKind::kAlive;
   View view;                 // of kView
   uint64_t fingerprint = 0;  // of kHello
+  TrainedTotals trained;     // of kFinished
   std::string text;          // of kHello: what the fingerprint is of, in words; of kRefusal: why
 };
 

@@ -84,15 +84,18 @@ Status ClusterNode::trained(int64_t words) {
   return status_;
 }
 
-Status ClusterNode::finish() {
+Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
   std::unique_lock lock(mutex_);
-  if (phase_ == Phase::kTraining) {
+  if (phase_ == Phase::kTraining && is_worker_) {
     phase_ = Phase::kFinished;
-    Control finished{ControlKind::kFinished, {}, 0, {}};
+    Control finished;
+    finished.kind = ControlKind::kFinished;
+    finished.trained = own;
     leads() ? receive_control(self_, finished) : send(leader_, encode(finished));
   }
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
-  return status_;
+  if (!status_.ok()) return status_;
+  return leads() ? trained_ : own;
 }
 
 ClusterStats ClusterNode::stats() const {
@@ -109,7 +112,7 @@ ClusterStats ClusterNode::stats() const {
 void ClusterNode::run() {
   {
     const std::lock_guard lock(mutex_);
-    Control hello{ControlKind::kHello, {}, options_.fingerprint, options_.fingerprint_of};
+    const Control hello{ControlKind::kHello, {}, options_.fingerprint, {}, options_.fingerprint_of};
     leads() ? receive_control(self_, hello) : send(leader_, encode(hello));
   }
   while (!stopping_) {
@@ -180,12 +183,7 @@ void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
         present_.insert(from);
         break;
       }
-      return send(from, encode(Control{ControlKind::kRefusal,
-                                       {},
-                                       0,
-                                       "node " + std::to_string(from) + " has " + control.text + ", node " +
-                                           std::to_string(self_) + " has " + options_.fingerprint_of +
-                                           "; give all nodes the same text and options"}));
+      return refuse(from, control);
     case ControlKind::kFinished:
       finished_.insert(from);
       break;
@@ -195,6 +193,14 @@ void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
     default:
       break;
   }
+}
+
+void ClusterNode::refuse(NodeId node, const Control& hello) {
+  Control refusal;
+  refusal.kind = ControlKind::kRefusal;
+  refusal.text = "node " + std::to_string(node) + " has " + hello.text + ", node " + std::to_string(self_) + " has " +
+                 options_.fingerprint_of + "; give all nodes the same text and options";
+  send(node, encode(refusal));
 }
 
 void ClusterNode::receive_from_leader(const Control& control) {
@@ -268,13 +274,13 @@ void ClusterNode::lead(double now_s) {
 void ClusterNode::announce(const View& view) {
   const std::set<NodeId> told = view_.epoch == 0 ? all_of(view) : all_of(view_);
   for (const NodeId node : told)
-    if (node != self_) send(node, encode(Control{ControlKind::kView, view, 0, {}}));
+    if (node != self_) send(node, encode(Control{ControlKind::kView, view, 0, {}, {}}));
   take_view(view);
 }
 
 void ClusterNode::tell_all(ControlKind kind) {
   for (const NodeId node : all_of(view_))
-    if (node != self_) send(node, encode(Control{kind, {}, 0, {}}));
+    if (node != self_) send(node, encode(Control{kind, {}, 0, {}, {}}));
 }
 
 void ClusterNode::keep_in_touch(double now_s) {
@@ -307,7 +313,7 @@ void ClusterNode::push_if_due(double now_s) {
   }
   if (phase_ == Phase::kFlushing && flush_pushes_ == kFlushPushes) {
     phase_ = Phase::kFlushed;
-    const Control flushed{ControlKind::kFlushed, {}, 0, {}};
+    const Control flushed{ControlKind::kFlushed, {}, 0, {}, {}};
     leads() ? receive_control(self_, flushed) : send(leader_, encode(flushed));
   }
   int64_t rows = options_.sync.key_end;

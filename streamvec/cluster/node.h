@@ -60,9 +60,10 @@ class ClusterNode {
   // Training threads tell what they have trained; waits when the node is too far ahead, or the scheme says so (SSP). An
   // error when the cluster has failed: training is to stop.
   Status trained(int64_t words);
-  // This node's text is over: goes on talking until everybody's is and all have what the others learnt. Then every
-  // node's tables are equal, but for what the codec has left out.
-  Status finish();
+  // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
+  // others learnt. Then every node's tables are equal, but for what the codec has left out. The leader returns what all
+  // have trained, the others what they have.
+  Result<TrainedTotals> finish(const TrainedTotals& own);
   ClusterStats stats() const;
 
  private:
@@ -77,6 +78,7 @@ class ClusterNode {
   Status receive_rows(NodeId from, const std::string& bytes);
   void receive_control(NodeId from, const Control& control);
   void receive_from_follower(NodeId from, const Control& control);
+  void refuse(NodeId node, const Control& hello);
   void receive_from_leader(const Control& control);
   void take_view(const View& view);
   void lead(double now_s);
@@ -107,6 +109,7 @@ class ClusterNode {
   View view_;
   std::map<NodeId, double> heard_s_;
   std::set<NodeId> present_, finished_, flushed_;  // of the leader
+  TrainedTotals trained_;                          // by the workers that have finished
   int32_t flush_pushes_ = 0;
   int64_t begun_words_ = 0;  // trained when the last push began
   double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
