@@ -1,5 +1,4 @@
 // streamvec train: learn from sources into a model directory.
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -10,6 +9,7 @@
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/training.h"
+#include "streamvec/core/heap.h"
 #include "streamvec/source/http/crawl_source.h"
 
 namespace streamvec::cli {
@@ -126,7 +126,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.negatives = static_cast<int32_t>(arguments.integer("negatives"));
   options.sample = arguments.real("sample");
   options.min_count = arguments.integer("min-count");
-  options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
+  if (arguments.given("epochs")) options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
   options.threads = static_cast<int32_t>(arguments.integer("threads"));
   if (arguments.given("lr")) options.lr = arguments.real("lr");
   options.schedule = arguments.text("schedule");
@@ -137,6 +137,11 @@ TrainOptions train_options(const Arguments& arguments) {
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
   if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
   if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
+  if (arguments.given("hidden")) options.hidden = static_cast<int32_t>(arguments.integer("hidden"));
+  if (arguments.given("char-dim")) options.character_dim = static_cast<int32_t>(arguments.integer("char-dim"));
+  if (arguments.given("cell")) options.cell = arguments.text("cell");
+  if (arguments.flag("jamo")) options.jamo = true;
+  options.glove = {arguments.real("x-max"), arguments.real("alpha"), arguments.integer("memory")};
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;
@@ -173,17 +178,10 @@ void set_fetching(const Arguments& arguments) {
   };
   Fetcher::Options fetching;
   fetching.private_hosts = arguments.list("allow-private");
+  fetching.ca = arguments.text("ca");
   fetching.host_delay = milliseconds("fetch-delay");
   Fetcher::configure_process(std::move(fetching));
   CrawlSource::set_poll_min(milliseconds("poll-every"));
-}
-
-// glibc takes large blocks from the heap once some were freed, and keeps what lies below others that stay. Checkpoints
-// and snapshots come and go for months: their memory goes back at once (a fifth less resident, and it does not creep).
-void return_large_blocks() {
-#ifdef M_MMAP_THRESHOLD
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
 }
 
 Result<int> run_train(const Arguments& arguments) {

@@ -26,6 +26,7 @@ bool Feed::next(Piece& piece) {
     if (!read.ok()) status_ = read.status();
     ended_ = true;
     changed_.notify_all();
+    over_.notify_all();
     return false;
   }
 }
@@ -65,17 +66,24 @@ void Feed::finish(const Piece& piece, const PieceResult& result) {
   }
   --in_flight_;
   changed_.notify_all();
+  if (ended_ && in_flight_ == 0) over_.notify_all();
 }
 
 void Feed::stop() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_.notify_all();
+  over_.notify_all();
 }
 
 bool Feed::over() const {
   const std::lock_guard lock(mutex_);
   return ended_ && in_flight_ == 0;
+}
+
+void Feed::await_over(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  over_.wait_for(lock, most, [&] { return ended_ && in_flight_ == 0; });
 }
 
 Status Feed::status() const {

@@ -2,6 +2,7 @@
 // can be brought to a halt between two pieces so that a checkpoint sees a whole state.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -37,8 +38,9 @@ class Feed {
   void finish(const Piece& piece, const PieceResult& result);
 
   void stop();
-  bool over() const;      // next() gives no more and all pieces are finished
-  Status status() const;  // what the source failed with
+  bool over() const;                                // next() gives no more and all pieces are finished
+  void await_over(std::chrono::milliseconds most);  // returns at once when that comes true
+  Status status() const;                            // what the source failed with
 
   RunState state() const;
   double bytes_fraction() const;  // how much of the source was read in this epoch; -1 when its size is unknown
@@ -53,6 +55,7 @@ class Feed {
   const int32_t epochs_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable over_;  // its own, so that pieces which come and go do not wake who waits for the end
   RunState state_;
   Status status_;
   std::vector<Document> documents_;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/model/subword_vectors.h"
 
 namespace streamvec {
 namespace {
@@ -94,25 +95,25 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
-                               Parameters& parameters, Intake& intake) {
+                               Parameters& parameters, const ModelState& own, Intake& intake, bool spellings) {
   Snapshot snapshot;
   snapshot.model = model;
   snapshot.step = step;
   uint64_t stamp = 0;
+  std::vector<uint32_t> buckets;
   {
     const auto lock = intake.lock_vocabulary();
     snapshot.vocabulary = vocabulary.to_vocabulary();
     stamp = vocabulary.stamp();
+    if (spellings && parameters.subwords)
+      buckets.assign(parameters.subwords->buckets().begin(), parameters.subwords->buckets().end());
   }
   const int64_t rows = snapshot.vocabulary.size();
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, Matrix::make(rows, parameters.dim()));
-  for (Slot slot = 0; slot < rows; ++slot) {
-    {
-      const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
-      std::copy_n(parameters.input.rows.row(slot), parameters.dim(), snapshot.input.row(slot));
-    }
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, own.input_rows(parameters, rows));
+  for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
-  }
+  if (buckets.empty()) return snapshot;
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, copy_spellings(parameters, std::move(buckets)));
   return snapshot;
 }
 
@@ -212,7 +213,8 @@ void StreamEvaluator::follow_at_first() {
 void StreamEvaluator::look(bool last) {
   StreamMetrics metrics = gather();
   measured_s_ = metrics.time_s;
-  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, *parts_->intake);
+  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, parts_->own,
+                                *parts_->intake, !options_.similarity.empty());
   if (!snapshot.ok()) return note(snapshot.status());
   if (snapshot->vocabulary.size() > 0) {
     measure(*snapshot, metrics);
@@ -221,6 +223,7 @@ void StreamEvaluator::look(bool last) {
       remember(*snapshot, metrics.tokens, metrics);
   }
   note(log_->write(metrics));
+  snapshot->generator = nullptr;  // large, and not needed again
   previous_ = std::move(*snapshot);
   const std::lock_guard lock(mutex_);
   latest_ = std::move(metrics);
@@ -297,8 +300,10 @@ void StreamEvaluator::remember(const Snapshot& snapshot, int64_t tokens, StreamM
   const StreamMoment moment{metrics.step, written_s > 0 ? written_s : static_cast<int64_t>(metrics.time_s), tokens};
   note(history_.add(snapshot, moment));
   if (parts_->halves[0] != nullptr) {
-    auto a = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[0], *parts_->intake);
-    auto b = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[1], *parts_->intake);
+    auto a = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[0], parts_->own,
+                           *parts_->intake);
+    auto b = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[1], parts_->own,
+                           *parts_->intake);
     if (a.ok() && b.ok()) note(history_.add_halves(*a, *b, moment));
   }
   find_moved_words(metrics);

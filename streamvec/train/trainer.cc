@@ -11,11 +11,11 @@
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/feed.h"
+#include "streamvec/train/glove_trainer.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/stream_trainer.h"
-#include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -48,8 +48,10 @@ class Training {
     Status watched = watch(begin);
     for (std::thread& thread : threads) thread.join();
     STREAMVEC_RETURN_IF_ERROR(watched);
+    const bool finished = feed_.state().epoch >= options_.epochs;
+    if (finished) start_.own->finish(start_.parameters);
     RunState state = state_now(begin);
-    state.finished = state.epoch >= options_.epochs;
+    state.finished = finished;
     STREAMVEC_RETURN_IF_ERROR(save(state));
     if (Status failed = feed_.status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
@@ -58,13 +60,8 @@ class Training {
 
  private:
   Status make_workers() {
-    ModelOptions model;
-    model.model = start_.model;
-    model.windows.window = options_.window;
-    model.windows.negatives = options_.negatives;
-    model.windows.centres = options_.batch;
-    model.kernel = options_.kernel;
-    for (int32_t i = 0; i < start_.threads; ++i) {
+    const ModelOptions model = model_options(options_, start_.model, start_.threads);
+    for (int32_t i = 0; i < worker_count(model); ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(), make_model_worker(model, start_.parameters));
     }
     STREAMVEC_ASSIGN_OR_RETURN(mapper_, start_.make_mapper(options_));
@@ -99,7 +96,7 @@ class Training {
     Pacer pacer;
     Clock::time_point saved = begin;
     while (!feed_.over()) {
-      const bool report = pacer.wait();
+      const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
       const double every_s = options_.checkpoint_every_s.value_or(0);
@@ -151,8 +148,7 @@ class Training {
     const std::string growing = mapper_->state();
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
-    SubwordState subwords;
-    STREAMVEC_RETURN_IF_ERROR(subwords.add_to(content, start_.parameters));
+    STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
     return writer_.save(content);
   }
 
@@ -192,22 +188,34 @@ bool any_endless(const std::vector<std::unique_ptr<Source>>& sources) {
   return std::any_of(sources.begin(), sources.end(), [](const auto& source) { return source->capabilities().endless; });
 }
 
+bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
+  return std::all_of(sources.begin(), sources.end(),
+                     [](const auto& source) { return source->capabilities().replayable; });
+}
+
+// With the defaults that depend on what is trained filled in.
+TrainOptions settled(TrainOptions options, const std::string& model, bool read_again) {
+  constexpr int32_t kGloveEpochs = 15;
+  if (options.epochs == 0) options.epochs = model == "glove" && read_again ? kGloveEpochs : 1;
+  return options;
+}
+
 }  // namespace
 
-Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
-                            const std::string& out, const TrainHooks& hooks) {
-  STREAMVEC_RETURN_IF_ERROR(check_options(options));
+Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::string>& sources, const std::string& out,
+                            const TrainHooks& hooks) {
+  STREAMVEC_RETURN_IF_ERROR(check_options(given));
   STREAMVEC_ASSIGN_OR_RETURN(auto opened, open_each(sources));
   STREAMVEC_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::open(out));
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
-  if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(options, *existing, out));
-  const bool stream = options.stream.on || any_endless(opened);
-  if (stream && (existing ? existing->model : options.model.value_or("sgns")) == "subword")
-    return error(Code::kUnimplemented,
-                 "--model subword is trained on files and standard input, not on streams; try "
-                 "--model sgns, or text that ends without --stream, --half-life and --replay");
+  if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(given, *existing, out));
+  const std::string model = existing ? existing->model : given.model.value_or("sgns");
+  const bool stream = given.stream.on || any_endless(opened);
+  const bool read_again = !stream && all_replayable(opened);
+  const TrainOptions options = settled(given, model, read_again);
   if (stream)
     return train_stream(options, std::move(opened), sources, std::move(writer), out, std::move(existing), hooks);
+  const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
                              prepare(options, sources, chained(std::move(opened)), out, std::move(existing), hooks));
   if (start.cancelled) {
@@ -215,6 +223,8 @@ Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::
     nothing.notes = {"stopped while the vocabulary was counted; nothing was changed"};
     return nothing;
   }
+  if (model == "glove" && read_again)
+    return train_glove(std::move(start), options, std::move(writer), out, position, hooks);
   return Training(std::move(start), std::move(writer), options, hooks).run();
 }
 

@@ -30,24 +30,36 @@ struct StreamOptions {
   std::vector<std::string> similarity, analogy;  // sets to measure on the way
 };
 
+// Of the glove model.
+struct GloveOptions {
+  double x_max = 100;        // pairs this frequent and more so weigh 1
+  double alpha = 0.75;       // rarer ones (x / x_max)^alpha; less: they count for more
+  int64_t memory_mb = 1024;  // for co-occurrences; files: the rest goes to temporary files; streams: is dropped
+};
+
 struct TrainOptions {
-  std::optional<std::string> model;  // sgns, cbow or subword; unset: what the directory holds, else sgns
+  std::optional<std::string> model;  // sgns, cbow, subword, glove or rbsg; unset: what the directory holds, else sgns
   std::optional<int64_t> dim;        // unset: what the directory holds, else 200
   int32_t window = 5;                // words to each side, each centre draws 1..window
   int32_t negatives = 10;            // negative samples weighed against each pair
   double sample = 2e-3;              // subsampling threshold of frequent words; 0 keeps all
   int64_t min_count = 3;             // rarer words are left out
-  int32_t epochs = 1;
-  int32_t threads = 0;              // 0: one per core
-  std::optional<double> lr;         // unset: the optimiser's own default
-  std::string schedule = "linear";  // linear (to nothing), constant, cosine
-  std::string optimizer = "sgd";    // sgd, adagrad, adam
-  std::string kernel = "auto";      // auto, reference, simd, bf16, amx
-  int32_t batch = 0;                // centre words of a block; 0: the kernel's own best
-  int64_t vocab_max = 0;            // most words kept; 0: no limit
+  int32_t epochs = 0;                // 0: the model's own, 15 for glove on files, else 1
+  int32_t threads = 0;               // 0: one per core
+  std::optional<double> lr;          // unset: the optimiser's own default
+  std::string schedule = "linear";   // linear (to nothing), constant, cosine
+  std::string optimizer = "sgd";     // sgd, adagrad, adam
+  std::string kernel = "auto";       // auto, reference, simd, bf16, amx
+  int32_t batch = 0;                 // centre words of a block, pairs for rbsg; 0: its own best
+  int64_t vocab_max = 0;             // most words kept; 0: no limit
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
   std::optional<int32_t> minn, maxn;
   std::optional<int64_t> bucket;
+  std::optional<bool> jamo;  // Hangul by jamo; unset: what the directory holds, else not
+  GloveOptions glove;
+  // Of the rbsg model (model/rbsg.h); unset: what the directory holds, else 512, 128 and lstm.
+  std::optional<int32_t> hidden, character_dim;
+  std::optional<std::string> cell;  // lstm or gru
   uint64_t seed = 1;
   std::optional<double> checkpoint_every_s;  // 0: only at the end; unset: a stream every minute, else 0
   TokenizerOptions tokenizer;
@@ -60,9 +72,9 @@ struct TrainOptions {
 // What the progress line and --json show.
 struct TrainProgress {
   int64_t tokens = 0;  // raw tokens read
-  int64_t pairs = 0;   // (centre, context) pairs trained
+  int64_t pairs = 0;   // (centre, context) pairs trained; of glove, cells
   double seconds = 0;  // training time without counting or loading
-  double loss = 0;     // mean loss per pair since the last report (at the end: of the last epoch)
+  double loss = 0;  // mean loss per pair (glove: cost per cell) since the last report (at the end: of the last epoch)
   double lr = 0;
   double fraction = -1;  // of the whole run; -1 when its length is unknown
   int32_t epoch = 0;
