@@ -44,16 +44,20 @@ Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& op
                                                         std::unique_ptr<Transport> transport,
                                                         std::vector<Matrix*> tables) {
   std::unique_ptr<ClusterNode> node(new ClusterNode(options, std::move(transport)));
-  STREAMVEC_RETURN_IF_ERROR(node->make_parts(std::move(tables)));
+  STREAMVEC_RETURN_IF_ERROR(node->make_parts(tables));
   node->thread_ = std::thread([raw = node.get()] { raw->run(); });
   return node;
 }
 
-Status ClusterNode::make_parts(std::vector<Matrix*> tables) {
+Status ClusterNode::make_parts(const std::vector<Matrix*>& tables) {
   SyncOptions sync = options_.sync;
   sync.self = self_;
+  sync.initial = [this, tables](RowKey key, std::span<float> row) {
+    if (replica_ != nullptr) return replica_->known_value(key, row);
+    std::copy_n(tables[key % tables.size()]->row(static_cast<int64_t>(key / tables.size())), row.size(), row.begin());
+  };
   if (is_worker_) {
-    STREAMVEC_ASSIGN_OR_RETURN(replica_, Replica::make(sync, std::move(tables)));
+    STREAMVEC_ASSIGN_OR_RETURN(replica_, Replica::make(sync, tables));
   }
   if (has(options_.servers, self_)) {
     STREAMVEC_ASSIGN_OR_RETURN(server_, make_row_server(sync));

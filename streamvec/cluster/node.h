@@ -29,7 +29,7 @@ namespace streamvec {
 
 struct ClusterOptions {
   std::vector<NodeId> workers, servers;  // at first; rising
-  SyncOptions sync;                      // `self` is the transport's
+  SyncOptions sync;                      // without `self` and `initial`
   int64_t words_min = 10'000;   // trained here between two pushes at least; less: closer to one node, and more to send
   int64_t words_max = 100'000;  // at most: then training waits
   int64_t hot_rows = 2'048;     // push i has the hot_rows * 2^(zeros at the end of i) most frequent words
@@ -70,7 +70,7 @@ class ClusterNode {
   enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kEnded };
 
   ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport);
-  Status make_parts(std::vector<Matrix*> tables);
+  Status make_parts(const std::vector<Matrix*>& tables);
   void run();
   void step(double now_s);
   void receive_all(double now_s);

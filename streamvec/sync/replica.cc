@@ -49,6 +49,15 @@ float* Replica::live_row(RowKey key) const {
 float* Replica::base_row(RowKey key) {
   return base_[key % base_.size()].row(key / base_.size());
 }
+const float* Replica::base_row(RowKey key) const {
+  return base_[key % base_.size()].row(key / base_.size());
+}
+
+void Replica::known_value(RowKey key, std::span<float> out) const {
+  std::copy_n(base_row(key), options_.dim, out.begin());
+  if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
+    for (size_t i = 0; i < out.size(); ++i) out[i] -= orphan->second.change[i];
+}
 
 int64_t Replica::bytes_of_base() const {
   int64_t bytes = 0;
@@ -243,9 +252,8 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
     if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
     const std::shared_ptr<const Told> state = state_of(key, now);
     Message& part = parts.try_emplace(state, start(*state)).first->second;
-    std::vector<float> value(base_row(key), base_row(key) + options_.dim);
-    if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
-      for (size_t i = 0; i < value.size(); ++i) value[i] -= orphan->second.change[i];
+    std::vector<float> value(static_cast<size_t>(options_.dim));
+    known_value(key, value);
     part.rows.push_back(key);
     part.payload.append(reinterpret_cast<const char*>(value.data()), sizeof(float) * value.size());
     if (static_cast<int64_t>(part.rows.size()) < options_.message_rows_max) continue;
