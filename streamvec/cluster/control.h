@@ -14,7 +14,7 @@ enum class ControlKind : uint8_t {
   kHello = 1,     // to the leader: a node is there, with a fingerprint of what must be equal everywhere
   kView = 2,      // from the leader: a membership
   kRefusal = 3,   // from the leader: why a node cannot take part
-  kAlive = 4,     // either way, every second
+  kAlive = 4,     // either way, every second or more often
   kFinished = 5,  // to the leader: the worker's own text is over
   kFlush = 6,     // from the leader: everybody's is; all changes are to be exchanged now
   kFlushed = 7,   // to the leader: they are

@@ -190,6 +190,10 @@ void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
       return refuse(from, control);
     case ControlKind::kFinished:
       finished_.insert(from);
+      trained_.tokens += control.trained.tokens;
+      trained_.pairs += control.trained.pairs;
+      trained_.loss += control.trained.loss;
+      trained_.loss_pairs += control.trained.loss_pairs;
       break;
     case ControlKind::kFlushed:
       flushed_.insert(from);
@@ -296,7 +300,7 @@ void ClusterNode::keep_in_touch(double now_s) {
   if (!leads() && phase_ != Phase::kEnded && now_s - heard_s_[leader_] > options_.dead_after_s)
     fail(error(Code::kUnavailable, "node ", leader_, ", which leads, was not heard for ", options_.dead_after_s,
                " s; what was learnt here is saved, start the cluster again to go on"));
-  if (now_s - alive_sent_s_ < kAliveEvery) return;
+  if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
   alive_sent_s_ = now_s;
   const std::string alive = encode(Control{});
   if (!leads()) return send(leader_, alive);
