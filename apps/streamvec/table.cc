@@ -251,6 +251,11 @@ constexpr std::array kOptions = std::to_array<Option>({
      1, kIntegerMax},
     {"dead-after", Kind::kReal, "SECONDS", "10", "", "train", "a node that is silent for longer is left out", 0.1,
      kSecondsMax},
+    {"cluster-ca", Kind::kText, "F.pem", "", "", "train",
+     "who signed the nodes' certificates; nodes on other machines need these three, or a shared secret in "
+     "STREAMVEC_CLUSTER_TOKEN"},
+    {"cluster-certificate", Kind::kText, "F.pem", "", "", "train", "this node's certificate"},
+    {"cluster-key", Kind::kText, "F.pem", "", "", "train", "its key"},
     {"n", Kind::kInteger, "N", "", "", "launch", "how many nodes train", 1, 1024, false, "launch"},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
     {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",

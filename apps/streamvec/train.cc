@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "apps/streamvec/commands.h"
@@ -182,6 +183,10 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   cluster.group = static_cast<int32_t>(arguments.integer("group"));
   cluster.words_min = arguments.integer("sync-words");
   cluster.dead_after_s = arguments.real("dead-after");
+  cluster.ca = arguments.text("cluster-ca");
+  cluster.certificate = arguments.text("cluster-certificate");
+  cluster.key = arguments.text("cluster-key");
+  if (const char* token = std::getenv("STREAMVEC_CLUSTER_TOKEN"); token != nullptr) cluster.token = token;
 }
 
 // A stream is what never ends, what is asked to be one, and what options of streams are given for.

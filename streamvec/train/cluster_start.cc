@@ -4,7 +4,9 @@
 
 #include <numeric>
 
+#ifdef STREAMVEC_GRPC
 #include "streamvec/transport/grpc/grpc_transport.h"
+#endif
 
 namespace streamvec {
 namespace {
@@ -24,6 +26,23 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster) {
   scheme.group = cluster.group;
   return scheme;
 }
+
+#ifdef STREAMVEC_GRPC
+Result<std::unique_ptr<Transport>> listen(const ClusterSettings& settings) {
+  GrpcTransport::Options options;
+  options.self = node_of(settings.rank);
+  options.address = settings.nodes[static_cast<size_t>(settings.rank)];
+  options.tls = {settings.ca, settings.certificate, settings.key, {}};
+  options.token = settings.token;
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<GrpcTransport> transport, GrpcTransport::listen(options));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+#else
+Result<std::unique_ptr<Transport>> listen(const ClusterSettings&) {
+  return error(Code::kUnimplemented,
+               "this build of streamvec has no gRPC, which --nodes needs; install libgrpc++-dev and build again");
+}
+#endif
 
 // Of what all nodes must agree on: the words by their slots, and where the rows begin.
 uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
@@ -61,10 +80,7 @@ Status check_cluster(const TrainOptions& options) {
 
 Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;
-  GrpcTransport::Options listen;
-  listen.self = node_of(settings.rank);
-  listen.address = settings.nodes[static_cast<size_t>(settings.rank)];
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, GrpcTransport::listen(listen));
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, listen(settings));
   for (size_t i = 0; i < settings.nodes.size(); ++i)
     if (static_cast<int32_t>(i) != settings.rank)
       transport->add_peer(node_of(static_cast<int32_t>(i)), settings.nodes[i]);

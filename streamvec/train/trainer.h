@@ -50,6 +50,8 @@ struct ClusterSettings {
   int32_t group = 2;               // of softsync
   int64_t words_min = 10'000;      // trained on a node between two pushes at least
   double dead_after_s = 10;
+  std::string ca, certificate, key;  // PEM files of mutual TLS; all or none
+  std::string token;                 // that all nodes share; on addresses that others reach, this or TLS is needed
 
   bool on() const { return !nodes.empty(); }
   int32_t workers() const { return static_cast<int32_t>(nodes.size()) - servers; }
