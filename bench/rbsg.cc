@@ -1,7 +1,7 @@
 // How long does an epoch of the 2018 experiment's character model take, what share of the core's peak is that, and how
 // many words a second does the trained model embed?
 // Run: bench_rbsg [--threads 2] [--batch 8192] [--pool 256] [--batches 12] [--hidden 512] [--kernel auto] [--cell lstm]
-//                 [--no-end-mark] [--words F] FILE...
+//                 [--end-mark] [--words F] FILE...
 //   An epoch is 3.35 M pairs (window 5, sample 2e-3, min-count 3; char 128, hidden 512, dim 200, 10 negatives),
 //   extrapolated from --batches batches taken evenly from the text after one to warm up.
 // A step is one LSTM cell for one character of one word. Plain: every word of every pair and its own negatives.
@@ -33,7 +33,7 @@ constexpr double kEpochPairs = 3.35e6;
 
 struct Settings {
   int32_t threads = 2, batch = 8'192, pool = 256, batches = 12, hidden = 512;
-  bool end_mark = true;
+  bool end_mark = false;
   std::string kernel = "auto", cell = "lstm", words;
   std::vector<std::string> files;
 };
@@ -230,8 +230,8 @@ Settings parse(int argc, char** argv) {
       return true;
     };
     if (text("--kernel", settings.kernel) || text("--cell", settings.cell) || text("--words", settings.words)) continue;
-    if (flag == "--no-end-mark")
-      settings.end_mark = false;
+    if (flag == "--end-mark")
+      settings.end_mark = true;
     else
       settings.files.push_back(flag);
   }

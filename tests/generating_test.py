@@ -16,6 +16,8 @@ from support import (PROGRAM, TIMEOUT_S, assert_one_line, newest, run, start, te
 GENERATING = {
     "subword": ["--model", "subword", "--bucket", "5000"],
     "subword-jamo": ["--model", "subword", "--bucket", "5000", "--jamo"],
+    "rbsg": ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "128", "--lr", "0.01", "--sample", "0"],
+    "hybrid": ["--model", "hybrid"],
 }
 ENDINGS = ["ation", "less", "wards"]
 ODD = ["x", "é", "여왕", "🙂🙂", "a" * 5000, " ", "\n", "don't", "</s>", "1984", "\u00ad", "ﬁ", "한"]

@@ -123,7 +123,7 @@ TEST(Options, ScientificNumbersAreRead) {
 }
 
 TEST(Options, AnUnknownChoiceIsRefusedWithTheList) {
-  EXPECT_THAT(train_message({"--model", "glove"}), AllOf(HasSubstr("--model glove"), HasSubstr("sgns|cbow")));
+  EXPECT_THAT(train_message({"--model", "elmo"}), AllOf(HasSubstr("--model elmo"), HasSubstr("sgns|cbow")));
   EXPECT_THAT(train_message({"--model", "sgns|cbow"}), HasSubstr("not one of"));
 }
 

@@ -193,6 +193,21 @@ void Hybrid::blend(Slot slot, float* made, float* row) const {
 // Magic, version, dim, bag's settings, fold_case; the walk; counts by slot; mean and sum; buckets by row.
 std::string Hybrid::save() const {
   const std::lock_guard lock(mutex_);
+  return encode();
+}
+
+Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {
+  std::string state;
+  Matrix rows;
+  {
+    const std::lock_guard lock(mutex_);
+    state = encode();
+    STREAMVEC_ASSIGN_OR_RETURN(rows, bag_.rows().copy());
+  }
+  return restore(state, "the generator", options_.words_max, rows, Matrix());
+}
+
+std::string Hybrid::encode() const {
   StateWriter writer;
   writer.put_all(std::span<const char>(kMagic));
   writer.put(kVersion);

@@ -65,6 +65,9 @@ class Hybrid {
   // anything that save() does not write and for tables of other shapes.
   static Result<std::unique_ptr<Hybrid>> restore(std::string_view bytes, const std::string& path, int64_t words_max,
                                                  const Matrix& rows, const Matrix& duals);
+  // A copy that makes vectors of spellings as this one does now; it knows no slot's word. Threads may be training
+  // meanwhile.
+  Result<std::unique_ptr<Hybrid>> copy_spellings() const;
   // As set_word(), for a word that was known when the state was saved.
   void restore_word(Slot slot, std::string_view word);
 
@@ -76,6 +79,7 @@ class Hybrid {
   enum Row { kMean, kSum, kTarget, kRowCount };
 
   explicit Hybrid(const Options& options) : options_(options) {}
+  std::string encode() const;
   double distil_next(Parameters& parameters);
   void end_pass();
   void blend(Slot slot, float* made, float* row) const;

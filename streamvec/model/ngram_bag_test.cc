@@ -211,7 +211,7 @@ TEST(NgramFeatures, HaveWeightsWhoseSquaresSumToOneForAnyBytes) {
 }
 
 TEST(NgramFeatures, TakeHangulByJamo) {
-  // Two syllables are five jamo: with both marks 7 characters, 5 + 4 + 3 + 2 n-grams of 3 to 6.
+  // Two syllables of three jamo each: with both marks 8 characters, 6 + 5 + 4 + 3 n-grams of 3 to 6.
   std::vector<NgramFeature> features;
   ngram_features("\xed\x95\x9c\xea\xb5\xad", {}, features);
   EXPECT_EQ(features.size(), 6u + 5u + 4u + 3u);

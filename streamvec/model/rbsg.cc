@@ -21,6 +21,13 @@ EncoderShape shape_of(const RbsgOptions& options) {
           .cell = options.cell};
 }
 
+// Of the first `rows` rows; -1: of all.
+Result<Matrix> copy_of(const Matrix& from, int64_t rows = -1) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix to, Matrix::make(rows < 0 ? from.rows() : rows, from.cols()));
+  for (int64_t i = 0; i < to.rows(); ++i) std::copy_n(from.row(i), from.cols(), to.row(i));
+  return to;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Rbsg>> Rbsg::make(const RbsgOptions& options) {
@@ -256,12 +263,27 @@ Result<std::vector<Rbsg::Copy>> Rbsg::copy_states() {
   const std::lock_guard lock(mutex_);
   std::vector<Copy> copies;
   for (const Named& each : states()) {
-    const Matrix& from = *each.values;
-    STREAMVEC_ASSIGN_OR_RETURN(Matrix to, Matrix::make(from.rows(), from.cols()));
-    for (int64_t i = 0; i < from.rows(); ++i) std::copy_n(from.row(i), from.cols(), to.row(i));
-    copies.push_back({each.name, std::move(to)});
+    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, copy_of(*each.values));
+    copies.push_back({each.name, std::move(copy)});
   }
   return copies;
+}
+
+Result<std::shared_ptr<const RbsgVectors>> Rbsg::vectors() const {
+  const RbsgIndex now = index();
+  EncoderParameters copy;
+  {
+    const std::lock_guard lock(mutex_);
+    // Characters may have come since: only the index's are copied.
+    const EncoderParameters& values = encoders_[kCentre].values;
+    STREAMVEC_ASSIGN_OR_RETURN(copy.characters, copy_of(values.characters, now.shape.characters));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.input, copy_of(values.input));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.recurrent, copy_of(values.recurrent));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.bias, copy_of(values.bias));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.output, copy_of(values.output));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.output_bias, copy_of(values.output_bias));
+  }
+  return RbsgVectors::make(now, std::move(copy));
 }
 
 }  // namespace streamvec

@@ -74,6 +74,9 @@ class Rbsg {
   // The same for the words of slots 0 .. out.rows - 1, on all threads. REQUIRES: they were told.
   void embed_slots(Side side, MatrixView<float> out) const;
 
+  // A copy of the centre's encoder, for words never seen.
+  Result<std::shared_ptr<const RbsgVectors>> vectors() const;
+
   double steps() const;  // of Adam so far
   std::string kernel_name() const { return products_->name(); }
   // What a checkpoint keeps: copies of all states, at one moment.

@@ -67,6 +67,7 @@ Status RbsgState::check_same(const TrainOptions& options, const Checkpoint& exis
 Status RbsgState::begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
                         Parameters& parameters) const {
   RbsgIndex index;
+  index.characters.end_mark = false;  // with one, every word's last character would cost a row of the products, too
   if (existing != nullptr) {
     STREAMVEC_ASSIGN_OR_RETURN(index, index_of(*existing));
   }

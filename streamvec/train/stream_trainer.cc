@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "streamvec/core/heap.h"
+#include "streamvec/core/random.h"
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/glove_state.h"
@@ -30,6 +31,7 @@ constexpr double kCheckpointEvery = 60;  // seconds
 // Of the rate that a run of known length begins with: a stream's rate never falls. Of 1, 1/2, 1/4 and 1/8, a half was
 // best on ACL abstracts (docs/BENCHMARKS.md, Replay).
 constexpr double kRateOfStreams = 0.5;
+constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
 constexpr const char* kHalfSubwords = ".subword.buckets";
 
@@ -180,6 +182,8 @@ class StreamTraining {
       half_shape.dim = parameters_.dim();
       half_shape.optimizer = OptimizerKind::kSgd;
       half_shape.rows = vocabulary_->size();
+      // Rows of their own to start from: what the halves then have in common, they have from the text.
+      half_shape.seed = mix(options_.seed, kHalfRows, static_cast<uint64_t>(i));
       STREAMVEC_ASSIGN_OR_RETURN(halves_[i].emplace(), Parameters::make(half_shape));
       const auto input = saved_halves.find(std::string(kHalfNames[i]) + ".input");
       const auto output = saved_halves.find(std::string(kHalfNames[i]) + ".output");
