@@ -119,7 +119,7 @@ TEST(ClusterNode, TheLeaderKnowsWhatAllHaveTrained) {
 }
 
 TEST(ClusterNode, GoesOnWithoutANodeThatDies) {
-  Cluster cluster(3, exact(Admission::kBsp), 0, 0.5);
+  Cluster cluster(3, exact(Admission::kBsp), 0, 2);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   std::thread first([&] { cluster.members[0].train(1, 4'000); }), second([&] { cluster.members[1].train(2, 4'000); });
   cluster.members[2].train(3, 200);
@@ -140,7 +140,7 @@ TEST(ClusterNode, GoesOnWithoutANodeThatDies) {
 }
 
 TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLost) {
-  Cluster cluster(2, exact(Admission::kBsp), 0, 0.5);
+  Cluster cluster(2, exact(Admission::kBsp), 0, 2);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.members[0].node.reset();
   const Result<TrainedTotals> left = cluster.members[1].node->finish({});
@@ -150,7 +150,7 @@ TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLost) {
 }
 
 TEST(ClusterNode, ANodeThatIsCutOffEndsAndTheOthersGoOn) {
-  Cluster cluster(3, exact(Admission::kAsync), 0, 0.5);
+  Cluster cluster(3, exact(Admission::kAsync), 0, 2);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.network.cut(1, 3);
   cluster.network.cut(2, 3);

@@ -29,6 +29,7 @@ class LateServer final : public Owner {
       ++version_;
       settle(push);
       answer(push.from, out);
+      give_back(push);
       if (slowest() > before) announce_slowest(push.from, out);
       return;
     }
@@ -80,7 +81,7 @@ class LateServer final : public Owner {
   void apply(Push& push) {
     const auto dim = static_cast<int32_t>(options_.dim);
     Told& told = told_.at(push.from);
-    const auto missed = missed_.reserve_zeroed(1, options_.dim);
+    const auto missed = missed_.reserve(1, options_.dim);
     for (size_t i = 0; i < push.rows.size(); ++i) {
       const int64_t place = rows_.find(push.rows[i]);
       float* change = push.changes.row(static_cast<int64_t>(i));
@@ -106,7 +107,10 @@ class LateServer final : public Owner {
     }
     ++version_;
     for (const Push& push : waiting_) settle(push);
-    for (const Push& push : waiting_) answer(push.from, out);
+    for (Push& push : waiting_) {
+      answer(push.from, out);
+      give_back(push);
+    }
     waiting_.clear();
   }
 
@@ -122,7 +126,7 @@ class LateServer final : public Owner {
     for (size_t place = 0; place < told.behind.size(); ++place)
       if (told.behind[place] != 0) message.rows.push_back(keys_[place]);
     std::sort(message.rows.begin(), message.rows.end());
-    const auto changes = changes_.reserve_zeroed(static_cast<int64_t>(message.rows.size()), options_.dim);
+    const auto changes = changes_.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
     for (size_t i = 0; i < message.rows.size(); ++i) {
       const int64_t place = rows_.find(message.rows[i]);
       float* change = changes.row(static_cast<int64_t>(i));

@@ -49,6 +49,8 @@ class Owner : public RowServer {
   std::vector<WorkerClock> clocks() const;  // of pushes to us and to former owners of our rows
   // The push is in our rows, or is dropped for good: it will not be answered again.
   void settle(const Push& push) { clocks_[push.from] = push.clock; }
+  // Its memory is used again.
+  void give_back(Push& push) { spare_.push_back(std::move(push.changes)); }
 
   const SyncOptions options_;
   const std::unique_ptr<Codec> codec_;
@@ -57,12 +59,13 @@ class Owner : public RowServer {
   int64_t version_ = 0;
 
  private:
-  Result<Push> read_push(NodeId from, const Message& message) const;
+  Result<Push> read_push(NodeId from, const Message& message);
   std::vector<WorkerClock> own_clocks() const;
   void finish_handover(Outbox& out);
 
   Handover handover_;
   std::map<NodeId, int64_t> clocks_;               // of the workers of the view
+  std::vector<RowBuffer> spare_;
   std::vector<std::pair<NodeId, Message>> early_;  // of epochs to come
   bool ready_ = false;
 };

@@ -95,12 +95,14 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   Push& push = in_flight_[owner];
   push.clock = clock_;
   push.rows.clear();
-  auto changes = push.changes.reserve_zeroed(static_cast<int64_t>(rows.size()), options_.dim);
+  push.changes = take_buffer();
+  auto changes = push.changes.reserve(static_cast<int64_t>(rows.size()), options_.dim);
   for (const RowKey key : rows) {
     float* change = changes.row(static_cast<int64_t>(push.rows.size()));
     std::copy_n(base_row(key), options_.dim, change);
     subtract_from(live_row(key), dim, change);
-    if (options_.change_min <= 0 || dot(change, change, dim) >= options_.change_min) push.rows.push_back(key);
+    if (options_.change_min <= 0 || dot(change, change, dim) >= options_.change_min * dot(base_row(key), base_row(key), dim))
+      push.rows.push_back(key);
   }
   changes.rows = static_cast<int64_t>(push.rows.size());
   Message message;
@@ -130,7 +132,7 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
       if (const auto found = in_flight_.find(from); found != in_flight_.end() && found->second.clock == message.clock) {
         for (size_t i = 0; i < found->second.rows.size(); ++i)
           take_back(found->second.rows[i], found->second.changes.row(static_cast<int64_t>(i)));
-        in_flight_.erase(found);
+        settle(found);
       }
       break;
     case MessageKind::kClock:
@@ -145,8 +147,21 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
   return {};
 }
 
+// Buffers are used again: fresh ones would cost more in page faults than the arithmetic. Their padding stays zero.
+RowBuffer Replica::take_buffer() {
+  if (spare_.empty()) return {};
+  RowBuffer buffer = std::move(spare_.back());
+  spare_.pop_back();
+  return buffer;
+}
+
+void Replica::settle(std::map<NodeId, Push>::iterator push) {
+  spare_.push_back(std::move(push->second.changes));
+  in_flight_.erase(push);
+}
+
 Status Replica::receive_update(NodeId from, const Message& message) {
-  const auto changes = changes_.reserve_zeroed(static_cast<int64_t>(message.rows.size()), options_.dim);
+  const auto changes = changes_.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
   STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, changes));
   OwnerState& owner = owners_[from];
   owner.version = message.version;
@@ -156,7 +171,7 @@ Status Replica::receive_update(NodeId from, const Message& message) {
   const bool answered =
       found != in_flight_.end() && clock_of(message.clocks, from, options_.self) >= found->second.clock;
   apply(from, message, answered ? &found->second : nullptr);
-  if (answered) in_flight_.erase(found);
+  if (answered) settle(found);
   return {};
 }
 

@@ -82,6 +82,8 @@ class Replica {
   float* base_row(RowKey key);
   const float* base_row(RowKey key) const;
   void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
+  RowBuffer take_buffer();
+  void settle(std::map<NodeId, Push>::iterator push);
   Status receive_update(NodeId from, const Message& message);
   void apply(NodeId from, const Message& message, const Push* answered);
   void move(RowKey key, const float* by);
@@ -113,6 +115,7 @@ class Replica {
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
   RowBuffer changes_, row_;
+  std::vector<RowBuffer> spare_;
 };
 
 }  // namespace streamvec

@@ -59,6 +59,7 @@ class RoundServer final : public Owner {
     answer.rows.erase(std::unique(answer.rows.begin(), answer.rows.end()), answer.rows.end());
     combine(answer.rows);
     encode_changes(answer);
+    for (Push& push : waiting_) give_back(push);
     waiting_.clear();
     for (const NodeId worker : view_.workers) out.push_back({worker, answer});
   }
@@ -87,7 +88,7 @@ class RoundServer final : public Owner {
 
   void encode_changes(Message& answer) {
     const auto dim = static_cast<int32_t>(options_.dim);
-    const auto changes = changes_.reserve_zeroed(static_cast<int64_t>(answer.rows.size()), options_.dim);
+    const auto changes = changes_.reserve(static_cast<int64_t>(answer.rows.size()), options_.dim);
     for (size_t i = 0; i < answer.rows.size(); ++i) {
       float* change = changes.row(static_cast<int64_t>(i));
       std::copy_n(told_.row(told_.find(answer.rows[i])), options_.dim, change);

@@ -44,13 +44,17 @@ Status Owner::receive(NodeId from, const Message& message, Outbox& out) {
   return {};
 }
 
-Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) const {
+Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
   Push push{from, message.clock, message.version, message.rows, {}};
   for (const RowKey key : message.rows)
     if (rows_.find(key) < 0)
       return error(Code::kOutOfRange, "node ", from, " changed row ", key, ", which node ", options_.self,
                    " does not own in epoch ", view_.epoch);
-  const auto changes = push.changes.reserve_zeroed(static_cast<int64_t>(message.rows.size()), options_.dim);
+  if (!spare_.empty()) {
+    push.changes = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  const auto changes = push.changes.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
   STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, changes));
   return push;
 }

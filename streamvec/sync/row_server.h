@@ -37,7 +37,7 @@ struct SyncOptions {
   NodeId self = 0;
   Scheme scheme;
   int64_t dim = 0;
-  // Rows whose values have moved by less (the sum of squares) are left for the next push.
+  // A row that has moved by less than this share of its length, both squared, is left for a later push.
   float change_min = 0;
   RowKey key_end = 0;               // rows of all tables
   int64_t message_rows_max = 8192;  // of values

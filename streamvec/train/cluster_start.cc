@@ -96,7 +96,7 @@ Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, T
   STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
   cluster.sync.dim = start.parameters.dim();
   cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
-  cluster.sync.change_min = 1e-10f * static_cast<float>(start.parameters.dim());
+  cluster.sync.change_min = 1e-4f;
   cluster.words_min = settings.words_min;
   cluster.words_max = std::max<int64_t>(10 * settings.words_min, 100'000);
   cluster.dead_after_s = settings.dead_after_s;
