@@ -203,7 +203,7 @@ class Ranks final : public MpiTransport {
   // when none did for a while.
   void idle(Clock::duration quiet) {
     using std::chrono::microseconds;
-    if (quiet < microseconds(200)) return std::this_thread::yield();
+    if (quiet < microseconds(20)) return;  // to yield would cost a time slice on a busy machine
     const auto wait = quiet < std::chrono::seconds(1) ? microseconds(50) : microseconds(500);
     std::unique_lock lock(mutex_);
     work_.wait_for(lock, wait, [&] { return has_work_ || closing_; });
