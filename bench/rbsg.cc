@@ -1,11 +1,13 @@
 // How long does an epoch of the 2018 experiment's character model take, what share of the core's peak is that, and how
 // many words a second does the trained model embed?
-// Run: bench_rbsg [--threads 2] [--batch 8192] [--pool 256] [--batches 12] [--hidden 512] [--no-end-mark] FILE...
+// Run: bench_rbsg [--threads 2] [--batch 8192] [--pool 256] [--batches 12] [--hidden 512] [--kernel auto] [--cell lstm]
+//                 [--end-mark] [--words F] FILE...
 //   An epoch is 3.35 M pairs (window 5, sample 2e-3, min-count 3; char 128, hidden 512, dim 200, 10 negatives),
 //   extrapolated from --batches batches taken evenly from the text after one to warm up.
 // A step is one LSTM cell for one character of one word. Plain: every word of every pair and its own negatives.
 // Distinct: every word of a batch once. Trie: every beginning once. Pool: the same with negatives shared by the batch.
 // Rows: beginnings that something follows; only they cost rows of recurrent products, 6 * 4H * H flops each.
+// Words to embed are the vocabulary's, or all different words of the file --words names.
 #include "streamvec/model/rbsg.h"
 
 #include <algorithm>
@@ -14,12 +16,13 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "bench/peaks.h"
-#include "streamvec/kernel/gemm.h"
+#include "streamvec/kernel/packed_gemm.h"
 #include "streamvec/text/tokenizer.h"
 #include "streamvec/vocab/sampling.h"
 
@@ -30,7 +33,8 @@ constexpr double kEpochPairs = 3.35e6;
 
 struct Settings {
   int32_t threads = 2, batch = 8'192, pool = 256, batches = 12, hidden = 512;
-  bool end_mark = true;
+  bool end_mark = false;
+  std::string kernel = "auto", cell = "lstm", words;
   std::vector<std::string> files;
 };
 
@@ -86,6 +90,10 @@ RbsgBatch batch_at(const std::vector<Slot>& text, size_t at, const Settings& set
   return batch;
 }
 
+double peak_gflops(const Peaks& peaks, const std::string& kernel) {
+  return kernel == "amx" ? peaks.amx_gflops : kernel == "bf16" ? peaks.bf16_gflops : peaks.fp32_gflops;
+}
+
 struct Steps {
   double plain = 0, distinct = 0, trie = 0, pool = 0, rows = 0;
 };
@@ -111,13 +119,15 @@ void count_plain(const Rbsg& rbsg, const Text& text, const RbsgBatch& batch, Ste
 }
 
 // GFLOP/s of one core for the forward product of a level of `rows` beginnings, best of several.
-double gemm_gflops(int64_t rows, int64_t hidden) {
+double gemm_gflops(const PackedGemm& kernel, int64_t rows, int64_t hidden) {
   auto a = std::move(Matrix::make(rows, hidden)).value(), b = std::move(Matrix::make(hidden, 4 * hidden)).value();
   auto c = std::move(Matrix::make(rows, 4 * hidden)).value();
+  PackedFactor packed;
+  kernel.pack(b, packed);
   double best = 1e9;
   for (int i = 0; i < 20; ++i) {
     const double start = thread_seconds();
-    multiply(a, b, c.view());
+    kernel.multiply(a, packed, false, c.view());
     best = std::min(best, thread_seconds() - start);
   }
   return 2e-9 * static_cast<double>(rows * hidden * 4 * hidden) / best;
@@ -149,7 +159,8 @@ void train(const Settings& settings, const Text& text, Rbsg& rbsg) {
     for (int64_t i = 0; i < 10 * plain.pairs(); ++i) plain.negatives.push_back(draws.sample(random));
     count_plain(rbsg, text, plain, steps);
   }
-  const double peak = measure_peaks().fp32_gflops * settings.threads;
+  const Peaks peaks = measure_peaks();
+  const double peak = peak_gflops(peaks, rbsg.kernel_name()) * settings.threads;
   const double floor_flops = flops / pairs * kEpochPairs;
   std::printf("steps a pair: plain %.2f, distinct words %.2f, trie %.2f, trie and pool %.3f, of these rows %.3f\n",
               steps.plain / pairs, steps.distinct / pairs, steps.trie / pairs, steps.pool / pairs, steps.rows / pairs);
@@ -157,13 +168,36 @@ void train(const Settings& settings, const Text& text, Rbsg& rbsg) {
               settings.threads, peak, floor_flops * 1e-9 / peak);
   std::printf("an epoch: %.1f s; %.1f GFLOP/s, %.0f%% of the peak; mean loss %.3f\n", time / pairs * kEpochPairs,
               flops / time * 1e-9, 100 * flops / time * 1e-9 / peak, loss / pairs);
+  const auto kernel = std::move(make_packed_gemm(settings.kernel)).value();
   std::printf("products alone, one core: %.0f GFLOP/s for 32 rows, %.0f for 128, %.0f for 512\n",
-              gemm_gflops(32, settings.hidden), gemm_gflops(128, settings.hidden), gemm_gflops(512, settings.hidden));
+              gemm_gflops(*kernel, 32, settings.hidden), gemm_gflops(*kernel, 128, settings.hidden),
+              gemm_gflops(*kernel, 512, settings.hidden));
 }
 
-void embed(const Text& text, const Rbsg& rbsg) {
+// Beginnings of all words together that cost a row of the recurrent product.
+double beginnings(const Rbsg& rbsg, const std::vector<std::string_view>& words) {
+  std::vector<Spelling> spellings(words.size());
+  for (size_t i = 0; i < words.size(); ++i) rbsg.characters().spell(words[i], spellings[i]);
+  const std::vector<std::span<const CharacterId>> views(spellings.begin(), spellings.end());
+  CharTrie trie;
+  trie.build(views);
+  return trie.inner() - 1;
+}
+
+std::set<std::string> different_words(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  Tokens tokens;
+  Tokenizer().tokenize(bytes, tokens);
+  return {tokens.words.begin(), tokens.words.end()};
+}
+
+void embed(const Settings& settings, const Text& text, const Rbsg& rbsg) {
   std::vector<std::string_view> words;
-  for (Slot slot = 0; slot < text.vocabulary.size(); ++slot) words.push_back(text.vocabulary.word(slot));
+  const std::set<std::string> more = different_words(settings.words);
+  words.assign(more.begin(), more.end());
+  for (Slot slot = 0; more.empty() && slot < text.vocabulary.size(); ++slot)
+    words.push_back(text.vocabulary.word(slot));
   Matrix out = std::move(Matrix::make(static_cast<int64_t>(words.size()), rbsg.options().dim)).value();
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
@@ -171,7 +205,11 @@ void embed(const Text& text, const Rbsg& rbsg) {
     if (!rbsg.embed(words, Rbsg::kCentre, 1, out.view()).ok()) return;
     best = std::min(best, thread_seconds() - start);
   }
-  std::printf("embedding %zu words: %.0f words/s a core\n", words.size(), static_cast<double>(words.size()) / best);
+  const double rows = beginnings(rbsg, words) / static_cast<double>(words.size());
+  const double flops = 8.0 * settings.hidden * settings.hidden * rows + 2.0 * settings.hidden * rbsg.options().dim;
+  const double floor = peak_gflops(measure_peaks(), rbsg.kernel_name()) * 1e9 / flops;
+  std::printf("embedding %zu words: %.0f words/s a core; %.2f rows a word, at the peak %.0f words/s\n", words.size(),
+              static_cast<double>(words.size()) / best, rows, floor);
 }
 
 Settings parse(int argc, char** argv) {
@@ -186,8 +224,14 @@ Settings parse(int argc, char** argv) {
     if (number("--threads", settings.threads) || number("--batch", settings.batch) || number("--pool", settings.pool) ||
         number("--batches", settings.batches) || number("--hidden", settings.hidden))
       continue;
-    if (flag == "--no-end-mark")
-      settings.end_mark = false;
+    const auto text = [&](const char* name, std::string& value) {
+      if (flag != name || i + 1 == argc) return false;
+      value = argv[++i];
+      return true;
+    };
+    if (text("--kernel", settings.kernel) || text("--cell", settings.cell) || text("--words", settings.words)) continue;
+    if (flag == "--end-mark")
+      settings.end_mark = true;
     else
       settings.files.push_back(flag);
   }
@@ -208,6 +252,8 @@ int main(int argc, char** argv) {
   RbsgOptions options;
   options.hidden = settings.hidden;
   options.threads = settings.threads;
+  options.kernel = settings.kernel;
+  options.cell = settings.cell == "gru" ? RecurrentCell::kGru : RecurrentCell::kLstm;
   options.characters.end_mark = settings.end_mark;
   auto rbsg = Rbsg::make(options);
   if (!rbsg.ok()) {
@@ -215,10 +261,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (Slot slot = 0; slot < text.vocabulary.size(); ++slot) (*rbsg)->set_word(slot, text.vocabulary.word(slot));
-  std::printf("%zu words of text, %d in the vocabulary, %d threads, batch %d, pool %d, hidden %d, end mark %s\n",
+  std::printf("%zu words of text, %d in the vocabulary, %d threads, batch %d, pool %d, %s %d, end mark %s, kernel %s\n",
               text.slots.size(), text.vocabulary.size(), settings.threads, settings.batch, settings.pool,
-              settings.hidden, settings.end_mark ? "yes" : "no");
+              settings.cell.c_str(), settings.hidden, settings.end_mark ? "yes" : "no", (*rbsg)->kernel_name().c_str());
   bench::train(settings, text, **rbsg);
-  bench::embed(text, **rbsg);
+  bench::embed(settings, text, **rbsg);
   return 0;
 }

@@ -58,36 +58,6 @@ def assert_same_vectors(ours, theirs):
             assert mine == pytest.approx(other, rel=1e-4, abs=1e-6), word
 
 
-class TestUnseenWords:
-    def test_nearest_answers_by_spelling_and_says_so(self, model):
-        unseen = stem(4711) + "wards"
-        seen = stem(1) + "less"
-        answers = json.loads(run("nearest", model, unseen, seen, "-k", 10, "--json", exit=0).out)
-        assert [answer["seen"] for answer in answers] == [False, True]
-        assert sum(found["word"].endswith("wards") for found in answers[0]["neighbours"]) >= 9
-
-    def test_vector_and_analogy_have_them_too(self, model):
-        unseen = stem(4711) + "less"
-        assert len(vectors_of(model, [unseen])[unseen]) == 16
-        run("analogy", model, stem(1) + "less", stem(1) + "wards", unseen, exit=0)
-
-    def test_capitals_are_folded_as_in_training(self, model):
-        unseen = stem(4711) + "less"
-        assert vectors_of(model, [unseen.upper()])[unseen.upper()] == vectors_of(model, [unseen])[unseen]
-
-    def test_the_empty_word_is_an_error(self, model):
-        for command in ("nearest", "vector"):
-            assert_one_line(run(command, model, "", exit=1).err)
-
-    def test_similarity_covers_every_pair(self, model, tmp_path):
-        pairs = [(stem(i) + "less", stem(i + 9000) + ending, score)
-                 for i in range(20) for ending, score in (("less", 9), ("wards", 1))]
-        (tmp_path / "set.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
-        report = json.loads(run("eval", model, "--similarity", tmp_path / "set.tsv", "--json", exit=0).out)
-        assert report["similarity"][0]["covered"] == len(pairs)
-        assert report["similarity"][0]["spearman"] > 0.8
-
-
 class TestGoingOn:
     def test_a_stopped_run_ends_like_one_that_was_not(self, tmp_path):
         text = tmp_path / "text"
@@ -142,10 +112,28 @@ class TestGoingOn:
         assert_one_line(done.err)
         assert "--maxn" in done.err
 
-    def test_a_stream_says_that_it_cannot(self, tmp_path):
-        (tmp_path / "text").write_text(topical_text(1_000))
-        done = run("train", tmp_path / "text", "--out", tmp_path / "m", "--model", "subword", "--stream", exit=1)
+    def test_jamo_of_another_kind_than_the_directorys_are_refused(self, model):
+        done = run("train", "/dev/null", "--out", model, "--jamo", exit=1)
         assert_one_line(done.err)
+        assert "--jamo" in done.err
+
+    def test_jamo_bring_forms_together_that_share_no_syllable(self, tmp_path):
+        """걷다, 걸어: the stem's last letter changes; by syllables nothing is in common."""
+        (tmp_path / "text").write_text("한글 걷다 길 사람\n다른 말 집 나무\n" * 200)
+        cosines = []
+        for jamo in ([], ["--jamo"]):
+            out = tmp_path / ("model" + "".join(jamo))
+            train(tmp_path / "text", "--out", out, *SMALL, "--bucket", "100000", *jamo)
+            near = json.loads(run("nearest", out, "걸어", "-k", 20, "--json", exit=0).out)[0]["neighbours"]
+            cosines.append({found["word"]: found["cosine"] for found in near}["걷다"])
+        assert abs(cosines[0]) < 0.6 < cosines[1]
+
+    def test_jamo_are_not_written_as_fasttexts(self, tmp_path):
+        (tmp_path / "text").write_text(topical_text(1_000))
+        train(tmp_path / "text", "--out", tmp_path / "m", *SMALL, "--jamo")
+        done = run("export", tmp_path / "m", "--format", "fasttext-bin", tmp_path / "out.bin", exit=1)
+        assert_one_line(done.err)
+        assert "--jamo" in done.err and not (tmp_path / "out.bin").exists()
 
 
 @pytest.mark.skipif(FASTTEXT is None, reason="fasttext is not installed")
@@ -194,11 +182,15 @@ class TestFastText:
         answer = json.loads(run("nearest", tmp_path / "model", stem(4711) + "less", "--json", exit=0).out)[0]
         assert sum(found["word"].endswith("less") for found in answer["neighbours"]) >= 9
 
-    def test_supervised_models_are_refused_with_the_reason(self, tmp_path):
-        (tmp_path / "labels").write_text("__label__a the of king\n__label__b queen and so\n" * 30)
+    def test_supervised_and_quantised_models_are_refused_with_the_reason(self, tmp_path):
+        # fastText cannot quantise fewer than 256 rows.
+        (tmp_path / "labels").write_text("".join(f"__label__{'ab'[i % 2]} {stem(i)} king\n" for i in range(400)) * 6)
         subprocess.run([FASTTEXT, "supervised", "-input", "labels", "-output", "theirs", "-dim", "8", "-thread", "1"],
                        cwd=tmp_path, check=True, capture_output=True)
-        done = run("import", tmp_path / "theirs.bin", "--out", tmp_path / "model", exit=1)
-        assert_one_line(done.err)
-        assert "supervised" in done.err
-        assert not os.path.exists(tmp_path / "model" / "latest")
+        subprocess.run([FASTTEXT, "quantize", "-input", "labels", "-output", "theirs"], cwd=tmp_path, check=True,
+                       capture_output=True)
+        for name in ("theirs.bin", "theirs.ftz"):
+            done = run("import", tmp_path / name, "--out", tmp_path / "model", exit=1)
+            assert_one_line(done.err)
+            assert "supervised" in done.err
+            assert not os.path.exists(tmp_path / "model" / "latest")

@@ -89,12 +89,9 @@ Result<DriftReport> find_changes(const std::string& directory, const Snapshot& n
     return error(Code::kFailedPrecondition, "the text was read too fast for a look at it before the change; try a ",
                  "longer --seconds");
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot then, History::load(*old_entry));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<HistoryHalves> halves, history.list_halves());
-  if (halves.empty()) return find_drift(then, now, {});
-  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot a, History::load(halves.back().a));
-  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot b, History::load(halves.back().b));
-  const HalfStreams null{a, b};
-  return find_drift(then, now, std::span(&null, 1));
+  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, history.load_halves(old_entry->moment.step, now.step));
+  if (!halves) return find_drift({then}, {now});
+  return find_drift({then, &halves->old_a, &halves->old_b}, {now, &halves->new_a, &halves->new_b});
 }
 
 Json json_of(const TrainProgress& trained, const DemoReport& report) {

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <ctime>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include "apps/streamvec/commands.h"
@@ -18,13 +17,13 @@
 namespace streamvec::cli {
 namespace {
 
-constexpr size_t kNullsMax = 2;
 constexpr size_t kShownInLines = 6;  // neighbours, so that a line fits most terminals
 
 // A moment of the stream whose vectors can be had: in the history, or the model itself.
 struct Moment {
   StreamMoment when;
   std::optional<HistoryEntry> entry;  // none: the model
+  bool halves = false;                // of this very moment are there
 };
 
 void print_notes(const std::vector<std::string>& notes) {
@@ -37,9 +36,13 @@ Result<std::vector<Moment>> moments_of(const std::string& directory, const Snaps
   STREAMVEC_ASSIGN_OR_RETURN(const auto entries, History(directory).list(&notes));
   print_notes(notes);
   std::vector<Moment> moments;
-  for (const HistoryEntry& entry : entries) moments.push_back({entry.moment, entry});
+  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, History(directory).list_halves());
+  for (const HistoryEntry& entry : entries) {
+    const auto same = [&](const HistoryHalves& pair) { return pair.a.moment.step == entry.moment.step; };
+    moments.push_back({entry.moment, entry, std::any_of(halves.begin(), halves.end(), same)});
+  }
   if (moments.empty() || model.step > moments.back().when.step)
-    moments.push_back({{model.step, 0, model.vocabulary.tokens()}, std::nullopt});
+    moments.push_back({{model.step, 0, model.vocabulary.tokens()}, std::nullopt, false});
   if (moments.size() < 2)
     return error(Code::kFailedPrecondition, directory, "/history holds ", entries.size(), " earlier snapshot",
                  entries.size() == 1 ? "" : "s", ", drift needs one before the newest; train on for longer");
@@ -74,10 +77,11 @@ struct Range {
   size_t from = 0, to = 0;
 };
 // The earliest snapshot before `to` that had a quarter of its text: vectors of less are not settled, and all of them
-// would seem to have moved. The last one before it if none had.
+// would seem to have moved. One with halves if there is such a one; the last before `to` if none had so much.
 size_t first_settled(const std::vector<Moment>& moments, size_t to) {
-  for (size_t i = 0; i < to; ++i)
-    if (4 * moments[i].when.tokens >= moments[to].when.tokens) return i;
+  for (const bool halves : {true, false})
+    for (size_t i = 0; i < to; ++i)
+      if (4 * moments[i].when.tokens >= moments[to].when.tokens && moments[i].halves >= halves) return i;
   return to > 0 ? to - 1 : 0;
 }
 
@@ -120,22 +124,6 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The newest halves of the stream that load: what chance alone changes.
-Result<std::vector<std::unique_ptr<std::pair<Snapshot, Snapshot>>>> load_halves(const std::string& directory) {
-  std::vector<std::string> notes;
-  STREAMVEC_ASSIGN_OR_RETURN(auto listed, History(directory).list_halves(&notes));
-  std::vector<std::unique_ptr<std::pair<Snapshot, Snapshot>>> halves;
-  for (; !listed.empty() && halves.size() < kNullsMax; listed.pop_back()) {
-    auto a = History::load(listed.back().a), b = History::load(listed.back().b);
-    for (const auto* half : {&a, &b})
-      if (!half->ok()) notes.push_back(half->status().message());
-    if (a.ok() && b.ok())
-      halves.push_back(std::make_unique<std::pair<Snapshot, Snapshot>>(std::move(*a), std::move(*b)));
-  }
-  print_notes(notes);
-  return halves;
-}
-
 Json json_of(const WordDrift& word) {
   return {{"word", word.word},
           {"score", rounded(word.score)},
@@ -153,20 +141,15 @@ Json json_of(const WordDrift& word) {
 Json json_of(const DriftReport& report, const StreamMoment& from, const StreamMoment& to) {
   Json moved = Json::array();
   for (const WordDrift& word : report.moved) moved.push_back(json_of(word));
-  return {{"from", json_of(from)},
-          {"to", json_of(to)},
-          {"calibrated", report.calibrated},
-          {"words", report.words},
-          {"alerts", report.alerts},
-          {"usual_change", rounded(report.usual_change)},
-          {"null_change", report.calibrated ? Json(rounded(report.null_change)) : Json(nullptr)},
+  return {{"from", json_of(from)},    {"to", json_of(to)},       {"calibrated", report.calibrated},
+          {"words", report.words},    {"alerts", report.alerts}, {"usual_change", rounded(report.usual_change)},
           {"moved", std::move(moved)}};
 }
 
 std::string lines_of(const DriftReport& report, const StreamMoment& from, const StreamMoment& to) {
   std::string lines = text_of(from) + " to " + text_of(to) + ": " + std::to_string(report.words) + " words compared, " +
                       std::to_string(report.alerts) + " moved beyond chance" +
-                      (report.calibrated ? "" : " (judged by the other words alone: there are no half-streams)") + "\n";
+                      (report.calibrated ? "" : " (judged by the changes alone: there are no half-streams)") + "\n";
   lines += "  score        p  cosine  overlap   count then   now\n";
   for (const WordDrift& word : report.moved) {
     char figures[128];
@@ -182,13 +165,18 @@ Result<int> show_moved(const Arguments& arguments, const std::vector<Moment>& mo
   const std::string& directory = arguments.words[0];
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot then, load(moments[range.from], directory));
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot now, load(moments[range.to], directory));
-  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, load_halves(directory));
-  std::vector<HalfStreams> nulls;
-  for (const auto& pair : halves) nulls.push_back({pair->first, pair->second});
+  const StreamMoment &from = moments[range.from].when, &to = moments[range.to].when;
+  std::vector<std::string> notes;
+  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, History(directory).load_halves(from.step, to.step, &notes));
+  print_notes(notes);
+  StreamState old_state{then}, new_state{now};
+  if (halves) {
+    old_state.half_a = &halves->old_a, old_state.half_b = &halves->old_b;
+    new_state.half_a = &halves->new_a, new_state.half_b = &halves->new_b;
+  }
   DriftOptions options;
   options.listed_max = arguments.integer("k");
-  STREAMVEC_ASSIGN_OR_RETURN(const DriftReport report, find_drift(then, now, nulls, options));
-  const StreamMoment &from = moments[range.from].when, &to = moments[range.to].when;
+  STREAMVEC_ASSIGN_OR_RETURN(const DriftReport report, find_drift(old_state, new_state, options));
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(report, from, to))
                                                    : print(lines_of(report, from, to)));
   return 0;

@@ -5,7 +5,7 @@
 #include "streamvec/format/vectors.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/checkpoint_directory.h"
-#include "streamvec/train/subword_state.h"
+#include "streamvec/train/model_state.h"
 
 namespace streamvec::cli {
 namespace {
@@ -27,8 +27,8 @@ Status save(const Snapshot& snapshot, const std::string& source, const std::stri
                             .optimizer = {},
                             .state = {{"imported", source}},
                             .cursors = nlohmann::json::object()};
-  SubwordState subwords;
-  subwords.add_to(content, snapshot);
+  const auto own = make_model_state(snapshot.model);
+  STREAMVEC_RETURN_IF_ERROR(own->add_to(content, snapshot));
   return save_checkpoint(directory, content);
 }
 

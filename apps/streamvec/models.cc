@@ -12,6 +12,13 @@ Result<Snapshot> open_model(const std::string& directory) {
   return snapshot;
 }
 
+void name_unseen(const std::vector<std::string>& unseen) {
+  if (unseen.empty()) return;
+  std::cerr << "note: never seen, made from the spelling:";
+  for (size_t i = 0; i < unseen.size(); ++i) std::cerr << (i == 0 ? " " : ", ") << unseen[i];
+  std::cerr << std::endl;
+}
+
 void name_unknown(const std::vector<std::string>& unknown, const std::string& directory) {
   if (unknown.empty()) return;
   std::cerr << "streamvec: " << directory << " does not know";

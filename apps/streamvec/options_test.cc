@@ -123,7 +123,7 @@ TEST(Options, ScientificNumbersAreRead) {
 }
 
 TEST(Options, AnUnknownChoiceIsRefusedWithTheList) {
-  EXPECT_THAT(train_message({"--model", "glove"}), AllOf(HasSubstr("--model glove"), HasSubstr("sgns|cbow")));
+  EXPECT_THAT(train_message({"--model", "elmo"}), AllOf(HasSubstr("--model elmo"), HasSubstr("sgns|cbow")));
   EXPECT_THAT(train_message({"--model", "sgns|cbow"}), HasSubstr("not one of"));
 }
 
@@ -148,7 +148,10 @@ TEST(Options, DefaultsAreThoseOfTheTrainer) {
   EXPECT_EQ(parsed->integer("negatives"), trainer.negatives);
   EXPECT_EQ(parsed->real("sample"), trainer.sample);
   EXPECT_EQ(parsed->integer("min-count"), trainer.min_count);
-  EXPECT_EQ(parsed->integer("epochs"), trainer.epochs);
+  EXPECT_EQ(parsed->given("epochs"), trainer.epochs != 0);
+  EXPECT_EQ(parsed->real("x-max"), trainer.glove.x_max);
+  EXPECT_EQ(parsed->real("alpha"), trainer.glove.alpha);
+  EXPECT_EQ(parsed->integer("memory"), trainer.glove.memory_mb);
   EXPECT_EQ(parsed->integer("threads"), trainer.threads);
   EXPECT_EQ(parsed->given("lr"), trainer.lr.has_value());
   EXPECT_EQ(parsed->text("schedule"), trainer.schedule);

@@ -69,6 +69,7 @@ Result<int> run_source(const Arguments& arguments) {
   }
   Fetcher::Options fetching;
   fetching.private_hosts = arguments.list("allow-private");
+  fetching.ca = arguments.text("ca");
   Fetcher fetcher(fetching);
   SourceCheckOptions options;
   options.documents = arguments.integer("documents");

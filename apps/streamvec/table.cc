@@ -52,17 +52,21 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD... [-k 10]",
      .summary = "show the words nearest to each WORD",
      .details =
-         "By cosine, over all words of the model. For words never seen a subword model has neighbours by their "
-         "spelling "
-         "(in JSON: \"seen\": false). Words that the model knows nothing of are named on standard error (in JSON: no "
-         "neighbours) and the exit is 1; the others are answered all the same.",
+         "By cosine, over all words of the model. A model that makes vectors of spellings (subword, hybrid) has "
+         "neighbours for "
+         "any word, and says which ones it has never seen (in JSON: \"seen\": false). Words that another model does "
+         "not know are named on standard error (in JSON: no neighbours) and the exit is 1; the others are answered all "
+         "the same.",
      .examples = "streamvec nearest model king queen -k 5\n",
      .words_min = 2,
      .words_max = -1},
     {.name = "analogy",
      .synopsis = "DIR A B C [-k 10]",
      .summary = "find what is to C as B is to A",
-     .details = "Words nearest to B - A + C (3CosAdd), A, B and C left out. Exits 1 when one of them is not known.",
+     .details =
+         "Words nearest to B - A + C (3CosAdd), A, B and C left out. A model that makes vectors of spellings has "
+         "them for words never seen, which are named on standard error (in JSON: \"unseen\"); with others the "
+         "exit is 1 when one of the three is not known.",
      .examples = "streamvec analogy model man king woman\n",
      .words_min = 4,
      .words_max = 4},
@@ -70,8 +74,9 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD...",
      .summary = "print the vector of each WORD",
      .details =
-         "One line each: the word and its values, parted by spaces. Words that the model does not know are named "
-         "on standard error and the exit is 1; the others are printed all the same.",
+         "One line each: the word and its values, parted by spaces. Words never seen whose vectors were made of their "
+         "spelling are named on standard error (in JSON: \"seen\": false); so are words that the model does not know, "
+         "and the exit is 1 then; the others are printed all the same.",
      .examples = "streamvec vector model king queen\n",
      .words_min = 2,
      .words_max = -1},
@@ -122,6 +127,20 @@ constexpr std::array kCommands = std::to_array<Command>({
                  "streamvec source check http://127.0.0.1:8000/ --allow-private 127.0.0.1:8000\n",
      .words_min = 2,
      .words_max = 2},
+    {.name = "launch",
+     .synopsis = "-n NODES [--servers S] -- train ...",
+     .summary = "train on this machine as a cluster of several processes",
+     .details =
+         "Starts `train` once for every node, with the options after --; each reads the same sources and trains on its "
+         "share of them, and --sync says how they keep in step. The first node writes the model and the report. "
+         "Without "
+         "--threads the cores are divided among the nodes. For several machines, start `train` on each with --nodes "
+         "and "
+         "--rank.",
+     .examples = "streamvec launch -n 4 -- train corpus.txt --out model --sync ssp\n"
+                 "streamvec launch -n 4 --servers 2 -- train corpus.txt --out model --json\n",
+     .words_min = 1,
+     .words_max = -1},
     {.name = "version", .synopsis = "", .summary = "print the version", .details = "", .examples = ""},
     {.name = "help",
      .synopsis = "[COMMAND]",
@@ -135,9 +154,12 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
     {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector|fasttext-bin", "", "", "export",
      "how to write", 0, 0, false, "export"},
-    {"model", Kind::kChoice, "sgns|cbow|subword", "sgns", "", "train",
+    {"model", Kind::kChoice, "sgns|cbow|subword|glove|rbsg|hybrid", "sgns", "", "train",
      "what is learned: sgns predicts the words around a word, cbow a word from those around it, subword is sgns over "
-     "words made of their character n-grams, as fastText's, and has vectors for words never seen"},
+     "words made of their character n-grams, as fastText's, and has vectors for words never seen, glove fits the "
+     "logarithms of co-occurrence counts, rbsg reads a word's characters with a recurrent network, so that every "
+     "string has a vector, hybrid is sgns with a generator beside it, distilled from its vectors, which answers for "
+     "words never seen and helps those seen rarely"},
     {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
     {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},
@@ -147,18 +169,30 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"minn", Kind::kInteger, "N", "3", "", "train", "of subword: characters of the shortest n-gram", 1, 64},
     {"maxn", Kind::kInteger, "N", "6", "", "train", "of subword: characters of the longest n-gram", 1, 64},
     {"bucket", Kind::kInteger, "N", "2000000", "", "train", "of subword: how many hashes n-grams share", 1, kSlotsMax},
-    {"epochs", Kind::kInteger, "N", "1", "", "train", "times the text is read for training", 1, 1000000},
+    {"hidden", Kind::kInteger, "N", "512", "", "train", "of rbsg: values of the state, a multiple of 16", 16, 8192},
+    {"char-dim", Kind::kInteger, "N", "128", "", "train", "of rbsg: values of a character", 1, 8192},
+    {"cell", Kind::kChoice, "lstm|gru", "lstm", "", "train", "of rbsg: how a state becomes the next one"},
+    {"jamo", Kind::kFlag, "", "false", "", "train",
+     "of subword: Hangul syllables are taken apart into letters before n-grams are made (fastText does not)"},
+    {"epochs", Kind::kInteger, "N", "", "1; glove 15", "train",
+     "times the text is read for training; of glove, iterations over the co-occurrences", 1, 1000000},
+    {"x-max", Kind::kReal, "X", "100", "", "train", "of glove: pairs this frequent have the full weight", 1e-9, 1e18},
+    {"alpha", Kind::kReal, "X", "0.75", "", "train", "of glove: rarer pairs weigh (x / x-max)^alpha", 0, 10},
+    {"memory", Kind::kInteger, "MB", "1024", "", "train",
+     "of glove: for co-occurrences; of files, the rest goes to temporary files in DIR", 1, 1 << 24},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train",
-     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02); of a stream, all the time (half of "
+     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001); of a stream, all the time "
+     "(half of "
      "that)",
      1e-9, 100},
     {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train", "how the learning rate falls"},
     {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train", "how gradients become steps"},
     {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train",
      "which arithmetic; auto is the fastest this machine has"},
-    {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train", "centre words of a block", 0, 4096},
+    {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train",
+     "centre words of a block (to 4096); of rbsg pairs (8192)", 0, 1000000},
     {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
      kSlotsMax},
     {"stream", Kind::kFlag, "", "false", "", "train",
@@ -198,6 +232,31 @@ constexpr std::array kOptions = std::to_array<Option>({
      "distance to the factorised co-occurrence statistics (SPPMI), with its references"},
     {"text", Kind::kText, "F", "", "", "eval", "text for the held-out loss and --pip", 0, 0, true},
     {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
+    {"nodes", Kind::kText, "HOST:PORT,...", "", "", "train", "the nodes of a cluster, this one among them"},
+    {"rank", Kind::kInteger, "N", "0", "", "train", "which of --nodes this is, from 0; the first leads and saves", 0,
+     65535},
+    {"servers", Kind::kInteger, "N", "0", "0: every node owns a share", "train launch",
+     "how many of the last nodes only own rows", 0, 65535},
+    {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async", "bsp", "", "train",
+     "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
+     "freely"},
+    {"combine", Kind::kChoice, "adasum|mean|sum", "adasum", "", "train",
+     "what becomes of changes that several nodes made to one row"},
+    {"codec", Kind::kChoice, "onebit|strom|fp16|fp32", "onebit", "", "train", "how changes are sent"},
+    {"staleness", Kind::kInteger, "N", "2", "", "train", "of ssp: pushes that a node may be ahead of the slowest", 0,
+     1000000},
+    {"backups", Kind::kInteger, "N", "1", "", "train", "of backup: nodes that a round does not wait for", 0, 65535},
+    {"group", Kind::kInteger, "N", "2", "", "train", "of softsync: pushes that make a step", 1, 65535},
+    {"sync-words", Kind::kInteger, "N", "10000", "", "train", "words that a node trains on between two pushes at least",
+     1, kIntegerMax},
+    {"dead-after", Kind::kReal, "SECONDS", "10", "", "train", "a node that is silent for longer is left out", 0.1,
+     kSecondsMax},
+    {"cluster-ca", Kind::kText, "F.pem", "", "", "train",
+     "who signed the nodes' certificates; nodes on other machines need these three, or a shared secret in "
+     "STREAMVEC_CLUSTER_TOKEN"},
+    {"cluster-certificate", Kind::kText, "F.pem", "", "", "train", "this node's certificate"},
+    {"cluster-key", Kind::kText, "F.pem", "", "", "train", "its key"},
+    {"n", Kind::kInteger, "N", "", "", "launch", "how many nodes train", 1, 1024, false, "launch"},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
     {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",
      "the snapshot nearest to this step or time"},
@@ -207,6 +266,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"timeout", Kind::kReal, "SECONDS", "60", "", "source", "give up after this long", 0.1, kSecondsMax},
     {"allow-private", Kind::kText, "HOST", "", "", "train source",
      "read HOST (or HOST:PORT) though its address is not public", 0, 0, true},
+    {"ca", Kind::kText, "FILE", "", "the system's", "train source", "certificates that vouch for web hosts (https)"},
     {"fetch-delay", Kind::kReal, "SECONDS", "1", "", "train", "least time between two fetches from one web host", 0,
      kSecondsMax},
     {"poll-every", Kind::kReal, "SECONDS", "60", "", "train", "least time between two looks at a feed", 0.01,

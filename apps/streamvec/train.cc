@@ -1,8 +1,8 @@
 // streamvec train: learn from sources into a model directory.
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "apps/streamvec/commands.h"
@@ -10,6 +10,7 @@
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/training.h"
+#include "streamvec/core/heap.h"
 #include "streamvec/source/http/crawl_source.h"
 
 namespace streamvec::cli {
@@ -45,6 +46,12 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped) 
                {"words_dropped", result.words_dropped},
                {"updates_refused", result.updates_refused},
                {"notes", result.notes}};
+  if (result.nodes > 1)
+    json.update({{"nodes", result.nodes},
+                 {"pushes", result.pushes},
+                 {"bytes_sent", result.bytes_sent},
+                 {"bytes_received", result.bytes_received},
+                 {"waiting_s", rounded(result.waiting_s)}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;
   json["prequential_loss"] = rounded(result.prequential_loss);
@@ -126,7 +133,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.negatives = static_cast<int32_t>(arguments.integer("negatives"));
   options.sample = arguments.real("sample");
   options.min_count = arguments.integer("min-count");
-  options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
+  if (arguments.given("epochs")) options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
   options.threads = static_cast<int32_t>(arguments.integer("threads"));
   if (arguments.given("lr")) options.lr = arguments.real("lr");
   options.schedule = arguments.text("schedule");
@@ -137,6 +144,11 @@ TrainOptions train_options(const Arguments& arguments) {
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
   if (arguments.given("maxn")) options.maxn = static_cast<int32_t>(arguments.integer("maxn"));
   if (arguments.given("bucket")) options.bucket = arguments.integer("bucket");
+  if (arguments.given("hidden")) options.hidden = static_cast<int32_t>(arguments.integer("hidden"));
+  if (arguments.given("char-dim")) options.character_dim = static_cast<int32_t>(arguments.integer("char-dim"));
+  if (arguments.given("cell")) options.cell = arguments.text("cell");
+  if (arguments.flag("jamo")) options.jamo = true;
+  options.glove = {arguments.real("x-max"), arguments.real("alpha"), arguments.integer("memory")};
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (arguments.given("checkpoint-every")) options.checkpoint_every_s = arguments.real("checkpoint-every");
   if (arguments.text("tokenizer") == "whitespace") options.tokenizer.split = TokenizerOptions::Split::kWhitespace;
@@ -146,6 +158,35 @@ TrainOptions train_options(const Arguments& arguments) {
   options.stem = arguments.text("stem");
   options.lemmas = arguments.text("lemmas");
   return options;
+}
+
+// "a:1,b:2" as two addresses.
+std::vector<std::string> addresses(const std::string& list) {
+  std::vector<std::string> nodes;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    nodes.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return nodes;
+}
+
+void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
+  cluster.nodes = addresses(arguments.text("nodes"));
+  cluster.rank = static_cast<int32_t>(arguments.integer("rank"));
+  cluster.servers = static_cast<int32_t>(arguments.integer("servers"));
+  cluster.sync = arguments.text("sync");
+  cluster.combine = arguments.text("combine");
+  cluster.codec = arguments.text("codec");
+  cluster.staleness = arguments.integer("staleness");
+  cluster.backups = static_cast<int32_t>(arguments.integer("backups"));
+  cluster.group = static_cast<int32_t>(arguments.integer("group"));
+  cluster.words_min = arguments.integer("sync-words");
+  cluster.dead_after_s = arguments.real("dead-after");
+  cluster.ca = arguments.text("cluster-ca");
+  cluster.certificate = arguments.text("cluster-certificate");
+  cluster.key = arguments.text("cluster-key");
+  if (const char* token = std::getenv("STREAMVEC_CLUSTER_TOKEN"); token != nullptr) cluster.token = token;
 }
 
 // A stream is what never ends, what is asked to be one, and what options of streams are given for.
@@ -173,17 +214,10 @@ void set_fetching(const Arguments& arguments) {
   };
   Fetcher::Options fetching;
   fetching.private_hosts = arguments.list("allow-private");
+  fetching.ca = arguments.text("ca");
   fetching.host_delay = milliseconds("fetch-delay");
   Fetcher::configure_process(std::move(fetching));
   CrawlSource::set_poll_min(milliseconds("poll-every"));
-}
-
-// glibc takes large blocks from the heap once some were freed, and keeps what lies below others that stay. Checkpoints
-// and snapshots come and go for months: their memory goes back at once (a fifth less resident, and it does not creep).
-void return_large_blocks() {
-#ifdef M_MMAP_THRESHOLD
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
 }
 
 Result<int> run_train(const Arguments& arguments) {
@@ -193,6 +227,7 @@ Result<int> run_train(const Arguments& arguments) {
   const std::atomic<bool>& stop = stop_on_signals();
   TrainOptions options = train_options(arguments);
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
+  set_cluster_options(arguments, options.cluster);
   set_fetching(arguments);
   return_large_blocks();
   ProgressLine line(2);

@@ -24,7 +24,7 @@ Result<int> run_vector(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(directory));
   Json answers = Json::array();
   std::string text;
-  std::vector<std::string> unknown;
+  std::vector<std::string> unknown, unseen;
   for (size_t i = 1; i < arguments.words.size(); ++i) {
     const std::string& word = arguments.words[i];
     const auto found = vector_of(snapshot, word);
@@ -32,9 +32,11 @@ Result<int> run_vector(const Arguments& arguments) {
     if (!found.ok()) unknown.push_back(word);
     const WordVector vector = found.ok() ? *found : WordVector();
     answers.push_back({{"word", word}, {"seen", vector.seen()}, {"vector", vector.values}});
+    if (found.ok() && !vector.seen()) unseen.push_back(word);
     if (found.ok()) text += line_of(word, vector.values);
   }
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(answers) : print(text));
+  name_unseen(unseen);
   name_unknown(unknown, directory);
   return unknown.empty() ? 0 : 1;
 }

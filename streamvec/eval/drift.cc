@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "streamvec/eval/gram.h"
 #include "streamvec/eval/neighbours.h"
@@ -18,112 +17,88 @@ constexpr int64_t kWordsMin = 50;  // with fewer, quantiles of what is usual mea
 constexpr int32_t kOverlapNeighbours = 10;
 constexpr double kMovedScore = 3;  // who moved so far is no witness for others
 
-// Two snapshots measured against each other.
+// Two moments measured against each other.
 struct Comparison {
   SharedWords shared;
   NeighbourTable old_neighbours, new_neighbours;
   std::vector<double> log_evidence, change;
+  // Where there are halves: what they agree on, over neighbours and over anchors.
+  std::vector<double> agreed, agreed_profile;
 };
 
-Result<Comparison> measure(const Snapshot& old_snapshot, const Snapshot& new_snapshot, const DriftOptions& options) {
+Result<Comparison> measure(const StreamState& then, const StreamState& now, const DriftOptions& options) {
+  std::vector<const Snapshot*> halves;
+  if (then.has_halves() && now.has_halves()) halves = {then.half_a, then.half_b, now.half_a, now.half_b};
   Comparison comparison;
   STREAMVEC_ASSIGN_OR_RETURN(comparison.shared,
-                             share_words(old_snapshot, new_snapshot, options.evidence_min, options.words_max));
+                             share_words(then.whole, now.whole, options.evidence_min, options.words_max, halves));
   if (comparison.shared.size() < kWordsMin)
     return error(Code::kFailedPrecondition, "only ", comparison.shared.size(),
-                 " words were seen often enough on both "
-                 "sides, ",
-                 kWordsMin, " are needed to tell drift from chance; compare snapshots with more text");
+                 " words were seen often enough on both sides, ", kWordsMin,
+                 " are needed to tell drift from chance; compare snapshots with more text");
   const int32_t k = std::max(options.neighbours, std::max(options.shown, kOverlapNeighbours));
   comparison.old_neighbours = find_neighbours(comparison.shared.old_rows, options.candidates_max, k);
   comparison.new_neighbours = find_neighbours(comparison.shared.new_rows, options.candidates_max, k);
   for (const SharedWord& word : comparison.shared.words) comparison.log_evidence.push_back(std::log(word.evidence));
-  comparison.change =
-      neighbour_changes(comparison.shared, comparison.old_neighbours, comparison.new_neighbours, options.neighbours);
+  if (!halves.empty()) comparison.agreed_profile = agreed_profile_changes(comparison.shared, options.anchors);
   return comparison;
 }
 
-// What chance alone changes, from halves of streams.
-struct Null {
-  std::vector<double> log_evidence, change;
-
-  void add(const Comparison& halves) {
-    log_evidence.insert(log_evidence.end(), halves.log_evidence.begin(), halves.log_evidence.end());
-    change.insert(change.end(), halves.change.begin(), halves.change.end());
-  }
-};
-
-Result<std::optional<Null>> measure_null(std::span<const HalfStreams> nulls, const DriftOptions& options) {
-  Null null;
-  for (const HalfStreams& halves : nulls) {
-    const auto comparison = measure(halves.a, halves.b, options);
-    if (comparison.ok())
-      null.add(*comparison);
-    else if (comparison.status().code() != Code::kFailedPrecondition)
-      return comparison.status();
-  }
-  if (null.change.empty()) return std::optional<Null>();
-  return std::optional<Null>(std::move(null));
+// The changes by neighbours, without those that are left out.
+void measure_changes(Comparison& pair, int32_t neighbours, const std::vector<bool>& left_out) {
+  pair.change = neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, neighbours, left_out);
+  if (!pair.agreed_profile.empty())
+    pair.agreed = agreed_neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, neighbours, left_out);
 }
 
 struct Judgement {
   std::vector<double> score, p;
 };
 
-std::vector<double> in_spreads(const SpreadCurve& curve, std::span<const double> x, std::span<const double> y) {
-  std::vector<double> result(x.size());
-  for (size_t i = 0; i < x.size(); ++i) result[i] = (y[i] - curve.middle(x[i])) / curve.above(x[i]);
-  return result;
-}
-
-// The low side of the bulk says how far chance scatters; the high side holds the words that moved.
-std::vector<double> in_low_spreads(const SpreadCurve& curve, std::span<const double> x, std::span<const double> y) {
+// How far each is from what is usual for its evidence, in spreads of the low side: that is chance, while the high side
+// holds the words that moved.
+std::vector<double> in_low_spreads(std::span<const double> x, std::span<const double> y) {
+  const SpreadCurve curve(x, y);
   std::vector<double> result(x.size());
   for (size_t i = 0; i < x.size(); ++i) result[i] = (y[i] - curve.middle(x[i])) / curve.below(x[i]);
   return result;
 }
 
-// Against the other words of this comparison: the scatter below the middle, mirrored, stands for chance.
-Judgement judge_against_bulk(const Comparison& pair) {
-  Judgement judgement;
-  judgement.score = in_low_spreads(SpreadCurve(pair.log_evidence, pair.change), pair.log_evidence, pair.change);
-  std::vector<double> mirrored;
-  for (const double z : judgement.score)
+// The scatter below the middle, mirrored, is what chance gives above it.
+std::vector<double> mirrored_probabilities(const std::vector<double>& score) {
+  std::vector<double> mirrored, p;
+  for (const double z : score)
     if (z <= 0) mirrored.insert(mirrored.end(), {z, -z});
   const TailProbability tail(std::move(mirrored));
-  for (const double z : judgement.score) judgement.p.push_back(tail(z));
-  return judgement;
+  for (const double z : score) p.push_back(tail(z));
+  return p;
 }
 
-// p by the null; the score by the null and the bulk, whichever expects more of the word.
-Judgement judge_against_both(const Comparison& pair, const Null& null) {
-  const SpreadCurve chance(null.log_evidence, null.change), bulk(pair.log_evidence, pair.change);
-  const TailProbability tail(in_spreads(chance, null.log_evidence, null.change));
-  const std::vector<double> from_null = in_spreads(chance, pair.log_evidence, pair.change);
-  Judgement judgement = judge_against_bulk(pair);
-  for (size_t i = 0; i < pair.change.size(); ++i) {
-    const double x = pair.log_evidence[i];
-    const double usual = std::max(chance.middle(x), bulk.middle(x));
-    judgement.p[i] = tail(from_null[i]);
-    judgement.score[i] = (pair.change[i] - usual) / std::max(chance.above(x), bulk.below(x));
+Judgement judge(const Comparison& pair) {
+  Judgement judgement;
+  if (pair.agreed.empty()) {
+    judgement.score = in_low_spreads(pair.log_evidence, pair.change);
+  } else {
+    std::vector<double> both = in_low_spreads(pair.log_evidence, pair.agreed);
+    const std::vector<double> profile = in_low_spreads(pair.log_evidence, pair.agreed_profile);
+    for (size_t i = 0; i < both.size(); ++i) both[i] += profile[i];
+    judgement.score = in_low_spreads(pair.log_evidence, both);
   }
+  judgement.p = mirrored_probabilities(judgement.score);
   return judgement;
-}
-
-Judgement judge(const Comparison& pair, const std::optional<Null>& null) {
-  return null ? judge_against_both(pair, *null) : judge_against_bulk(pair);
 }
 
 // A word that moved changes the neighbourhoods it left and came to, so the words there seem to have moved a little.
 // Once it is known who moved, the changes are measured again by the neighbours that did not. A word that has moved by
 // those as well is judged by all: words that moved together are each other's witnesses.
-Judgement judge_by_stable_neighbours(Comparison& pair, const std::optional<Null>& null, int32_t neighbours) {
-  const Judgement first = judge(pair, null);
+Judgement judge_by_stable_neighbours(Comparison& pair, int32_t neighbours) {
+  measure_changes(pair, neighbours, {});
+  const Judgement first = judge(pair);
   const std::vector<double> first_change = pair.change;
   std::vector<bool> moved(first.score.size());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] = first.score[i] >= kMovedScore;
-  pair.change = neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, neighbours, moved);
-  Judgement judgement = judge(pair, null);
+  measure_changes(pair, neighbours, moved);
+  Judgement judgement = judge(pair);
   for (size_t i = 0; i < moved.size(); ++i) {
     if (!moved[i] || judgement.score[i] < kMovedScore) continue;
     judgement.score[i] = first.score[i];
@@ -212,20 +187,18 @@ WordDrift describe(const Comparison& pair, const Matrix& turned, int64_t row, co
 
 }  // namespace
 
-Result<DriftReport> find_drift(const Snapshot& old_snapshot, const Snapshot& new_snapshot,
-                               std::span<const HalfStreams> nulls, const DriftOptions& options) {
-  STREAMVEC_ASSIGN_OR_RETURN(Comparison pair, measure(old_snapshot, new_snapshot, options));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::optional<Null> null, measure_null(nulls, options));
+Result<DriftReport> find_drift(const StreamState& then, const StreamState& now, const DriftOptions& options) {
+  const Snapshot &old_snapshot = then.whole, &new_snapshot = now.whole;
+  STREAMVEC_ASSIGN_OR_RETURN(Comparison pair, measure(then, now, options));
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix turned, turned_rows(pair.shared, options));
-  Judgement judgement = judge_by_stable_neighbours(pair, null, options.neighbours);
+  Judgement judgement = judge_by_stable_neighbours(pair, options.neighbours);
   excuse_commonest(pair, new_snapshot.vocabulary, options.share_max, judgement);
   const double p_max = discovery_threshold(judgement.p, options.false_discovery_rate);
   const auto alert = [&](size_t i) { return judgement.p[i] <= p_max && judgement.score[i] >= options.alert_score_min; };
   DriftReport report;
-  report.calibrated = null.has_value();
+  report.calibrated = !pair.agreed.empty();
   report.words = pair.shared.size();
   report.usual_change = median(pair.change);
-  if (null) report.null_change = median(null->change);
   for (size_t i = 0; i < pair.change.size(); ++i) report.alerts += alert(i);
   for (const size_t i : by_falling(judgement.score, options.listed_max)) {
     WordDrift word = describe(pair, turned, static_cast<int64_t>(i), old_snapshot, new_snapshot, options.shown);

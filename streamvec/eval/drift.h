@@ -9,14 +9,17 @@
 // other measures over the same neighbours came close (docs/BENCHMARKS.md). The cosine after alignment on stable words
 // (procrustes.h) and the overlap of the 10 nearest are shown beside it.
 //
-// What is chance. Vectors of rare words differ from sample to sample. The null is measured: two models of the two
-// halves of one stream at one time differ by chance alone. Their changes, as a function of the word's evidence
-// (1 / (1/n + 1/m) with the counts on both sides), are what a word of that evidence may change without meaning
-// anything. But a stream also moves as a whole (topics, more text, further training), which the halves do not show, so
-// a word is judged against the words of like evidence in this very comparison, too: its *score* is the change less what
-// is usual, in the null or among those words, whichever is more, through the larger of both spreads; *p* is the
-// probability of such a change under the null. An alert needs both: p says that it is no chance, the score that it is
-// more than everything moved.
+// What is chance. Vectors of rare words differ from sample to sample, and two snapshots of one stream share most of
+// their text, so that neither the change itself nor a comparison of two other models says what is too much. Halves do:
+// the stream's documents are dealt to two models that never see a sentence of each other's. What changed by chance in
+// one did not in the other; what the language changed, both saw. So a word is judged by how far the halves agree on its
+// change (shared_words.h), over its neighbours and over 2,000 frequent words. By chance that is as often too little as
+// too much: what lies below the middle of the words of like evidence (1 / (1/n + 1/m) with the counts on both sides),
+// mirrored, is the null. It holds what moves all words alike, too (topics, more text, further training). The *score* is
+// the distance from that middle in spreads of the low side, *p* the probability of such a score under the null, and an
+// alert keeps the share of false ones at false_discovery_rate.
+//
+// Without halves the change itself is judged in the same way, by the words of like evidence: less sharp.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +38,7 @@ struct DriftOptions {
   double share_max = 0.01;             // words that are more of the text are not judged: "the" has no like to go by
   int64_t words_max = 50'000;          // judged: those with most evidence
   int64_t candidates_max = 10'000;     // neighbours are sought among so many of them; time grows with both
+  int64_t anchors = 2'000;             // frequent words; more: slower
   int32_t neighbours = 25;             // more: steadier, and slower to see that one sense of several changed
   double false_discovery_rate = 0.05;  // of the alerts: the share that may be chance (Benjamini, Hochberg)
   double alert_score_min = 3;          // no alert below; more: only the plainest cases
@@ -43,16 +47,18 @@ struct DriftOptions {
   AlignOptions align;
 };
 
-// Two models of the halves of one stream at one time, trained alike. Borrowed.
-struct HalfStreams {
-  const Snapshot& a;
-  const Snapshot& b;
+// A stream at one moment: its model, and those of its halves where they were trained. Borrowed.
+struct StreamState {
+  const Snapshot& whole;
+  const Snapshot *half_a = nullptr, *half_b = nullptr;
+
+  bool has_halves() const { return half_a != nullptr && half_b != nullptr; }
 };
 
 struct WordDrift {
   std::string word;
   double score = 0;    // in spreads beyond the usual; below 2 is ordinary
-  double p = 1;        // under the null; without one: among words of like evidence
+  double p = 1;        // under the null
   bool alert = false;  // p passes the false discovery rate, and the score alert_score_min
   double change = 0;   // of cosines, see above; 0 is none
   double cosine = 0;   // between then and now after alignment
@@ -62,19 +68,17 @@ struct WordDrift {
 };
 
 struct DriftReport {
-  bool calibrated = false;       // against a null; else against the bulk of words alone
+  bool calibrated = false;       // by halves; else by the changes alone
   int64_t words = 0;             // judged
   int64_t alerts = 0;            // among all of them
   double usual_change = 0;       // the median over all words
-  double null_change = 0;        // what the null would make of it; 0 without one
   std::vector<WordDrift> moved;  // greatest score first
 };
 
-// Takes about 7 s for 50,000 words of 200 values on one core, 5 s more for each null; one thread.
-// kInvalidArgument: vectors of different length. kFailedPrecondition: fewer than 50 words in common with enough
-// evidence. A null with fewer is left out. Rows that are zero or not finite are words without evidence.
-Result<DriftReport> find_drift(const Snapshot& old_snapshot, const Snapshot& new_snapshot,
-                               std::span<const HalfStreams> nulls, const DriftOptions& options = {});
+// One thread. kInvalidArgument: vectors of different length. kFailedPrecondition: fewer than 50 words in common with
+// enough evidence. Halves count when both sides have them; words that a half does not know are then not judged. Rows
+// that are zero or not finite are words without evidence.
+Result<DriftReport> find_drift(const StreamState& then, const StreamState& now, const DriftOptions& options = {});
 
 // Cosine, overlap, counts and neighbours (among all words of each snapshot, by their plain cosine) for words asked for,
 // in their order; score, p and change are left as they are. On a side that does not know the word its count is 0 and

@@ -133,6 +133,7 @@ std::vector<size_t> steps_to_drop(std::vector<int64_t> steps, int64_t count_max)
 
 History::History(const std::string& model_dir, Options options) : dir_(model_dir + "/history"), options_(options) {
   options_.entries_max = std::max<int64_t>(2, options_.entries_max);
+  options_.halves_max = std::max<int64_t>(2, options_.halves_max);
 }
 
 Status History::save(const Snapshot& snapshot, const StreamMoment& moment, const std::string& name) {
@@ -172,12 +173,13 @@ Status History::thin() {
   STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list());
   std::vector<int64_t> steps;
   for (const HistoryEntry& entry : entries) steps.push_back(entry.moment.step);
-  for (const size_t i : steps_to_drop(std::move(steps), options_.entries_max)) remove_snapshot(entries[i].path);
-  STREAMVEC_ASSIGN_OR_RETURN(auto halves, list_halves());
-  halves.resize(static_cast<size_t>(std::max<int64_t>(0, static_cast<int64_t>(halves.size()) - options_.halves_max)));
-  for (const HistoryHalves& pair : halves) {
-    remove_snapshot(pair.a.path);
-    remove_snapshot(pair.b.path);
+  for (const size_t i : steps_to_drop(steps, options_.entries_max)) remove_snapshot(entries[i].path);
+  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, list_halves());
+  steps.clear();
+  for (const HistoryHalves& pair : halves) steps.push_back(pair.a.moment.step);
+  for (const size_t i : steps_to_drop(steps, options_.halves_max)) {
+    remove_snapshot(halves[i].a.path);
+    remove_snapshot(halves[i].b.path);
   }
   remove_leftovers(dir_);
   return sync_directory(dir_);
@@ -215,6 +217,30 @@ Result<std::vector<HistoryHalves>> History::list_halves(std::vector<std::string>
     for (const HistoryEntry& b : all_b)
       if (a.moment.step == b.moment.step) halves.push_back({a, b});
   return halves;
+}
+
+Result<std::optional<HalvesThenAndNow>> History::load_halves(int64_t old_step, int64_t new_step,
+                                                             std::vector<std::string>* notes) const {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto listed, list_halves(notes));
+  if (listed.empty()) return std::optional<HalvesThenAndNow>();
+  const auto nearest = [&](int64_t step) {
+    const auto distance = [&](const HistoryHalves& pair) { return std::abs(pair.a.moment.step - step); };
+    return std::min_element(listed.begin(), listed.end(),
+                            [&](const auto& x, const auto& y) { return distance(x) < distance(y); });
+  };
+  const auto then = nearest(old_step), now = nearest(new_step);
+  if (then == now) return std::optional<HalvesThenAndNow>();
+  HalvesThenAndNow loaded;
+  for (auto [entry, snapshot] : {std::pair{&then->a, &loaded.old_a}, std::pair{&then->b, &loaded.old_b},
+                                 std::pair{&now->a, &loaded.new_a}, std::pair{&now->b, &loaded.new_b}}) {
+    auto one = load(*entry);
+    if (!one.ok()) {
+      note(notes, one.status());
+      return std::optional<HalvesThenAndNow>();
+    }
+    *snapshot = std::move(*one);
+  }
+  return std::optional<HalvesThenAndNow>(std::move(loaded));
 }
 
 Result<Snapshot> History::load(const HistoryEntry& entry) {

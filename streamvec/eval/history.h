@@ -7,11 +7,12 @@
 //   DIR/history/<step>-a.*, <step>-b.* the same for models of the stream's two halves: the null of drift.h
 //
 // Each file is written beside, synced and renamed, the words first: a snapshot is there once its .safetensors is.
-// Thinned so that the times between those kept grow with their age, like 1, 2, 4, 8: recent change is seen finely, old
-// change coarsely, and the bytes do not grow with the stream. The oldest and the newest always stay.
+// Both are thinned so that the times between those kept grow with their age, like 1, 2, 4, 8: recent change is seen
+// finely, old change coarsely, and the bytes do not grow with the stream. The oldest and the newest always stay.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,11 @@ struct HistoryHalves {
   HistoryEntry a, b;
 };
 
+// The halves of two moments, as find_drift() wants them.
+struct HalvesThenAndNow {
+  Snapshot old_a, old_b, new_a, new_b;
+};
+
 // One writer at a time (the holder of the model directory's lock); any number of readers beside it, who may find that
 // an entry they listed is gone. Not thread-safe.
 class History {
@@ -44,7 +50,7 @@ class History {
   struct Options {
     int64_t words_max = 20'000;  // of a snapshot: 16 MB for 200 values; more: drift of rarer words
     int64_t entries_max = 24;    // kept; at least 2
-    int64_t halves_max = 3;      // pairs of halves kept, the newest
+    int64_t halves_max = 8;      // pairs of halves kept; at least 2: drift is measured between two
   };
   explicit History(const std::string& model_dir) : History(model_dir, Options()) {}
   History(const std::string& model_dir, Options options);
@@ -57,6 +63,11 @@ class History {
   // `notes` (may be nullptr); names that are not ours are ignored.
   Result<std::vector<HistoryEntry>> list(std::vector<std::string>* notes = nullptr) const;
   Result<std::vector<HistoryHalves>> list_halves(std::vector<std::string>* notes = nullptr) const;
+
+  // The halves nearest to two steps. Nothing when both are nearest to the same ones, or when one does not load, which
+  // `notes` then tells.
+  Result<std::optional<HalvesThenAndNow>> load_halves(int64_t old_step, int64_t new_step,
+                                                      std::vector<std::string>* notes = nullptr) const;
 
   // The whole, checked against its sums (files of other programs may have none). kDataLoss, kNotFound, with the path.
   static Result<Snapshot> load(const HistoryEntry& entry);

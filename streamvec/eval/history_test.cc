@@ -78,13 +78,31 @@ TEST_F(HistoryTest, HalvesComeInPairsAndDoNotCountAsSnapshots) {
   for (const int64_t step : {10, 20, 30})
     ASSERT_TRUE(history.add_halves(snapshot(4, 1), snapshot(4, 2), {.step = step}).ok());
   EXPECT_THAT(history.list().value(), IsEmpty());
+  EXPECT_FALSE(fs::exists(file("20-a.safetensors")));  // the oldest and the newest stay
+  EXPECT_FALSE(fs::exists(file("20-b.safetensors")));
   fs::remove(file("30-b.safetensors"));
   const auto halves = history.list_halves().value();
   ASSERT_THAT(halves, SizeIs(1));
-  EXPECT_EQ(halves[0].a.moment.step, 20);
+  EXPECT_EQ(halves[0].a.moment.step, 10);
   const Snapshot a = History::load(halves[0].a).value(), b = History::load(halves[0].b).value();
   EXPECT_NE(a.input.row(0)[0], b.input.row(0)[0]);
-  EXPECT_FALSE(fs::exists(file("10-a.safetensors")));
+}
+
+TEST_F(HistoryTest, HalvesOfTwoMomentsAreTheNearestToThem) {
+  History history(dir_);
+  for (const int64_t step : {10, 20, 30})
+    ASSERT_TRUE(history.add_halves(snapshot(4, step), snapshot(4, step + 1), {.step = step}).ok());
+  const auto halves = history.load_halves(12, 40).value();
+  ASSERT_TRUE(halves.has_value());
+  EXPECT_EQ(halves->old_a.step, 10);
+  EXPECT_EQ(halves->old_b.step, 10);
+  EXPECT_EQ(halves->new_a.step, 30);
+  EXPECT_NE(halves->new_a.input.row(0)[0], halves->new_b.input.row(0)[0]);
+  EXPECT_FALSE(history.load_halves(28, 40).value().has_value());  // the same for both
+  std::ofstream(file("10-b.vocab.tsv")) << "damaged";
+  std::vector<std::string> notes;
+  EXPECT_FALSE(history.load_halves(12, 40, &notes).value().has_value());
+  EXPECT_THAT(notes, SizeIs(1));
 }
 
 TEST_F(HistoryTest, KeepsAsManyAsToldTheOldestAndTheNewestAmongThem) {

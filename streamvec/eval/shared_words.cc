@@ -1,5 +1,6 @@
 #include "streamvec/eval/shared_words.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -23,16 +24,24 @@ double evidence_of(int64_t count_old, int64_t count_new) {
   return 1 / (1 / static_cast<double>(count_old) + 1 / static_cast<double>(count_new));
 }
 
-std::vector<SharedWord> match_words(const Snapshot& old_snapshot, const Snapshot& new_snapshot, double evidence_min) {
+// The slot of the word where its vector has a direction. An alias leads to another word's slot: that is not the same
+// word.
+Slot find_vector(const Snapshot& snapshot, std::string_view word) {
+  const Slot slot = snapshot.vocabulary.find(word);
+  if (slot == kNoSlot || snapshot.vocabulary.word(slot) != word) return kNoSlot;
+  return has_direction(snapshot.input.view().row_span(slot)) ? slot : kNoSlot;
+}
+
+std::vector<SharedWord> match_words(const Snapshot& old_snapshot, const Snapshot& new_snapshot, double evidence_min,
+                                    std::span<const Snapshot* const> others) {
   std::vector<SharedWord> words;
   for (Slot slot = 0; slot < old_snapshot.vocabulary.size(); ++slot) {
-    const Slot other = new_snapshot.vocabulary.find(old_snapshot.vocabulary.word(slot));
-    // An alias leads to another word's slot: that is not the same word.
-    if (other == kNoSlot || new_snapshot.vocabulary.word(other) != old_snapshot.vocabulary.word(slot)) continue;
+    const auto word = old_snapshot.vocabulary.word(slot);
+    const Slot other = find_vector(new_snapshot, word);
+    if (other == kNoSlot || find_vector(old_snapshot, word) != slot) continue;
     const double evidence = evidence_of(old_snapshot.vocabulary.count(slot), new_snapshot.vocabulary.count(other));
     if (evidence < evidence_min || evidence == 0) continue;
-    if (has_direction(old_snapshot.input.view().row_span(slot)) &&
-        has_direction(new_snapshot.input.view().row_span(other)))
+    if (std::all_of(others.begin(), others.end(), [&](const Snapshot* s) { return find_vector(*s, word) != kNoSlot; }))
       words.push_back({slot, other, evidence});
   }
   return words;
@@ -54,6 +63,24 @@ float dot(const Matrix& rows, int64_t i, int64_t j) {
   return std::inner_product(rows.row(i), rows.row(i) + rows.cols(), rows.row(j), 0.0f);
 }
 
+using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>> map_rows(const Matrix& rows, int64_t begin, int64_t count) {
+  return {rows.row(begin), count, rows.cols(), Eigen::OuterStride<>(rows.stride())};
+}
+
+double cosine_change(const Matrix& old_rows, const Matrix& new_rows, int64_t i, int64_t j) {
+  return double{dot(new_rows, i, j)} - double{dot(old_rows, i, j)};
+}
+
+struct Covariance {
+  double x = 0, y = 0, xy = 0;
+  int32_t count = 0;
+
+  void add(double a, double b) { x += a, y += b, xy += a * b, ++count; }
+  double value() const { return count > 0 ? xy / count - (x / count) * (y / count) : 0; }
+};
+
 struct Spread {
   double sum = 0, squares = 0;
   int32_t count = 0;
@@ -68,22 +95,29 @@ struct Spread {
 }  // namespace
 
 Result<SharedWords> share_words(const Snapshot& old_snapshot, const Snapshot& new_snapshot, double evidence_min,
-                                int64_t words_max) {
-  if (old_snapshot.dim() != new_snapshot.dim())
-    return error(Code::kInvalidArgument, "vectors of ", old_snapshot.dim(), " and of ", new_snapshot.dim(),
-                 " values cannot be compared; compare snapshots of one model");
+                                int64_t words_max, std::span<const Snapshot* const> others) {
+  std::vector<const Snapshot*> all(others.begin(), others.end());
+  all.push_back(&new_snapshot);
+  for (const Snapshot* snapshot : all)
+    if (snapshot->dim() != old_snapshot.dim())
+      return error(Code::kInvalidArgument, "vectors of ", old_snapshot.dim(), " and of ", snapshot->dim(),
+                   " values cannot be compared; compare snapshots of one model");
   SharedWords shared;
-  shared.words = match_words(old_snapshot, new_snapshot, evidence_min);
+  shared.words = match_words(old_snapshot, new_snapshot, evidence_min, others);
   std::stable_sort(shared.words.begin(), shared.words.end(),
                    [](const SharedWord& a, const SharedWord& b) { return a.evidence > b.evidence; });
   if (shared.size() > words_max) shared.words.resize(static_cast<size_t>(words_max));
-  std::vector<Slot> old_slots, new_slots;
-  for (const SharedWord& word : shared.words) {
-    old_slots.push_back(word.old_slot);
-    new_slots.push_back(word.new_slot);
+  const auto rows_of = [&](const Snapshot& snapshot) {
+    std::vector<Slot> slots;
+    for (const SharedWord& word : shared.words)
+      slots.push_back(snapshot.vocabulary.find(old_snapshot.vocabulary.word(word.old_slot)));
+    return centred_rows(snapshot, slots);
+  };
+  STREAMVEC_ASSIGN_OR_RETURN(shared.old_rows, rows_of(old_snapshot));
+  STREAMVEC_ASSIGN_OR_RETURN(shared.new_rows, rows_of(new_snapshot));
+  for (const Snapshot* other : others) {
+    STREAMVEC_ASSIGN_OR_RETURN(shared.other_rows.emplace_back(), rows_of(*other));
   }
-  STREAMVEC_ASSIGN_OR_RETURN(shared.old_rows, centred_rows(old_snapshot, old_slots));
-  STREAMVEC_ASSIGN_OR_RETURN(shared.new_rows, centred_rows(new_snapshot, new_slots));
   return shared;
 }
 
@@ -116,6 +150,46 @@ std::vector<double> neighbour_changes(const SharedWords& shared, const Neighbour
     for (const Hit& hit : new_neighbours.of(i, k))
       if (hit.row >= 0) add(hit, double{hit.score} - double{dot(shared.old_rows, i, hit.row)});
     changes[static_cast<size_t>(i)] = (staying.count >= k ? staying : all).deviation();
+  }
+  return changes;
+}
+
+std::vector<double> agreed_neighbour_changes(const SharedWords& shared, const NeighbourTable& old_neighbours,
+                                             const NeighbourTable& new_neighbours, int32_t k,
+                                             const std::vector<bool>& left_out) {
+  const std::vector<Matrix>& rows = shared.other_rows;
+  std::vector<double> changes(shared.words.size());
+  for (int64_t i = 0; i < shared.size(); ++i) {
+    Covariance all, staying;
+    for (const NeighbourTable* table : {&old_neighbours, &new_neighbours})
+      for (const Hit& hit : table->of(i, k)) {
+        if (hit.row < 0) continue;
+        const double in_a = cosine_change(rows[0], rows[2], i, hit.row);
+        const double in_b = cosine_change(rows[1], rows[3], i, hit.row);
+        all.add(in_a, in_b);
+        if (left_out.empty() || !left_out[static_cast<size_t>(hit.row)]) staying.add(in_a, in_b);
+      }
+    const double value = (staying.count >= k ? staying : all).value();
+    changes[static_cast<size_t>(i)] = std::copysign(std::sqrt(std::abs(value)), value);
+  }
+  return changes;
+}
+
+std::vector<double> agreed_profile_changes(const SharedWords& shared, int64_t anchors) {
+  constexpr int64_t kRowsAtOnce = 256;
+  const std::vector<Matrix>& rows = shared.other_rows;
+  anchors = std::min(anchors, shared.size());
+  std::vector<double> changes(shared.words.size());
+  for (int64_t begin = 0; begin < shared.size(); begin += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, shared.size() - begin);
+    const auto centred_change = [&](const Matrix& then, const Matrix& now) -> RowMajor {
+      RowMajor change = map_rows(now, begin, count) * map_rows(now, 0, anchors).transpose();
+      change.noalias() -= map_rows(then, begin, count) * map_rows(then, 0, anchors).transpose();
+      return change.colwise() - change.rowwise().mean();
+    };
+    const RowMajor in_a = centred_change(rows[0], rows[2]), in_b = centred_change(rows[1], rows[3]);
+    const Eigen::VectorXf agreed = in_a.cwiseProduct(in_b).rowwise().mean();
+    std::copy_n(agreed.data(), count, changes.begin() + begin);
   }
   return changes;
 }

@@ -65,7 +65,8 @@ TailProbability::TailProbability(std::vector<double> sample) : sample_(std::move
   tail_share_ = (beyond + 1) / (static_cast<double>(sample_.size()) + 1);
   double excess = 0;
   for (auto at = first; at != sample_.end(); ++at) excess += *at - tail_begin_;
-  mean_excess_ = std::max(kSpreadMin, beyond > 0 ? excess / beyond : 0);
+  // Two standard errors longer than it was found: what is far out must not hang on a tail of a few values.
+  mean_excess_ = std::max(kSpreadMin, beyond > 0 ? excess / beyond * (1 + 2 / std::sqrt(beyond)) : 0);
 }
 
 double TailProbability::operator()(double value) const {

@@ -27,8 +27,9 @@ class SpreadCurve {
 };
 
 // The probability that chance gives a value so great or greater, from a sample of what chance gave: the share of the
-// sample that is greater, and beyond its 95% quantile an exponential tail with the sample's own mean excess, so that
-// a p-value may be smaller than 1 / sample size without a normal distribution being believed in.
+// sample that is greater, and beyond its 95% quantile an exponential tail with the sample's own mean excess (and two
+// standard errors of it), so that a p-value may be smaller than 1 / sample size without a normal distribution being
+// believed in.
 class TailProbability {
  public:
   explicit TailProbability(std::vector<double> sample);  // REQUIRES: at least one value, all finite

@@ -268,6 +268,11 @@ Result<Snapshot> read_fasttext_bin(const std::string& path) {
 Status write_fasttext_bin(const Snapshot& snapshot, FileWriter& file) {
   STREAMVEC_RETURN_IF_ERROR(check_words(snapshot.vocabulary));
   const auto* subwords = dynamic_cast<const SubwordVectors*>(snapshot.generator.get());
+  if (subwords != nullptr && subwords->index().ngrams.jamo)
+    return error(
+        Code::kInvalidArgument,
+        "fastText has no n-grams of jamo, its vectors would be others; train without --jamo, or export the words "
+        "alone with --format word2vec-bin");
   Settings settings{.dim = static_cast<int32_t>(snapshot.dim())};
   settings.kind = snapshot.model == "cbow" ? kCbow : kSkipGram;
   if (subwords != nullptr) {

@@ -21,8 +21,8 @@ bool looks_like_fasttext_bin(std::string_view head);
 Result<Snapshot> read_fasttext_bin(const std::string& path);
 
 // Writes any snapshot: one of the subword model with its n-grams, others as words without any. Context vectors that are
-// not known are written as zeros. kInvalidArgument: a word holds NUL, or a row is not finite. The tables have all
-// buckets: 1.6 GB for 2,000,000 of dim 200.
+// not known are written as zeros. kInvalidArgument: a word holds NUL, a row is not finite, or the n-grams are of jamo.
+// The tables have all buckets: 1.6 GB for 2,000,000 of dim 200.
 Status write_fasttext_bin(const Snapshot& snapshot, FileWriter& file);
 
 }  // namespace streamvec

@@ -177,7 +177,8 @@ Result<Snapshot> import_safetensors(const std::string& path) {
   }
   const auto model = file.metadata().find("model");
   if (model != file.metadata().end()) snapshot.model = model->second;
-  if (snapshot.model == "subword") snapshot.model = "sgns";  // only the composed vectors are in such a file
+  // Only the composed vectors are in such a file.
+  if (snapshot.model == "subword" || snapshot.model == "hybrid") snapshot.model = "sgns";
   return snapshot;
 }
 

@@ -19,15 +19,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Never 0, which names no record.
-uint64_t record_hash(const std::string& source, const std::string& id) {
-  Checksum sum;
-  sum.update(source);
-  sum.update(std::string_view("\0", 1));
-  sum.update(id);
-  return std::max<uint64_t>(sum.value(), 1);
-}
-
 double unix_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -45,6 +36,15 @@ struct Intake::Reader {
     statistics.name = source->name();
   }
 
+  // A hash of the record's name. Never 0, which names no record.
+  uint64_t record_of(const std::string& id) {
+    record_sum.reset();
+    record_sum.update(statistics.name);
+    record_sum.update(std::string_view("\0", 1));
+    record_sum.update(id);
+    return std::max<uint64_t>(record_sum.value(), 1);
+  }
+
   std::unique_ptr<Source> source;
   const int32_t index;
   std::thread thread;
@@ -55,6 +55,7 @@ struct Intake::Reader {
   std::vector<Document> documents;
   std::vector<std::shared_ptr<const ReplayItem>> items;
   Random random;
+  Checksum record_sum;
   int32_t tries = 0;  // at a source that has a fault
   // Under the intake's mutex.
   SourceStatistics statistics;
@@ -208,7 +209,7 @@ void Intake::finish_reader(Reader& reader, std::string_view state) {
 bool Intake::take(Reader& reader, Document& document) {
   const Clock::time_point begin = Clock::now();
   if (document.deleted) {
-    sinks_.replay.erase_record(record_hash(reader.statistics.name, document.id));
+    sinks_.replay.erase_record(reader.record_of(document.id));
   } else if (prepare(reader, document)) {
     map(reader, document);
   }
@@ -269,7 +270,7 @@ void Intake::map(Reader& reader, const Document& document) {
   if (tables_due) sinks_.tables.build();
   like.source = reader.index;
   like.time_s = document.time_s;
-  if (!document.id.empty()) like.record = record_hash(reader.statistics.name, document.id);
+  if (!document.id.empty()) like.record = reader.record_of(document.id);
   cut_chunks(tokens, reader.slots, options_.chunk_tokens, like, reader.items);
 }
 

@@ -15,8 +15,12 @@ using Bf16Pair = uint32_t;  // the lower half is the earlier value
 
 struct Bf16Gemm {
   const char* name;
-  // c[i * columns + j] = sum_k a(i, k) b(k, j). REQUIRES: rows, columns multiples of 16, depth a multiple of 32.
-  void (*multiply)(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t columns, int32_t depth, float* c);
+  // c[i * columns + j] = sum_k a(i, k) b(k, j) for the first block.dim of `depth` values k: for every j of a negative
+  // i, and of a positive too, or with visits_bands_alone(block) at least at its visited_inputs(); elsewhere its row of
+  // c holds 0 or that sum. a is padded with zeros to whole sixteens of rows, and so is what is written of c. REQUIRES:
+  // columns a multiple of 16, depth of 32, zeros in a and b from block.dim on.
+  void (*products)(const PairBlock& block, const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t depth,
+                   float* c);
   // out[i][j] += cut[i] * sum_k a(i, k) b(k, j) for i < rows, j < dim; a is padded with zeros to 16 rows, b has
   // `columns` (dim rounded up to 32). near[i / 4] holds the only k for which rows i .. i + 3 have values other than 0.
   // Two rows are asked of `prefetch` for each row.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "streamvec/kernel/amx_tiles.h"
 #include "streamvec/kernel/bf16_gemm.h"
 #include "streamvec/kernel/scratch.h"
 
@@ -46,7 +47,9 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-void configure_tiles() {
+}  // namespace
+
+void configure_amx_tiles() {
   thread_local bool configured = false;
   if (configured) return;
   // Static, because g++ 12 takes loadconfig to read the first 8 bytes only and leaves a local one's others unwritten.
@@ -54,6 +57,8 @@ void configure_tiles() {
   _tile_loadconfig(&config);
   configured = true;
 }
+
+namespace {
 
 // Four sums at once, so that each loaded operand serves twice: c (32 x 32) = a (32 x depth) b (depth x 32).
 void multiply_32x32(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t pairs, float* c) {
@@ -89,8 +94,9 @@ void multiply_16x16(const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32
   _tile_stored(0, c, b_bytes);
 }
 
-void multiply(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t columns, int32_t depth, float* c) {
-  configure_tiles();
+void products(const PairBlock& block, const Bf16Pair* a, const Bf16Pair* b, int32_t columns, int32_t depth, float* c) {
+  configure_amx_tiles();
+  const int32_t rows = round_up(block.outputs, 16);
   const int32_t pairs = depth / 2;
   for (int32_t i = 0; i < rows; i += 32)
     for (int32_t j = 0; j < columns; j += 32) {
@@ -151,7 +157,7 @@ void add_strip(const float* strip, int32_t rows, int32_t dim, int32_t columns, c
 // Two strips take turns: while the tiles of one are still being stored, the rows of the other are added to.
 void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t dim, int32_t columns, int32_t depth,
                   const RangePair*, const float* cut, RowPrefetch& prefetch, float* const* out) {
-  configure_tiles();
+  configure_amx_tiles();
   thread_local AlignedBuffer<float> strips;
   const size_t strip_size = 16 * static_cast<size_t>(round_up(columns, 64));
   float* strip = strips.reserve(2 * strip_size);
@@ -169,7 +175,7 @@ void multiply_add(const Bf16Pair* a, const Bf16Pair* b, int32_t rows, int32_t di
 #pragma GCC pop_options
 
 const Bf16Gemm& bf16_gemm_amx() {
-  static const Bf16Gemm gemm{"bf16 AMX", multiply, multiply_add};
+  static const Bf16Gemm gemm{"bf16 AMX", products, multiply_add};
   return gemm;
 }
 

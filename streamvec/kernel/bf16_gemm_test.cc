@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -79,7 +80,7 @@ class Bf16GemmTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Kinds, Bf16GemmTest, ::testing::Values("avx512", "amx"),
                          [](const auto& test) { return test.param; });
 
-TEST_P(Bf16GemmTest, MultiplyEqualsThePlainLoops) {
+TEST_P(Bf16GemmTest, ProductsEqualThePlainLoops) {
   Random random(1);
   for (int32_t rows : {16, 32, 48, 80, 128})
     for (int32_t columns : {16, 32, 48, 64, 96})
@@ -91,12 +92,50 @@ TEST_P(Bf16GemmTest, MultiplyEqualsThePlainLoops) {
         AlignedBuffer<float> c_memory;
         float* c = c_memory.reserve(static_cast<size_t>(rows) * columns);
         std::fill_n(c, static_cast<size_t>(rows) * columns, 1e9f);  // whatever was there goes
-        gemm_->multiply(pack_a(a, a_memory), pack_b(b, b_memory), rows, columns, depth, c);
+        PairBlock block;
+        block.inputs = columns;
+        block.outputs = rows;
+        block.dim = depth;
+        gemm_->products(block, pack_a(a, a_memory), pack_b(b, b_memory), columns, depth, c);
         for (int32_t i = 0; i < rows; ++i)
           for (int32_t j = 0; j < columns; ++j)
             ASSERT_NEAR(c[static_cast<size_t>(i) * columns + j], plain_product(a, b, i, j), 2e-5)
                 << rows << " x " << columns << " x " << depth << " at " << i << ", " << j;
       }
+}
+
+TEST_P(Bf16GemmTest, ProductsOfPositivesAreTakenAtLeastWhereTheirBandsAre) {
+  Random random(9);
+  const int32_t columns = 48, depth = 64;
+  for (int32_t width : {0, 1, 11, 16, 17, 40}) {
+    std::vector<int32_t> begin, end;
+    for (int32_t i = 0; i < 21; ++i) {
+      begin.push_back(std::min(2 * i, columns - width));
+      end.push_back(begin.back() + width);
+    }
+    Operand a(32, depth), b(depth, columns);
+    for (Operand* operand : {&a, &b})
+      for (double& value : operand->values) value = draw(random);
+    PairBlock block;
+    block.inputs = columns;
+    block.positives = 21;
+    block.outputs = 32;
+    block.dim = depth;
+    block.band_begin = begin.data();
+    block.band_end = end.data();
+    AlignedBuffer<Bf16Pair> a_memory, b_memory;
+    AlignedBuffer<float> c_memory;
+    float* c = c_memory.reserve(32 * columns);
+    std::fill_n(c, 32 * columns, 1e9f);
+    gemm_->products(block, pack_a(a, a_memory), pack_b(b, b_memory), columns, depth, c);
+    for (int32_t i = 0; i < block.outputs; ++i)
+      for (int32_t j = 0; j < columns; ++j) {
+        const float value = c[i * columns + j];
+        const Range visited = i < block.positives ? visited_inputs(block, i) : Range{0, columns};
+        if ((j < visited.begin || j >= visited.end) && value == 0) continue;
+        ASSERT_NEAR(value, plain_product(a, b, i, j), 2e-5) << "bands of " << width << " at " << i << ", " << j;
+      }
+  }
 }
 
 // One call of multiply_add on random operands, a zero outside `near`.

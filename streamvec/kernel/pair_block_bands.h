@@ -28,6 +28,21 @@ inline RangePair inputs_near(const PairBlock& block, int32_t i, int32_t rows) {
   return {range.begin < range.end ? range : Range{}, Range{}};
 }
 
+// The inputs of positive i's band, or one of the others where it is empty: every row's product with some partner has to
+// be taken, because that is how a row that is not finite is found.
+inline Range visited_inputs(const PairBlock& block, int32_t i) {
+  const Range band{block.band_begin[i], block.band_end[i]};
+  if (band.begin < band.end) return band;
+  const int32_t some = std::min(band.begin, block.inputs - 1);
+  return {some, some + 1};
+}
+
+// Whether positives' products outside their bands can be left out: negatives meet every input then, so that one which
+// is not finite is found all the same.
+inline bool visits_bands_alone(const PairBlock& block) {
+  return block.positives < block.outputs;
+}
+
 // The outputs that inputs [j, j + columns) have weight with: a run of positives (bands begin and end in rising
 // order), and all negatives.
 inline RangePair outputs_near(const PairBlock& block, int32_t j, int32_t columns) {

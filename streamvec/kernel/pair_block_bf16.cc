@@ -6,6 +6,8 @@
 // The products themselves are a Bf16Gemm's: AVX-512 or AMX.
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "streamvec/kernel/bf16_gemm.h"
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/scratch.h"
@@ -96,59 +98,92 @@ inline Logistic logistic(__m512 g) {
   return {_mm512_mask_mul_ps(high, negative, e, high), _mm512_mul_ps(q, e)};
 }
 
+// What a block's products come to beside its coefficients.
+struct Totals {
+  __m512 loss;
+  __m512 poison;  // 0 while every product is finite, NaN for ever after one is not
+};
+
+// A vector of products with label 1 or 0 becomes coefficients.
+inline __m512 coefficients(__m512 g, bool positive, __m512 weight, __m512 scale, Totals& totals) {
+  const __m512 zero = _mm512_setzero_ps();
+  const Logistic value = logistic(g);
+  const __m512 z = positive ? _mm512_sub_ps(zero, g) : g;
+  totals.loss = _mm512_fmadd_ps(weight, _mm512_add_ps(value.log_part, _mm512_max_ps(z, zero)), totals.loss);
+  totals.poison = _mm512_fmadd_ps(g, zero, totals.poison);
+  return _mm512_mul_ps(_mm512_mul_ps(weight, scale),
+                       _mm512_sub_ps(_mm512_set1_ps(positive ? 1.0f : 0.0f), value.sigma));
+}
+
+// The coefficients of a positive whose band fits into a vector; its row is 0 elsewhere.
+inline void band_coefficients(const PairBlock& block, int32_t i, int32_t columns, __m512 scale, float* c,
+                              Totals& totals) {
+  const int32_t first = std::min(visited_inputs(block, i).begin, columns - 16);
+  const float* weights = block.weight[i] + first;
+  // Weights end with the inputs, rounded up to sixteen; columns may go on.
+  const int32_t left = round_up(block.inputs, 16) - first;
+  const __m512 weight = left >= 16 ? _mm512_loadu_ps(weights)
+                        : left > 0 ? _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << left) - 1), weights)
+                                   : _mm512_setzero_ps();
+  const __m512 value = coefficients(_mm512_loadu_ps(c + first), true, weight, scale, totals);
+  for (int32_t j = 0; j < columns; j += 16) _mm512_store_ps(c + j, _mm512_setzero_ps());
+  _mm512_storeu_ps(c + first, value);
+}
+
 // Products become coefficients in place; returns the loss, NaN when a product is not finite.
 float coefficients_from_products(const PairBlock& block, int32_t columns, float* c) {
   const __m512 zero = _mm512_setzero_ps(), scale = _mm512_set1_ps(block.scale);
-  __m512 loss = zero, poison = zero;
+  Totals totals{zero, zero};
+  const bool banded = visits_bands_alone(block);
   for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
     const bool positive = i < block.positives;
-    const __m512 label = _mm512_set1_ps(positive ? 1.0f : 0.0f);
+    if (positive && banded && block.band_end[i] - block.band_begin[i] <= 16) {
+      band_coefficients(block, i, columns, scale, c, totals);
+      continue;
+    }
     for (int32_t j = 0; j < columns; j += 16) {
-      const __m512 g = _mm512_load_ps(c + j);
       const __m512 weight = j < block.inputs ? _mm512_load_ps(block.weight[i] + j) : zero;
-      const Logistic value = logistic(g);
-      const __m512 z = positive ? _mm512_sub_ps(zero, g) : g;
-      loss = _mm512_fmadd_ps(weight, _mm512_add_ps(value.log_part, _mm512_max_ps(z, zero)), loss);
-      poison = _mm512_fmadd_ps(g, zero, poison);
-      _mm512_store_ps(c + j, _mm512_mul_ps(_mm512_mul_ps(weight, scale), _mm512_sub_ps(label, value.sigma)));
+      _mm512_store_ps(c + j, coefficients(_mm512_load_ps(c + j), positive, weight, scale, totals));
     }
   }
-  return _mm512_reduce_add_ps(loss) + _mm512_reduce_add_ps(poison);
+  return _mm512_reduce_add_ps(totals.loss) + _mm512_reduce_add_ps(totals.poison);
 }
 
-// step_max / sum where the sum is larger, else 1. Returns the sum of all |c|.
-float cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
-  const __m512 one = _mm512_set1_ps(1), step_max = _mm512_set1_ps(block.step_max > 0 ? block.step_max : 3e38f);
-  for (int32_t j = 0; j < columns; j += 16) _mm512_store_ps(input_cuts + j, _mm512_set1_ps(1e-30f));
-  __m512 total = _mm512_setzero_ps();
-  for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int32_t j = 0; j < columns; j += 16) {
-      const __m512 size = _mm512_abs_ps(_mm512_load_ps(c + j));
-      sum = _mm512_add_ps(sum, size);
-      _mm512_store_ps(input_cuts + j, _mm512_add_ps(_mm512_load_ps(input_cuts + j), size));
-    }
-    output_cuts[i] = _mm512_reduce_add_ps(sum) + 1e-30f;
-    total = _mm512_add_ps(total, sum);
+// How far steps are cut (pair_block.h: b_i, a_j): step_max / sum where a row's sum of |c| is larger, else 1.
+void cuts_from_sums(float step_max, int32_t count, float* sums) {
+  const __m512 most = _mm512_set1_ps(step_max > 0 ? step_max : 3e38f);
+  for (int32_t i = 0; i < count; i += 16) {
+    const __m512 sum = _mm512_max_ps(_mm512_load_ps(sums + i), _mm512_set1_ps(1e-30f));
+    _mm512_store_ps(sums + i, _mm512_min_ps(_mm512_set1_ps(1), _mm512_div_ps(most, sum)));
   }
-  for (int32_t j = 0; j < columns; j += 16)
-    _mm512_store_ps(input_cuts + j, _mm512_min_ps(one, _mm512_div_ps(step_max, _mm512_load_ps(input_cuts + j))));
-  for (int32_t i = 0; i < block.outputs; i += 16)
-    _mm512_store_ps(output_cuts + i, _mm512_min_ps(one, _mm512_div_ps(step_max, _mm512_load_ps(output_cuts + i))));
-  return _mm512_reduce_add_ps(total);
 }
 
-// c (outputs_padded x columns floats) to bf16, row by row and turned. The turned form has depth outputs_padded.
-void pack_coefficients(const float* c, int32_t outputs_padded, int32_t columns, Bf16Pair* straight, Bf16Pair* turned) {
+// Turns a square of c and adds the |c| of its rows to row_sums, of its columns to column_sums.
+inline void turn_square(const float* c, int32_t columns, __m512i (&v)[16], float* row_sums, float* column_sums) {
+  __m512 sum = _mm512_load_ps(column_sums);
+  for (int r = 0; r < 16; ++r) {
+    v[r] = _mm512_load_si512(c + static_cast<size_t>(r) * columns);
+    sum = _mm512_add_ps(sum, _mm512_abs_ps(_mm512_castsi512_ps(v[r])));
+  }
+  _mm512_store_ps(column_sums, sum);
+  transpose_16x16(v);
+  sum = _mm512_load_ps(row_sums);
+  for (int r = 0; r < 16; ++r) sum = _mm512_add_ps(sum, _mm512_abs_ps(_mm512_castsi512_ps(v[r])));
+  _mm512_store_ps(row_sums, sum);
+}
+
+// c (outputs_padded x columns floats) to bf16, row by row and turned; the turned form has depth outputs_padded. The
+// sums of |c| by output and by input come with it.
+void pack_coefficients(const float* c, int32_t outputs_padded, int32_t columns, Bf16Pair* straight, Bf16Pair* turned,
+                       float* output_sums, float* input_sums) {
+  std::fill_n(output_sums, outputs_padded, 0.0f);
+  std::fill_n(input_sums, columns, 0.0f);
   for (int32_t i = 0; i < outputs_padded; i += 32)
     for (int32_t j = 0; j < columns; j += 16) {
       __m512i first[16], second[16];
-      for (int r = 0; r < 16; ++r) {
-        first[r] = _mm512_load_si512(c + static_cast<size_t>(i + r) * columns + j);
-        second[r] = _mm512_load_si512(c + static_cast<size_t>(i + 16 + r) * columns + j);
-      }
-      transpose_16x16(first);
-      transpose_16x16(second);
+      const float* square = c + static_cast<size_t>(i) * columns + j;
+      turn_square(square, columns, first, output_sums + i, input_sums + j);
+      turn_square(square + 16 * static_cast<size_t>(columns), columns, second, output_sums + i + 16, input_sums + j);
       for (int r = 0; r < 16; ++r)
         _mm512_store_si512(turned + (static_cast<size_t>(j + r) * outputs_padded + i) / 2,
                            to_bf16(_mm512_castsi512_ps(first[r]), _mm512_castsi512_ps(second[r])));
@@ -156,6 +191,12 @@ void pack_coefficients(const float* c, int32_t outputs_padded, int32_t columns, 
   for (int32_t i = 0; i < outputs_padded; ++i, c += columns, straight += columns / 2)
     for (int32_t j = 0; j < columns; j += 32)
       _mm512_store_si512(straight + j / 2, to_bf16(_mm512_load_ps(c + j), _mm512_load_ps(c + j + 16)));
+}
+
+float sum_of(const float* values, int32_t count) {
+  __m512 sum = _mm512_setzero_ps();
+  for (int32_t i = 0; i < count; i += 16) sum = _mm512_add_ps(sum, _mm512_load_ps(values + i));
+  return _mm512_reduce_add_ps(sum);
 }
 
 }  // namespace
@@ -174,16 +215,18 @@ class Bf16PairKernel final : public PairKernel {
     pack_rows(block.x, block.inputs, n, block.dim, depth, x_.data(), x_paired_.data());
     pack_rows(block.y, block.outputs, m, block.dim, depth, y_.data(), y_paired_.data());
     turn_rows(x_.data(), n, depth, x_turned_.data());
-    gemm_.multiply(y_.data(), x_turned_.data(), m, n, depth, c_.data());
+    gemm_.products(block, y_.data(), x_turned_.data(), n, depth, c_.data());
     PairBlockResult result;
     result.loss = coefficients_from_products(block, n, c_.data());
     result.finite = result.loss == result.loss;
     if (!result.finite) return result;
     std::memset(c_.data() + static_cast<size_t>(block.outputs) * n, 0,
                 static_cast<size_t>(m - block.outputs) * n * sizeof(float));
-    pack_coefficients(c_.data(), m, n, c_straight_.data(), c_turned_.data());
+    pack_coefficients(c_.data(), m, n, c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data());
+    result.slope = sum_of(input_cuts_.data(), n) / block.scale;
+    cuts_from_sums(block.step_max, m, output_cuts_.data());
+    cuts_from_sums(block.step_max, n, input_cuts_.data());
     find_partners(block);
-    result.slope = cut_steps(block, n, c_.data(), output_cuts_.data(), input_cuts_.data()) / block.scale;
     RowPrefetch prefetch(block);
     gemm_.multiply_add(c_straight_.data(), x_paired_.data(), block.outputs, block.dim, depth, n, near_outputs_.data(),
                        output_cuts_.data(), prefetch, block.dy);

@@ -47,6 +47,33 @@ void add_to_rows(const float* HWY_RESTRICT step, int32_t dim, float* const* rows
   }
 }
 
+void sum_scaled_rows(const float* const* rows, const float* scales, int32_t count, int32_t dim,
+                     float* HWY_RESTRICT out) {
+  const D d;
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) hn::Store(hn::Zero(d), d, out + k);
+  for (int32_t i = 0; i < count; ++i) add_scaled(rows[i], scales[i], dim, out);
+}
+
+void add_scaled_to_rows(const float* step, const float* scales, int32_t dim, float* const* rows, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) add_scaled(step, scales[i], dim, rows[i]);
+}
+
+float dual_step(const float* HWY_RESTRICT target, float noise, float gain, int32_t dim, float* HWY_RESTRICT dual,
+                float* HWY_RESTRICT change) {
+  const D d;
+  const auto share = hn::Set(d, 1 / (noise + gain)), ridge = hn::Set(d, noise);
+  auto squares = hn::Zero(d);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto residual = hn::Sub(hn::Load(d, target + k), hn::Load(d, change + k));
+    const auto before = hn::Load(d, dual + k);
+    const auto step = hn::Mul(share, hn::NegMulAdd(ridge, before, residual));
+    squares = hn::MulAdd(residual, residual, squares);
+    hn::Store(hn::Add(before, step), d, dual + k);
+    hn::Store(step, d, change + k);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, squares));
+}
+
 float mean_square(const float* HWY_RESTRICT row, int32_t dim) {
   const D d;
   auto sum = hn::Zero(d);
@@ -94,6 +121,9 @@ HWY_EXPORT(add_scaled);
 HWY_EXPORT(subtract_from);
 HWY_EXPORT(mean_of_rows);
 HWY_EXPORT(add_to_rows);
+HWY_EXPORT(sum_scaled_rows);
+HWY_EXPORT(add_scaled_to_rows);
+HWY_EXPORT(dual_step);
 HWY_EXPORT(mean_square);
 HWY_EXPORT(adam_step);
 
@@ -111,6 +141,18 @@ void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* o
 
 void add_to_rows(const float* step, int32_t dim, float* const* rows, int32_t count) {
   HWY_DYNAMIC_DISPATCH(add_to_rows)(step, dim, rows, count);
+}
+
+void sum_scaled_rows(const float* const* rows, const float* scales, int32_t count, int32_t dim, float* out) {
+  HWY_DYNAMIC_DISPATCH(sum_scaled_rows)(rows, scales, count, dim, out);
+}
+
+void add_scaled_to_rows(const float* step, const float* scales, int32_t dim, float* const* rows, int32_t count) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_to_rows)(step, scales, dim, rows, count);
+}
+
+float dual_step(const float* target, float noise, float gain, int32_t dim, float* dual, float* change) {
+  return HWY_DYNAMIC_DISPATCH(dual_step)(target, noise, gain, dim, dual, change);
 }
 
 float mean_square(const float* row, int32_t dim) {

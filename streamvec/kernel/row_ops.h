@@ -14,6 +14,13 @@ void subtract_from(const float* from, int32_t dim, float* to);
 void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* out);
 // Adds `step` to each of `count` rows; a row that is named twice gets it twice. REQUIRES: step is none of them.
 void add_to_rows(const float* step, int32_t dim, float* const* rows, int32_t count);
+// out = the sum of scales[i] * rows[i]; zeros when count is 0.
+void sum_scaled_rows(const float* const* rows, const float* scales, int32_t count, int32_t dim, float* out);
+// rows[i] += scales[i] * step; a row that is named twice gets both. REQUIRES: step is none of them.
+void add_scaled_to_rows(const float* step, const float* scales, int32_t dim, float* const* rows, int32_t count);
+// One coordinate of ridge regression's dual: with residual r = target - change, change = (r - noise * dual) / (noise +
+// gain), dual += change. Returns the sum of r^2. REQUIRES: noise + gain > 0.
+float dual_step(const float* target, float noise, float gain, int32_t dim, float* dual, float* change);
 // The mean of the squares.
 float mean_square(const float* row, int32_t dim);
 

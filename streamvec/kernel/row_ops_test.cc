@@ -58,6 +58,46 @@ TEST_P(RowOps, AddScaledAddsAndKeepsThePaddingZero) {
   }
 }
 
+TEST_P(RowOps, ScaledRowsAreSummedAndAddedTo) {
+  for (int32_t dim : kDims) {
+    Row a(dim, 1), b(dim, 2), sum(dim, 3);
+    float* rows[] = {a.data(), b.data(), a.data()};
+    const float scales[] = {0.5f, -2, 0.25f};
+    sum_scaled_rows(rows, scales, 3, dim, sum.data());
+    for (int32_t d = 0; d < dim; ++d) EXPECT_NEAR(sum[d], 0.75 * a[d] - 2 * b[d], 1e-6);
+    sum.expect_zero_padding();
+    const std::vector<double> a_before = a.values(), b_before = b.values();
+    add_scaled_to_rows(sum.data(), scales, dim, rows, 3);
+    for (int32_t d = 0; d < dim; ++d) {
+      EXPECT_NEAR(a[d], a_before[static_cast<size_t>(d)] + 0.75 * sum[d], 1e-6);
+      EXPECT_NEAR(b[d], b_before[static_cast<size_t>(d)] - 2 * sum[d], 1e-6);
+    }
+    a.expect_zero_padding();
+    sum_scaled_rows(rows, scales, 0, dim, sum.data());
+    for (const double value : sum.values()) EXPECT_EQ(value, 0);
+  }
+}
+
+TEST_P(RowOps, DualStepPutsTheDualToItsBestValue) {
+  for (int32_t dim : kDims) {
+    Row target(dim, 1), dual(dim, 2), change(dim, 3);
+    const std::vector<double> before = dual.values(), made = change.values();
+    const float noise = 0.7f, gain = 1.9f;
+    const float squares = dual_step(target.data(), noise, gain, dim, dual.data(), change.data());
+    double expected = 0;
+    for (int32_t d = 0; d < dim; ++d) {
+      const auto at = static_cast<size_t>(d);
+      expected += std::pow(target[d] - made[at], 2);
+      // What is left of the residual after the change is noise times the dual.
+      EXPECT_NEAR(target[d] - made[at] - gain * change[d], noise * dual[d], 1e-5);
+      EXPECT_NEAR(dual[d] - before[at], change[d], 1e-6);
+    }
+    EXPECT_NEAR(squares, expected, 1e-4 * dim);
+    dual.expect_zero_padding();
+    change.expect_zero_padding();
+  }
+}
+
 TEST_P(RowOps, MeanSquareDividesByTheLengthWithoutPadding) {
   for (int32_t dim : kDims) {
     Row row(dim, 3);

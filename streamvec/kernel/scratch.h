@@ -27,6 +27,7 @@ class AlignedBuffer {
     return memory;
   }
   T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
 
  private:
   struct Free {

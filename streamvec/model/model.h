@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,9 +23,11 @@ struct StepStats {
 };
 
 struct ModelOptions {
-  std::string model = "sgns";  // sgns, cbow or subword (which needs Parameters::subwords)
+  std::string model = "sgns";  // one of model_names(); what it has beyond tables must be in the parameters
   WindowOptions windows;
   std::string kernel = "auto";
+  int32_t batch = 0;    // what is computed together: centre words of a block, pairs for rbsg; 0: its own best
+  int32_t threads = 1;  // that train in all
 };
 
 // One per thread; holds scratch memory and borrows the parameters. Trains in place.
@@ -35,6 +38,14 @@ class ModelWorker {
   virtual StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) = 0;
   virtual std::string kernel_name() const = 0;
 };
+
+// What --model may be.
+std::span<const std::string_view> model_names();
+// kInvalidArgument for any other name.
+Status check_model(std::string_view model);
+
+// How many workers make use of options.threads, each on a thread of its own.
+int32_t worker_count(const ModelOptions& options);
 
 // The learning rate to start with when none is given; docs/BENCHMARKS.md says how they were found.
 double default_learning_rate(std::string_view model, OptimizerKind optimizer);

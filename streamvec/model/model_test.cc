@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(MakeModelWorker, AnUnknownModelIsAnInvalidArgumentThatNamesTheKnownOnes) {
   Parameters parameters = testing::random_parameters(3, 4);
-  const auto worker = make_model_worker({.model = "glove", .windows = {}, .kernel = "auto"}, parameters);
+  const auto worker = make_model_worker({.model = "no-such-model", .windows = {}, .kernel = "auto"}, parameters);
   ASSERT_FALSE(worker.ok());
   EXPECT_EQ(worker.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(worker.status().message(), HasSubstr("try sgns"));

@@ -25,6 +25,9 @@ Result<Parameters> Parameters::make(const Options& options) {
                              Table::make(options.rows, options.dim, options.rows_max, options.optimizer));
   STREAMVEC_ASSIGN_OR_RETURN(parameters.output,
                              Table::make(options.rows, options.dim, options.rows_max, options.optimizer));
+  if (options.glove) {
+    STREAMVEC_ASSIGN_OR_RETURN(parameters.glove, GloveTables::make(options.rows, options.dim, options.rows_max));
+  }
   for (int64_t i = 0; i < options.rows; ++i) parameters.draw_row(i, i);
   return parameters;
 }
@@ -32,6 +35,7 @@ Result<Parameters> Parameters::make(const Options& options) {
 void Parameters::grow(int64_t rows) {
   const int64_t before = this->rows();
   for (Table* table : {&input, &output}) table->grow(rows);
+  if (glove) glove->grow(rows);
   for (int64_t i = before; i < rows; ++i) draw_row(i, i);
 }
 
@@ -41,14 +45,26 @@ void Parameters::restart(int64_t row, uint64_t draw) {
   for (Table* table : {&input, &output})
     for (const Optimizer::State& state : table->optimizer->states())
       std::fill_n(state.values->row(row), state.values->cols(), 0.0f);
+  if (glove) glove->restart(static_cast<Slot>(row));
   draw_row(row, draw);
+}
+
+void Parameters::set_word(Slot slot, std::string_view word) {
+  if (subwords) subwords->set_word(slot, word);
+  if (rbsg != nullptr) rbsg->set_word(slot, word);
+  if (hybrid == nullptr) return;
+  hybrid->set_word(slot, word);
+  hybrid->start_row(slot, input.rows.row(slot));
 }
 
 void Parameters::draw_row(int64_t row, uint64_t draw) {
   const float scale = 1.0f / static_cast<float>(options.dim);
   Random random(mix(options.seed, draw));
-  float* values = input.rows.row(row);
-  for (int64_t d = 0; d < options.dim; ++d) values[d] = (random.uniform() - 0.5f) * scale;
+  for (Table* table : {&input, &output}) {
+    if (table == &output && !options.glove) break;
+    float* values = table->rows.row(row);
+    for (int64_t d = 0; d < options.dim; ++d) values[d] = (random.uniform() - 0.5f) * scale;
+  }
 }
 
 }  // namespace streamvec

@@ -3,10 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string_view>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/glove.h"
+#include "streamvec/model/hybrid.h"
+#include "streamvec/model/rbsg.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
 #include "streamvec/model/table.h"
@@ -23,6 +28,7 @@ class Parameters {
     OptimizerKind optimizer = OptimizerKind::kSgd;
     uint64_t seed = 1;
     bool shared = false;  // several threads train on the tables
+    bool glove = false;   // rows of the output table are drawn, too; `glove` is there
   };
   // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
   static Result<Parameters> make(const Options& options);
@@ -32,12 +38,17 @@ class Parameters {
   // The row begins anew, for another word: as a new one of seed `draw` would, with nothing known to the optimiser.
   // Threads may be training on it: what they add meanwhile is lost or stays, as noise. REQUIRES: row < rows_max.
   void restart(int64_t row, uint64_t draw);
+  // Tells a model that reads spellings the slot's word: of every new word, and again when the slot changes hands.
+  void set_word(Slot slot, std::string_view word);
   int64_t rows() const { return input.rows.rows(); }
   int64_t dim() const { return options.dim; }
 
   Options options;
   Table input, output;
   std::optional<SubwordTable> subwords;  // of the subword model, whose words' own rows are in `input`
+  std::unique_ptr<Hybrid> hybrid;        // of the hybrid model: what makes vectors of spellings
+  std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
+  std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
 
  private:

@@ -1,27 +1,31 @@
 #include "streamvec/model/rbsg.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <thread>
 
-#include "streamvec/kernel/gemm.h"
 #include "streamvec/kernel/row_ops.h"
+#include "streamvec/model/embed_words.h"
 
 namespace streamvec {
 namespace {
 
-constexpr const char* kSideNames[] = {"rbsg.centre.", "rbsg.context."};
-// Words embedded at once: enough for products of hundreds of rows, few enough for their states to stay in cache.
-constexpr int64_t kEmbedWords = 2'048;
+constexpr const char* kSideNames[] = {kRbsgCentre, kRbsgContext};
 
 EncoderShape shape_of(const RbsgOptions& options) {
   return {.characters = CharacterTable::kFixed,
           .characters_max = options.characters.size_max,
           .character_dim = options.character_dim,
           .hidden = options.hidden,
-          .dim = options.dim};
+          .dim = options.dim,
+          .cell = options.cell};
+}
+
+// Of the first `rows` rows; -1: of all.
+Result<Matrix> copy_of(const Matrix& from, int64_t rows = -1) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix to, Matrix::make(rows < 0 ? from.rows() : rows, from.cols()));
+  for (int64_t i = 0; i < to.rows(); ++i) std::copy_n(from.row(i), from.cols(), to.row(i));
+  return to;
 }
 
 }  // namespace
@@ -42,6 +46,7 @@ Rbsg::Rbsg(const RbsgOptions& options)
       team_(options.threads) {}
 
 Status Rbsg::allocate() {
+  STREAMVEC_ASSIGN_OR_RETURN(products_, make_packed_gemm(options_.kernel));
   const EncoderShape shape = shape_of(options_);
   for (int side : {kCentre, kContext}) {
     Encoder& encoder = encoders_[side];
@@ -50,6 +55,7 @@ Status Rbsg::allocate() {
     }
     encoder.values.draw(mix(options_.seed, static_cast<uint64_t>(side)));
     for (Lane& lane : lanes_) {
+      lane.sides[side].lstm.emplace(products_);
       STREAMVEC_ASSIGN_OR_RETURN(lane.sides[side].slopes, EncoderParameters::make(shape));
     }
   }
@@ -58,6 +64,7 @@ Status Rbsg::allocate() {
 }
 
 void Rbsg::set_word(Slot slot, std::string_view word) {
+  const std::lock_guard lock(mutex_);
   characters_.admit(word);
   grow_characters();
   if (static_cast<size_t>(slot) >= spellings_.size()) spellings_.resize(static_cast<size_t>(slot) + 1);
@@ -102,6 +109,7 @@ std::vector<Rbsg::Named> Rbsg::states() {
 
 Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
   STREAMVEC_CHECK_EQ(batch.centres.size(), batch.contexts.size());
+  const std::lock_guard lock(mutex_);
   BatchStats stats;
   stats.pairs = batch.pairs();
   if (stats.pairs == 0) return stats;
@@ -136,7 +144,7 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
 double Rbsg::flops() const {
   double sum = 0;
   for (const Lane& lane : lanes_)
-    for (const Part& part : lane.sides) sum += part.lstm.flops();
+    for (const Part& part : lane.sides) sum += part.lstm->flops();
   return sum;
 }
 
@@ -146,7 +154,7 @@ void Rbsg::encode(int32_t member) {
     Part& part = lanes_[static_cast<size_t>(member)].sides[side];
     const int32_t begin = plan.cuts[static_cast<size_t>(member)], end = plan.cuts[static_cast<size_t>(member) + 1];
     part.trie.build(std::span(plan.words).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
-    part.lstm.forward(encoders_[side].values, part.trie, some_rows(vectors_[side].values.view(), begin, end - begin));
+    part.lstm->forward(encoders_[side].values, part.trie, some_rows(vectors_[side].values.view(), begin, end - begin));
   }
 }
 
@@ -175,7 +183,8 @@ void Rbsg::climb_encoders(int32_t member, float scale) {
     for (int32_t i = begin; i < end; ++i)
       for (int32_t d = 0; d < options_.dim; ++d)
         slopes[0].row(i)[d] = scale * (slopes[0].row(i)[d] + slopes[1].row(i)[d]);
-    part.lstm.backward(encoders_[side].values, part.trie, some_rows(slopes[0].view(), begin, end - begin), part.slopes);
+    part.lstm->backward(encoders_[side].values, part.trie, some_rows(slopes[0].view(), begin, end - begin),
+                        part.slopes);
   }
 }
 
@@ -223,39 +232,58 @@ void Rbsg::step(int32_t member, float lr, bool refused) {
 }
 
 Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const {
-  STREAMVEC_CHECK_EQ(out.rows, static_cast<int64_t>(words.size()));
   STREAMVEC_CHECK_EQ(out.cols, int64_t{options_.dim});
-  std::vector<Spelling> spellings(words.size());
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i].empty()) return error(Code::kInvalidArgument, "word ", i + 1, " is empty: it has no vector");
-    characters_.spell(words[i], spellings[i]);
-  }
-  const std::vector<std::span<const CharacterId>> views(spellings.begin(), spellings.end());
-  std::vector<int32_t> order;
-  order_by_spelling(views, order);
+  const std::lock_guard lock(mutex_);
+  return embed_words(characters_, encoders_[side].values, products_, words, threads, out);
+}
 
-  std::atomic<int64_t> next = 0;
-  const auto work = [&] {
-    CharTrie trie;
-    TrieLstm lstm;
-    RowBuffer vectors;
-    std::vector<std::span<const CharacterId>> some;
-    const auto count = static_cast<int64_t>(words.size());
-    for (int64_t begin; (begin = next.fetch_add(kEmbedWords)) < count;) {
-      const int64_t end = std::min(count, begin + kEmbedWords);
-      some.clear();
-      for (int64_t i = begin; i < end; ++i) some.push_back(views[static_cast<size_t>(order[static_cast<size_t>(i)])]);
-      trie.build(some);
-      lstm.forward_only(encoders_[side].values, trie, vectors.reserve(end - begin, options_.dim));
-      for (int64_t i = begin; i < end; ++i)
-        std::copy_n(vectors.row(i - begin), options_.dim, out.row(order[static_cast<size_t>(i)]));
-    }
-  };
-  std::vector<std::thread> others;
-  for (int32_t t = 1; t < threads; ++t) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
-  return {};
+void Rbsg::embed_slots(Side side, MatrixView<float> out) const {
+  const std::lock_guard lock(mutex_);
+  STREAMVEC_CHECK(out.rows <= static_cast<int64_t>(spellings_.size()));
+  const std::vector<std::span<const CharacterId>> words(spellings_.begin(), spellings_.begin() + out.rows);
+  embed_spellings(encoders_[side].values, products_, words, options_.threads, out);
+}
+
+RbsgIndex Rbsg::index() const {
+  const std::lock_guard lock(mutex_);
+  RbsgIndex index{shape_of(options_),
+                  options_.characters,
+                  options_.fold_case,
+                  {characters_.admitted().begin(), characters_.admitted().end()}};
+  index.shape.characters = characters_.size();
+  return index;
+}
+
+double Rbsg::steps() const {
+  const std::lock_guard lock(mutex_);
+  return double{*steps_.row(0)};
+}
+
+Result<std::vector<Rbsg::Copy>> Rbsg::copy_states() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Copy> copies;
+  for (const Named& each : states()) {
+    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, copy_of(*each.values));
+    copies.push_back({each.name, std::move(copy)});
+  }
+  return copies;
+}
+
+Result<std::shared_ptr<const RbsgVectors>> Rbsg::vectors() const {
+  const RbsgIndex now = index();
+  EncoderParameters copy;
+  {
+    const std::lock_guard lock(mutex_);
+    // Characters may have come since: only the index's are copied.
+    const EncoderParameters& values = encoders_[kCentre].values;
+    STREAMVEC_ASSIGN_OR_RETURN(copy.characters, copy_of(values.characters, now.shape.characters));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.input, copy_of(values.input));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.recurrent, copy_of(values.recurrent));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.bias, copy_of(values.bias));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.output, copy_of(values.output));
+    STREAMVEC_ASSIGN_OR_RETURN(copy.output_bias, copy_of(values.output_bias));
+  }
+  return RbsgVectors::make(now, std::move(copy));
 }
 
 }  // namespace streamvec

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/rbsg_batch.h"
+#include "streamvec/model/rbsg_vectors.h"
 #include "streamvec/model/skip_gram_loss.h"
 #include "streamvec/model/spelling.h"
 #include "streamvec/model/thread_team.h"
@@ -27,14 +30,18 @@ namespace streamvec {
 struct RbsgOptions {
   int32_t dim = 200;
   int32_t hidden = 512;         // a multiple of 16; time goes with its square
-  int32_t character_dim = 128;  //
+  int32_t character_dim = 128;  // values of a character
   int32_t negatives = 10;       // what a pool weighs for each pair
   int32_t threads = 1;
   uint64_t seed = 1;
   CharacterTable::Options characters{};
+  RecurrentCell cell = RecurrentCell::kLstm;
+  bool fold_case = false;       // the words are case-folded: spellings that are asked for have to be, too
+  std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
 };
 
-// Used by one thread at a time, but for embed(). One seed and one number of threads give the same bits.
+// Thread-safe: what one thread asks for waits until the others' are done. One seed and one number of threads give the
+// same bits.
 class Rbsg {
  public:
   enum Side { kCentre, kContext };
@@ -52,7 +59,7 @@ class Rbsg {
     Matrix* values;
   };
 
-  // kInvalidArgument for sizes that cannot be.
+  // kInvalidArgument for sizes that cannot be, kFailedPrecondition for a kernel this machine cannot run.
   static Result<std::unique_ptr<Rbsg>> make(const RbsgOptions& options);
 
   // Tells the spelling of a slot's word, and again when the slot changes hands. Characters met for the first time get
@@ -61,13 +68,28 @@ class Rbsg {
   // One step of Adam on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
   BatchStats train_batch(const RbsgBatch& batch, float lr);
 
-  // Writes the vector of words[i], any words, to row i of `out`, on `threads` threads. Thread-safe while nobody trains.
+  // Writes the vector of words[i], any words, to row i of `out`, on `threads` threads.
   // Words that share beginnings cost less together. kInvalidArgument for an empty word.
   Status embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const;
+  // The same for the words of slots 0 .. out.rows - 1, on all threads. REQUIRES: they were told.
+  void embed_slots(Side side, MatrixView<float> out) const;
 
+  // A copy of the centre's encoder, for words never seen.
+  Result<std::shared_ptr<const RbsgVectors>> vectors() const;
+
+  double steps() const;  // of Adam so far
+  std::string kernel_name() const { return products_->name(); }
+  // What a checkpoint keeps: copies of all states, at one moment.
+  struct Copy {
+    std::string name;
+    Matrix values;
+  };
+  Result<std::vector<Copy>> copy_states();
+  // Not to be used while another thread trains or tells words.
   // "rbsg.centre.input", "rbsg.centre.input.adam.mean", ..., "rbsg.steps". To load: restore_characters(), then fill.
   std::vector<Named> states();
   const CharacterTable& characters() const { return characters_; }
+  RbsgIndex index() const;
   // Gives the rows their characters back, those of "rbsg.*.characters" as many. kDataLoss as CharacterTable::restore.
   Status restore_characters(std::span<const char32_t> admitted);
   const RbsgOptions& options() const { return options_; }
@@ -79,7 +101,7 @@ class Rbsg {
   // What a thread needs of its own for each side.
   struct Part {
     CharTrie trie;
-    TrieLstm lstm;
+    std::optional<TrieLstm> lstm;
     EncoderParameters slopes;
   };
   struct Lane {
@@ -106,6 +128,8 @@ class Rbsg {
   double flops() const;
 
   RbsgOptions options_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const PackedGemm> products_;
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
   Encoder encoders_[2];

@@ -1,21 +1,43 @@
 #include "streamvec/model/rbsg_batch.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "streamvec/core/status.h"
 
 namespace streamvec {
 
+namespace {
+
+// The first characters in one number, which orders words as far as they differ there.
+uint64_t first_characters(std::span<const CharacterId> word) {
+  uint64_t key = 0;
+  for (size_t i = 0; i < 4; ++i) key = key << 16 | (i < word.size() ? word[i] : 0);
+  return key;
+}
+
+bool comes_before(std::span<const CharacterId> first, std::span<const CharacterId> second) {
+  const auto [x, y] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
+  if (x == first.end() || y == second.end()) return first.size() < second.size();
+  return *x < *y;
+}
+
+}  // namespace
+
 void order_by_spelling(std::span<const std::span<const CharacterId>> words, std::vector<int32_t>& order) {
-  order.resize(words.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    const auto &first = words[static_cast<size_t>(a)], &second = words[static_cast<size_t>(b)];
-    const auto [x, y] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
-    if (x == first.end() || y == second.end()) return first.size() != second.size() ? x == first.end() : a < b;
-    return *x < *y;
+  struct Keyed {
+    uint64_t key;
+    int32_t word;
+  };
+  std::vector<Keyed> keyed;
+  for (size_t i = 0; i < words.size(); ++i) keyed.push_back({first_characters(words[i]), static_cast<int32_t>(i)});
+  std::sort(keyed.begin(), keyed.end(), [&](const Keyed& a, const Keyed& b) {
+    if (a.key != b.key) return a.key < b.key;
+    const auto &first = words[static_cast<size_t>(a.word)], &second = words[static_cast<size_t>(b.word)];
+    if (comes_before(first, second)) return true;
+    return !comes_before(second, first) && a.word < b.word;
   });
+  order.clear();
+  for (const Keyed& each : keyed) order.push_back(each.word);
 }
 
 void cut_evenly(std::span<const std::span<const CharacterId>> ordered, int32_t parts, std::vector<int32_t>& cuts) {

@@ -1,6 +1,7 @@
 #include "streamvec/model/skip_gram_weights.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace streamvec {
 
@@ -10,17 +11,23 @@ void SkipGramWeights::fill(const WindowPlan& plan, BlockStep& block) {
   weigh_negatives(plan, block);
 }
 
-// Weight 1 for each word of a centre's window. What a column is covered by is what negatives will be weighed with.
+// Weight 1 for each word of a centre's window. What a column is covered by is what negatives will be weighed with: the
+// running sum of where windows begin and end, each with a hole at its centre.
 void SkipGramWeights::weigh_positives(const WindowPlan& plan, BlockStep& block) {
-  cover_.assign(plan.columns.size(), 0);
+  cover_.assign(plan.columns.size() + 1, 0);
   const int32_t columns = static_cast<int32_t>(plan.columns.size());
   for (const WindowPlan::Window& window : plan.windows) {
     float* weights = block.add_positive(plan.columns[window.centre], std::max(0, window.centre - windows_.window),
                                         std::min(columns, window.centre + windows_.window + 1));
-    for (int32_t j = window.begin; j < window.end; ++j) weights[j] = 1;
+    std::fill(weights + window.begin, weights + window.end, 1.0f);
     weights[window.centre] = 0;
-    for (int32_t j = window.begin; j < window.end; ++j) cover_[j] += weights[j];
+    cover_[window.begin] += 1;
+    cover_[window.centre] -= 1;
+    cover_[window.centre + 1] += 1;
+    cover_[window.end] -= 1;
   }
+  cover_.pop_back();
+  std::partial_sum(cover_.begin(), cover_.end(), cover_.begin());
 }
 
 // Every pair is weighed against `negatives` negatives: each of the shared ones stands for negatives / shared.

@@ -9,6 +9,7 @@ namespace streamvec {
 namespace {
 
 constexpr char32_t kNotACharacter = 0xFFFFFFFF;
+constexpr char32_t kBytes = 0x110000;
 
 // Unicode 15, section 3.12: syllables are numbered by leading consonant, vowel and trailing consonant.
 constexpr char32_t kSyllables = 0xAC00, kLeading = 0x1100, kVowels = 0x1161, kTrailing = 0x11A7;
@@ -49,6 +50,13 @@ std::string_view own_bytes(char32_t c, std::string_view bytes, char (&buffer)[U8
 }
 
 }  // namespace
+
+void append_characters(std::string_view word, std::u32string& out) {
+  for_each_character(word, [&](char32_t c, std::string_view bytes) {
+    if (c != kNotACharacter) return out.push_back(c);
+    for (const char byte : bytes) out.push_back(kBytes + static_cast<unsigned char>(byte));
+  });
+}
 
 CharacterTable::CharacterTable(const Options& options) : options_(options) {
   STREAMVEC_CHECK(options.size_max >= kFixed && options.size_max <= 65'536);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +17,9 @@ namespace streamvec {
 
 using CharacterId = uint16_t;
 using Spelling = std::vector<CharacterId>;
+
+// Appends the characters of `word` as code points, jamo for Hangul; a byte that is no UTF-8 is 0x110000 + the byte.
+void append_characters(std::string_view word, std::u32string& out);
 
 // Numbers never change once given: 0 the begin mark, 1 the end mark, then the 256 bytes, then characters as they were
 // admitted. spell() is thread-safe while nobody admits.

@@ -82,6 +82,12 @@ TEST(CharacterTable, ALongWordLosesItsMiddle) {
   EXPECT_THAT(spelled(table, "ab" + std::string(1'000'000, 'b') + "cc"), ElementsAre(0, 258, 259, 259, 260, 260, 1));
 }
 
+TEST(AppendCharacters, GivesCodePointsJamoAndBytes) {
+  std::u32string characters = U"<";
+  append_characters("aï한가\xff", characters);
+  EXPECT_EQ(characters, std::u32string({U'<', U'a', 0xEF, 0x1112, 0x1161, 0x11AB, 0x1100, 0x1161, 0x1100FF}));
+}
+
 TEST(CharacterTable, RestoresWhatWasAdmitted) {
   const CharacterTable before = knowing("naïve 한");
   CharacterTable after = knowing("xyz");

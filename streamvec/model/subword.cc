@@ -27,7 +27,8 @@ struct Group {
   size_t count = 0;                           // plans in use
   std::vector<Slot> words;                    // rising
   std::vector<std::vector<int32_t>> columns;  // of each plan: which of `words` a column is
-  std::vector<float*> rows;                   // of all words, each word's own row first
+  std::vector<uint32_t> numbers;              // of the rows of all words, each word's own first
+  std::vector<float*> rows;                   // likewise
   std::vector<uint32_t> row_ends;             // of each word, in `rows`
 };
 
@@ -83,12 +84,16 @@ class SubwordWorker final : public ModelWorker {
   }
 
   void find_rows(Group& group) {
+    group.numbers.clear();
     group.rows.clear();
     group.row_ends.clear();
     for (const Slot slot : group.words) {
+      group.numbers.push_back(static_cast<uint32_t>(slot));
       group.rows.push_back(parameters_.input.rows.row(slot));
-      for (const uint32_t row : parameters_.subwords->rows_of(slot))
+      for (const uint32_t row : parameters_.subwords->rows_of(slot)) {
+        group.numbers.push_back(row);
         group.rows.push_back(parameters_.subwords->table.rows.row(row));
+      }
       group.row_ends.push_back(static_cast<uint32_t>(group.rows.size()));
     }
   }
@@ -112,10 +117,7 @@ class SubwordWorker final : public ModelWorker {
 
   // Rows of words and of n-grams share their locks.
   void name_locks() {
-    if (!RowLocks::kLocking) return;
-    locked_ = group_.words;
-    for (const Slot slot : group_.words)
-      for (const uint32_t row : parameters_.subwords->rows_of(slot)) locked_.push_back(static_cast<Slot>(row));
+    if (RowLocks::kLocking) locked_.assign(group_.numbers.begin(), group_.numbers.end());
   }
 
   void compose() {
@@ -175,16 +177,15 @@ class SubwordWorker final : public ModelWorker {
       if (in_place_)
         add_to_rows(change, dim_, rows.data(), static_cast<int32_t>(rows.size()));
       else
-        step_rows(group_.words[i], change, lr);
+        step_rows(i, change, lr);
     }
   }
 
-  void step_rows(Slot slot, const float* slope, float lr) {
-    Table& words = parameters_.input;
-    words.optimizer->step(slot, slope, lr, words.rows.row(slot));
-    Table& ngrams = parameters_.subwords->table;
-    for (const uint32_t row : parameters_.subwords->rows_of(slot))
-      ngrams.optimizer->step(row, slope, lr, ngrams.rows.row(row));
+  void step_rows(size_t word, const float* slope, float lr) {
+    const size_t begin = word == 0 ? 0 : group_.row_ends[word - 1], end = group_.row_ends[word];
+    parameters_.input.optimizer->step(group_.numbers[begin], slope, lr, group_.rows[begin]);
+    for (size_t i = begin + 1; i < end; ++i)
+      parameters_.subwords->table.optimizer->step(group_.numbers[i], slope, lr, group_.rows[i]);
   }
 
   Parameters& parameters_;

@@ -8,6 +8,7 @@ namespace streamvec {
 namespace {
 
 constexpr size_t kBlockSize = size_t{1} << 16;
+constexpr size_t kListStep = 8;       // rooms of lists are multiples of it: few kinds, so that most fit another word
 constexpr uint64_t kBucketDraws = 2;  // keeps the draws of buckets apart from those of words and of training
 
 }  // namespace
@@ -29,7 +30,7 @@ Result<SubwordTable> SubwordTable::make(const Options& options) {
   made.options_ = options;
   STREAMVEC_ASSIGN_OR_RETURN(made.table, Table::make(0, options.dim, options.ngrams.bucket, options.optimizer));
   made.row_plus_one_.resize(static_cast<size_t>(options.ngrams.bucket));
-  made.lists_ = std::make_unique<std::atomic<const uint32_t*>[]>(static_cast<size_t>(options.words_max));
+  made.lists_ = std::make_unique<std::atomic<Row*>[]>(static_cast<size_t>(options.words_max));
   return made;
 }
 
@@ -46,14 +47,23 @@ uint32_t SubwordTable::row_of(uint32_t bucket) {
   return row;
 }
 
-uint32_t* SubwordTable::new_list(size_t size) {
-  if (size > block_left_) {
-    block_left_ = std::max(kBlockSize, size);
-    block_next_ = blocks_.emplace_back(std::make_unique<uint32_t[]>(block_left_)).get();
+SubwordTable::Row* SubwordTable::place_for(size_t size) {
+  const size_t room = (size + kListStep - 1) / kListStep * kListStep;
+  std::vector<Row*>& free = free_[room];
+  if (!free.empty()) {
+    Row* list = free.back();
+    free.pop_back();
+    return list;
   }
-  uint32_t* list = block_next_;
-  block_next_ += size;
-  block_left_ -= size;
+  if (room + 2 > block_left_) {
+    block_left_ = std::max(kBlockSize, room + 2);
+    blocks_bytes_ += static_cast<int64_t>(block_left_ * sizeof(Row));
+    block_next_ = blocks_.emplace_back(std::make_unique<Row[]>(block_left_)).get();
+  }
+  Row* list = block_next_;
+  list[1].store(static_cast<uint32_t>(room), std::memory_order_release);
+  block_next_ += room + 2;
+  block_left_ -= room + 2;
   return list;
 }
 
@@ -61,15 +71,21 @@ void SubwordTable::set_word(Slot slot, std::string_view word) {
   STREAMVEC_CHECK(slot >= 0 && slot < options_.words_max);
   found_.clear();
   append_ngram_buckets(word, options_.ngrams, found_);
-  uint32_t* list = new_list(found_.size() + 1);
-  list[0] = static_cast<uint32_t>(found_.size());
-  for (size_t i = 0; i < found_.size(); ++i) list[i + 1] = row_of(found_[i]);
-  lists_[static_cast<size_t>(slot)].store(list, std::memory_order_release);
+  Row* list = place_for(found_.size());
+  for (size_t i = 0; i < found_.size(); ++i) list[i + 2].store(row_of(found_[i]), std::memory_order_release);
+  list[0].store(static_cast<uint32_t>(found_.size()), std::memory_order_release);
+  Row* const before = lists_[static_cast<size_t>(slot)].exchange(list, std::memory_order_acq_rel);
+  if (before != nullptr) free_[before[1]].push_back(before);
 }
 
-std::span<const uint32_t> SubwordTable::rows_of(Slot slot) const {
-  const uint32_t* list = lists_[static_cast<size_t>(slot)].load(std::memory_order_acquire);
-  return list == nullptr ? std::span<const uint32_t>() : std::span(list + 1, list[0]);
+std::span<const SubwordTable::Row> SubwordTable::rows_of(Slot slot) const {
+  const Row* list = lists_[static_cast<size_t>(slot)].load(std::memory_order_acquire);
+  if (list == nullptr) return {};
+  return {list + 2, list[0].load(std::memory_order_acquire)};
+}
+
+void SubwordTable::add_buckets(std::span<const uint32_t> buckets) {
+  for (const uint32_t bucket : buckets) row_of(bucket);
 }
 
 Status SubwordTable::adopt(std::span<const uint32_t> buckets, const Matrix& rows) {

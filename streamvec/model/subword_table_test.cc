@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "streamvec/model/subword_vectors.h"
 #include "streamvec/model/testing.h"
 
@@ -15,7 +18,7 @@ SubwordTable make_table(const NgramOptions& ngrams = {3, 6, 1000}) {
   return std::move(SubwordTable::make({.ngrams = ngrams, .dim = 8, .words_max = 100})).value();
 }
 
-std::vector<uint32_t> copy_of(std::span<const uint32_t> values) {
+std::vector<uint32_t> copy_of(std::span<const SubwordTable::Row> values) {
   return {values.begin(), values.end()};
 }
 
@@ -66,6 +69,53 @@ TEST(SubwordTable, GoesOnFromAdoptedRows) {
   EXPECT_GT(after.table.rows.rows(), before.table.rows.rows());
 }
 
+TEST(SubwordTable, AWordThatTakesASlotOverHasItsOwnNgramsAlone) {
+  SubwordTable table = make_table();
+  table.set_word(0, "where");
+  table.set_word(0, "cat");
+  table.set_word(1, "where");
+  std::vector<uint32_t> wanted;
+  append_ngram_buckets("cat", {3, 6, 1000}, wanted);
+  std::vector<uint32_t> found;
+  for (const uint32_t row : table.rows_of(0)) found.push_back(table.buckets()[row]);
+  EXPECT_EQ(found, wanted);
+}
+
+TEST(SubwordTable, ListsOfWordsThatComeAndGoTakeNoMoreMemory) {
+  SubwordTable table = make_table();
+  const auto pass = [&](int from) {
+    for (int i = from; i < from + 20'000; ++i)
+      table.set_word(i % 100, std::string(static_cast<size_t>(1 + i % 37), 'x') + std::to_string(i));
+  };
+  pass(0);
+  const int64_t bytes = table.lists_bytes();
+  for (int times = 1; times < 5; ++times) pass(20'000 * times);
+  EXPECT_EQ(table.lists_bytes(), bytes);
+}
+
+TEST(SubwordTable, AListThatIsReadWhileItsSlotChangesHandsNamesRowsOnly) {
+  SubwordTable table = make_table();
+  table.set_word(0, "beginning");
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (int i = 0; i < 30'000; ++i) table.set_word(0, std::string(static_cast<size_t>(1 + i % 50), 'x') + "y");
+    over = true;
+  });
+  while (!over)
+    for (const uint32_t row : table.rows_of(0)) ASSERT_LT(row, 1000u);
+  writer.join();
+}
+
+TEST(SubwordTable, BucketsGivenInAnOrderKeepItsRows) {
+  SubwordTable one = make_table(), two = make_table();
+  one.set_word(0, "where");
+  one.set_word(1, "cat");
+  two.add_buckets(one.buckets());
+  two.set_word(1, "cat");
+  EXPECT_EQ(copy_of(two.rows_of(1)), copy_of(one.rows_of(1)));
+  EXPECT_EQ(values_of(two.table.rows), values_of(one.table.rows));
+}
+
 TEST(SubwordTable, RefusesRowsThatDoNotBelongToTheirBuckets) {
   const Matrix two = std::move(Matrix::make(2, 8)).value(), narrow = std::move(Matrix::make(2, 7)).value();
   const std::vector<uint32_t> good = {1, 2}, twice = {1, 1}, beyond = {1, 1000}, three = {1, 2, 3};
@@ -83,7 +133,7 @@ TEST(SubwordTable, RefusesLengthsAndBucketsThatCannotBe) {
 }
 
 TEST(SubwordIndex, ComesBackAsItWasSaved) {
-  const SubwordIndex index{{2, 5, 900}, true, {5, 0, 899}};
+  const SubwordIndex index{{2, 5, 900, true}, true, {5, 0, 899}};
   const auto read = SubwordIndex::decode(index.encode(), "file");
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->ngrams, index.ngrams);
@@ -115,8 +165,24 @@ TEST(SubwordVectors, BucketsWithoutARowCountAsZeros) {
   std::vector<float> out(4, 7);
   ASSERT_TRUE((*vectors)->generate("ab", out).ok());
   EXPECT_THAT(out, ::testing::Each(1.0f));
-  ASSERT_TRUE((*vectors)->generate("zzz", out).ok());
-  EXPECT_THAT(out, ::testing::Each(0.0f));
+}
+
+TEST(SubwordVectors, EveryStringButTheEmptyOneHasAVectorOfItsOwn) {
+  const auto vectors =
+      SubwordVectors::make({{6, 6, 1000}, false, {7}}, std::move(Matrix::make(1, 4)).value(), Matrix());
+  ASSERT_TRUE(vectors.ok());
+  std::vector<std::vector<float>> seen;
+  for (const char* word : {"x", "y", "unheard", "여왕", "\xFF\xC3", "\xE2\x82", " ", "</s>"}) {
+    std::vector<float> out(4, 7), again(4);
+    ASSERT_TRUE((*vectors)->generate(word, out).ok()) << word;
+    ASSERT_TRUE((*vectors)->generate(word, again).ok()) << word;
+    EXPECT_EQ(out, again);
+    EXPECT_THAT(out, ::testing::Contains(::testing::Ne(0.0f))) << word;
+    EXPECT_THAT(seen, ::testing::Not(::testing::Contains(out))) << word;
+    seen.push_back(out);
+  }
+  std::vector<float> out(4);
+  EXPECT_EQ((*vectors)->generate("", out).code(), Code::kInvalidArgument);
 }
 
 }  // namespace

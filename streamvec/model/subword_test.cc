@@ -54,7 +54,7 @@ Parameters new_parameters(const Vocabulary& vocabulary, int64_t dim, OptimizerKi
 }
 
 Rows composed(Parameters& parameters) {
-  return values_of(std::move(composed_rows(parameters)).value());
+  return values_of(std::move(composed_rows(parameters, parameters.rows())).value());
 }
 
 // The skip-gram loss of a plan whose inputs are the given means.
@@ -184,7 +184,8 @@ TEST_P(SubwordKernels, BringPlantedClassesTogetherWithEveryOptimizer) {
       if (round == 0) first = last;
     }
     EXPECT_LT(last, first - 0.3) << optimizer_name(optimizer);
-    EXPECT_GT(class_gap(std::move(composed_rows(parameters)).value()), 0.4) << optimizer_name(optimizer);
+    EXPECT_GT(class_gap(std::move(composed_rows(parameters, parameters.rows())).value()), 0.4)
+        << optimizer_name(optimizer);
   }
 }
 

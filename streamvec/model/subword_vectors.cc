@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "streamvec/core/random.h"
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
@@ -10,13 +11,15 @@ namespace {
 
 constexpr std::string_view kMagic = "svsubwrd";
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kFoldCase = 1, kJamo = 2;  // flags
+constexpr uint64_t kUnmetDraws = 5;           // keeps these draws apart from those of training
 
 // The fixed part of subword.bin, little-endian as memory has it.
 struct Header {
   char magic[8];
   uint32_t version;
   int32_t minn, maxn;
-  uint32_t fold_case;
+  uint32_t flags;
   int64_t bucket;
   int64_t rows;
 };
@@ -39,6 +42,16 @@ void take_mean(const float* own, size_t count, RowOf row, int32_t dim, float* ou
   for (int32_t d = 0; d < dim; ++d) out[d] *= share;
 }
 
+// out = the mean of rows of these buckets as they are before training.
+void draw_mean(std::span<const uint32_t> buckets, std::span<float> out) {
+  std::fill(out.begin(), out.end(), 0.0f);
+  const float scale = 2.0f / static_cast<float>(out.size() * buckets.size());
+  for (const uint32_t bucket : buckets) {
+    Random random(mix(kUnmetDraws, bucket));
+    for (float& value : out) value += (random.uniform() - 0.5f) * scale;
+  }
+}
+
 }  // namespace
 
 std::string SubwordIndex::encode() const {
@@ -47,7 +60,7 @@ std::string SubwordIndex::encode() const {
   header.version = kVersion;
   header.minn = ngrams.minn;
   header.maxn = ngrams.maxn;
-  header.fold_case = fold_case ? 1 : 0;
+  header.flags = (fold_case ? kFoldCase : 0) | (ngrams.jamo ? kJamo : 0);
   header.bucket = ngrams.bucket;
   header.rows = static_cast<int64_t>(buckets.size());
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
@@ -61,8 +74,10 @@ Result<SubwordIndex> SubwordIndex::decode(std::string_view bytes, const std::str
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::string_view(header.magic, sizeof header.magic) != kMagic) return damaged(path, 0, "no svsubwrd");
   if (header.version != kVersion) return damaged(path, 8, "a version that is not known");
-  SubwordIndex index{{header.minn, header.maxn, header.bucket}, header.fold_case != 0, {}};
-  if (!check_ngrams(index.ngrams).ok() || header.fold_case > 1) return damaged(path, 12, "settings that cannot be");
+  SubwordIndex index{
+      {header.minn, header.maxn, header.bucket, (header.flags & kJamo) != 0}, (header.flags & kFoldCase) != 0, {}};
+  if (!check_ngrams(index.ngrams).ok() || header.flags > (kFoldCase | kJamo))
+    return damaged(path, 12, "settings that cannot be");
   if (header.rows < 0 || header.rows > header.bucket ||
       bytes.size() - sizeof header != static_cast<size_t>(header.rows) * sizeof(uint32_t))
     return damaged(path, 32, "another number of buckets than follow");
@@ -103,24 +118,39 @@ Status SubwordVectors::generate(std::string_view word, std::span<float> out) con
       nullptr, buckets.size(), [&](size_t i) { return row_of(buckets[i]); }, static_cast<int32_t>(out.size()),
       mean.row(0));
   std::copy_n(mean.row(0), out.size(), out.data());
+  if (std::any_of(out.begin(), out.end(), [](float value) { return value != 0; })) return {};
+  if (buckets.empty()) buckets.push_back(ngram_hash(word) % static_cast<uint32_t>(index_.ngrams.bucket));
+  draw_mean(buckets, out);
   return {};
 }
 
-Result<Matrix> composed_rows(Parameters& parameters) {
+void compose_row(Parameters& parameters, Slot slot, float* out) {
   const SubwordTable& subwords = *parameters.subwords;
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix composed, Matrix::make(parameters.rows(), parameters.dim()));
-  std::vector<Slot> locked;
-  for (int64_t i = 0; i < composed.rows(); ++i) {
-    const Slot slot = static_cast<Slot>(i);
-    const std::span<const uint32_t> ngrams = subwords.rows_of(slot);
-    locked.assign(ngrams.begin(), ngrams.end());
-    locked.push_back(slot);
-    const RowLocks::Guard guard(parameters.locks, locked, {});
-    take_mean(
-        parameters.input.rows.row(i), ngrams.size(), [&](size_t k) { return subwords.table.rows.row(ngrams[k]); },
-        static_cast<int32_t>(composed.cols()), composed.row(i));
-  }
+  const std::span<const SubwordTable::Row> ngrams = subwords.rows_of(slot);
+  std::vector<Slot> numbers(ngrams.begin(), ngrams.end());  // the list may get another word meanwhile
+  numbers.push_back(slot);
+  const RowLocks::Guard guard(parameters.locks, numbers, {});
+  take_mean(
+      parameters.input.rows.row(slot), numbers.size() - 1,
+      [&](size_t k) { return subwords.table.rows.row(numbers[k]); }, static_cast<int32_t>(parameters.dim()), out);
+}
+
+Result<Matrix> composed_rows(Parameters& parameters, int64_t rows) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix composed, Matrix::make(rows, parameters.dim()));
+  for (int64_t i = 0; i < composed.rows(); ++i) compose_row(parameters, static_cast<Slot>(i), composed.row(i));
   return composed;
+}
+
+Result<std::shared_ptr<const SubwordVectors>> copy_spellings(Parameters& parameters, std::vector<uint32_t> buckets) {
+  SubwordTable& subwords = *parameters.subwords;
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, Matrix::make(static_cast<int64_t>(buckets.size()), parameters.dim()));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    const Slot number = static_cast<Slot>(i);
+    const RowLocks::Guard guard(parameters.locks, std::span(&number, 1), {});
+    std::copy_n(subwords.table.rows.row(i), parameters.dim(), rows.row(i));
+  }
+  const SubwordTable::Options& options = subwords.options();
+  return SubwordVectors::make({options.ngrams, options.fold_case, std::move(buckets)}, std::move(rows), Matrix());
 }
 
 Result<Matrix> composed_rows(const Vocabulary& vocabulary, const SubwordVectors& subwords) {

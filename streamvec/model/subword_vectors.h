@@ -39,7 +39,8 @@ class SubwordVectors final : public WordGenerator {
   static Result<std::shared_ptr<const SubwordVectors>> make(SubwordIndex index, Matrix rows, Matrix words);
 
   // The mean over the spelling's n-grams, as fastText has it for words outside its vocabulary; those never met count
-  // as zeros, and a spelling without any n-gram that was met has the zero vector.
+  // as zeros. A spelling that nothing is known of has a vector all the same: the mean of rows as they are before any
+  // training, drawn by their n-grams (by all its bytes where it has none), which is near to nothing in particular.
   Status generate(std::string_view word, std::span<float> out) const override;
   bool folds_case() const override { return index_.fold_case; }
 
@@ -57,9 +58,13 @@ class SubwordVectors final : public WordGenerator {
   std::vector<uint32_t> row_plus_one_;  // by bucket
 };
 
-// The vectors of all words, as queries read them: the mean of each word's own row and the rows of its n-grams.
-// Threads may be training meanwhile. REQUIRES: parameters.subwords.
-Result<Matrix> composed_rows(Parameters& parameters);
+// The vectors of words, as queries read them: the mean of each word's own row and the rows of its n-grams. Threads may
+// be training meanwhile. REQUIRES: parameters.subwords; rows <= parameters.rows(); `out` has as many values as a row of
+// `input` takes up.
+void compose_row(Parameters& parameters, Slot slot, float* out);
+Result<Matrix> composed_rows(Parameters& parameters, int64_t rows);
 Result<Matrix> composed_rows(const Vocabulary& vocabulary, const SubwordVectors& subwords);
+// A copy of the first rows of n-grams, those of `buckets`, for spellings alone. Threads may be training meanwhile.
+Result<std::shared_ptr<const SubwordVectors>> copy_spellings(Parameters& parameters, std::vector<uint32_t> buckets);
 
 }  // namespace streamvec

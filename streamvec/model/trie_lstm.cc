@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "streamvec/kernel/gru_cell.h"
 #include "streamvec/kernel/lstm_cell.h"
 #include "streamvec/kernel/row_ops.h"
 
@@ -39,7 +40,7 @@ Result<EncoderParameters> EncoderParameters::make(const EncoderShape& shape) {
   if (shape.characters < 1 || shape.character_dim < 1 || shape.dim < 1)
     return error(Code::kInvalidArgument, "an encoder of ", shape.characters, " characters of ", shape.character_dim,
                  " values and ", shape.dim, " dimensions cannot be");
-  const int64_t gates = int64_t{kLstmGates} * shape.hidden;
+  const int64_t gates = int64_t{shape.cell == RecurrentCell::kLstm ? kLstmGates : kGruGates} * shape.hidden;
   EncoderParameters made;
   STREAMVEC_ASSIGN_OR_RETURN(made.characters, Matrix::make(shape.characters, shape.character_dim,
                                                            std::max(shape.characters, shape.characters_max)));
@@ -65,7 +66,7 @@ void EncoderParameters::draw(uint64_t seed) {
   uint64_t place = 0;
   for (Matrix* matrix : {&input, &recurrent, &bias, &output, &output_bias})
     draw_uniform(*matrix, reach, mix(seed, ++place));
-  for (int32_t k = hidden(); k < 2 * hidden(); ++k) bias.row(0)[k] = 1;
+  for (int32_t k = hidden(); gates() == kLstmGates && k < 2 * hidden(); ++k) bias.row(0)[k] = 1;
   draw_characters(0, seed);
 }
 
@@ -84,9 +85,16 @@ void EncoderParameters::draw_characters(int64_t begin, uint64_t seed) {
   }
 }
 
-void TrieLstm::product(const Factor& a, const Factor& b, bool add, MatrixView<float> c) {
+TrieLstm::TrieLstm() : products_(std::move(make_packed_gemm("simd")).value()) {}
+
+void TrieLstm::product(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c) {
   flops_ += 2.0 * static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols());
-  add ? multiply_add(a, b, c) : multiply(a, b, c);
+  products_->multiply(a, b, add, c);
+}
+
+void TrieLstm::product_once(const Factor& a, const Factor& b, bool add, MatrixView<float> c) {
+  products_->pack(b, once_);
+  product(a, once_, add, c);
 }
 
 void TrieLstm::forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out) {
@@ -101,24 +109,27 @@ void TrieLstm::run(const EncoderParameters& encoder, const CharTrie& trie, bool 
   STREAMVEC_CHECK_EQ(out.rows, int64_t{trie.words()});
   STREAMVEC_CHECK_EQ(out.cols, int64_t{encoder.dim()});
   hidden_ = encoder.hidden();
+  gates_ = encoder.gates();
   h_.reserve(trie.nodes(), hidden_);
-  c_.reserve(trie.nodes(), hidden_);
-  if (keep) gates_.reserve(trie.nodes(), kLstmGates * hidden_);
-  for (RowBuffer* rows : {&h_, &c_}) std::fill_n(rows->row(0), hidden_, 0.0f);
+  if (gates_ == kLstmGates) c_.reserve(trie.nodes(), hidden_);
+  static_assert(kLstmGates == kGruKept);
+  if (keep) kept_.reserve(trie.nodes(), kGruKept * hidden_);
+  std::fill_n(h_.row(0), hidden_, 0.0f);
   fill_table(encoder, trie);
+  products_->pack(encoder.recurrent, recurrent_);
   for (int32_t length = 1; length < trie.levels(); ++length) {
     const CharTrie::Level& before = trie.level(length - 1);
     const int64_t inner = before.inner_end - before.inner_begin;
     if (length > 1)
-      product(some_rows(h_.view(), before.inner_begin, inner), encoder.recurrent, false,
-              product_.reserve(inner, kLstmGates * hidden_));
+      product(some_rows(h_.view(), before.inner_begin, inner), recurrent_, false,
+              product_.reserve(inner, gates_ * hidden_));
     step_level(trie, length, keep);
   }
   const MatrixView<float> words = words_.reserve(trie.words(), hidden_);
   for (int32_t i = 0; i < trie.words(); ++i)
     copy_row(h_.row(trie.word_nodes()[static_cast<size_t>(i)]), hidden_, words.row(i));
   fill_rows(encoder.output_bias, out);
-  product(words, encoder.output, true, out);
+  product_once(words, encoder.output, true, out);
 }
 
 void TrieLstm::fill_table(const EncoderParameters& encoder, const CharTrie& trie) {
@@ -126,9 +137,9 @@ void TrieLstm::fill_table(const EncoderParameters& encoder, const CharTrie& trie
   const MatrixView<float> letters = letters_.reserve(size, encoder.characters.cols());
   for (int64_t i = 0; i < size; ++i)
     copy_row(encoder.characters.row(trie.alphabet()[static_cast<size_t>(i)]), letters.cols, letters.row(i));
-  const MatrixView<float> table = table_.reserve(size, kLstmGates * hidden_);
+  const MatrixView<float> table = table_.reserve(size, gates_ * hidden_);
   fill_rows(encoder.bias, table);
-  product(letters, encoder.input, true, table);
+  product_once(letters, encoder.input, true, table);
 }
 
 void TrieLstm::step_level(const CharTrie& trie, int32_t length, bool keep) {
@@ -136,13 +147,8 @@ void TrieLstm::step_level(const CharTrie& trie, int32_t length, bool keep) {
   const auto step = [&](int32_t begin, int32_t end) {
     for (int32_t node = begin; node < end; ++node) {
       const int32_t parent = trie.parents()[static_cast<size_t>(node)];
-      lstm_forward({.recurrent = length > 1 ? product_.row(parent - first_parent) : nullptr,
-                    .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
-                    .c_before = length > 1 ? c_.row(parent) : nullptr,
-                    .gates = keep ? gates_.row(node) : nullptr,
-                    .c = c_.row(node),
-                    .h = h_.row(node)},
-                   hidden_);
+      const float* recurrent = length > 1 ? product_.row(parent - first_parent) : nullptr;
+      gates_ == kLstmGates ? step_lstm(trie, node, recurrent, keep) : step_gru(trie, node, recurrent, keep);
     }
   };
   const CharTrie::Level& level = trie.level(length);
@@ -150,33 +156,53 @@ void TrieLstm::step_level(const CharTrie& trie, int32_t length, bool keep) {
   step(level.leaf_begin, level.leaf_end);
 }
 
+void TrieLstm::step_lstm(const CharTrie& trie, int32_t node, const float* recurrent, bool keep) {
+  lstm_forward({.recurrent = recurrent,
+                .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
+                .c_before = recurrent != nullptr ? c_.row(trie.parents()[static_cast<size_t>(node)]) : nullptr,
+                .gates = keep ? kept_.row(node) : nullptr,
+                .c = c_.row(node),
+                .h = h_.row(node)},
+               hidden_);
+}
+
+void TrieLstm::step_gru(const CharTrie& trie, int32_t node, const float* recurrent, bool keep) {
+  gru_forward({.recurrent = recurrent,
+               .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
+               .h_before = recurrent != nullptr ? h_.row(trie.parents()[static_cast<size_t>(node)]) : nullptr,
+               .kept = keep ? kept_.row(node) : nullptr,
+               .h = h_.row(node)},
+              hidden_);
+}
+
 void TrieLstm::backward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
                         EncoderParameters& slopes) {
   STREAMVEC_CHECK_EQ(out_slopes.rows, int64_t{trie.words()});
-  dtable_.reserve_zeroed(static_cast<int64_t>(trie.alphabet().size()), kLstmGates * hidden_);
-  dc_.reserve(trie.inner(), hidden_);
-  dz_.reserve(trie.inner(), kLstmGates * hidden_);
+  dtable_.reserve_zeroed(static_cast<int64_t>(trie.alphabet().size()), gates_ * hidden_);
+  if (gates_ == kLstmGates) dc_.reserve(trie.inner(), hidden_);
+  dz_.reserve(trie.inner(), gates_ * hidden_);
   reached_.assign(static_cast<size_t>(trie.inner()), 0);
   climb_output(encoder, trie, out_slopes, slopes);
+  products_->pack(transposed(encoder.recurrent), recurrent_);
   for (int32_t length = trie.levels() - 1; length >= 1; --length) {
     climb_level(trie, length);
     const CharTrie::Level& before = trie.level(length - 1);
     const int64_t inner = before.inner_end - before.inner_begin;
     if (length > 1)
-      product(some_rows(dz_.view(), before.inner_begin, inner), transposed(encoder.recurrent), true,
+      product(some_rows(dz_.view(), before.inner_begin, inner), recurrent_, true,
               some_rows(dh_.view(), before.inner_begin, inner));
   }
   // Not node 0, whose h is nothing.
-  product(transposed(some_rows(h_.view(), 1, trie.inner() - 1)), some_rows(dz_.view(), 1, trie.inner() - 1), true,
-          slopes.recurrent.view());
+  product_once(transposed(some_rows(h_.view(), 1, trie.inner() - 1)), some_rows(dz_.view(), 1, trie.inner() - 1), true,
+               slopes.recurrent.view());
   climb_table(encoder, trie, slopes);
 }
 
 void TrieLstm::climb_output(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
                             EncoderParameters& slopes) {
   const MatrixView<float> words = dwords_.reserve(trie.words(), hidden_);
-  product(out_slopes, transposed(encoder.output), false, words);
-  product(transposed(words_.view()), out_slopes, true, slopes.output.view());
+  product_once(out_slopes, transposed(encoder.output), false, words);
+  product_once(transposed(words_.view()), out_slopes, true, slopes.output.view());
   add_rows(out_slopes, slopes.output_bias.row(0));
   dh_.reserve_zeroed(trie.nodes(), hidden_);
   for (int32_t i = 0; i < trie.words(); ++i)
@@ -186,18 +212,8 @@ void TrieLstm::climb_output(const EncoderParameters& encoder, const CharTrie& tr
 void TrieLstm::climb_level(const CharTrie& trie, int32_t length) {
   const auto climb = [&](int32_t begin, int32_t end, bool inner) {
     for (int32_t node = begin; node < end; ++node) {
-      const int32_t parent = trie.parents()[static_cast<size_t>(node)];
-      lstm_backward({.gates = gates_.row(node),
-                     .c = c_.row(node),
-                     .c_before = length > 1 ? c_.row(parent) : nullptr,
-                     .dh = dh_.row(node),
-                     .dc = inner ? dc_.row(node) : nullptr,
-                     .first = reached_[static_cast<size_t>(parent)] == 0,
-                     .dz_sum = length > 1 ? dz_.row(parent) : nullptr,
-                     .dz_input = dtable_.row(trie.characters()[static_cast<size_t>(node)]),
-                     .dc_before = length > 1 ? dc_.row(parent) : nullptr},
-                    hidden_);
-      reached_[static_cast<size_t>(parent)] = 1;
+      gates_ == kLstmGates ? climb_lstm(trie, node, length == 1, inner) : climb_gru(trie, node, length == 1);
+      reached_[static_cast<size_t>(trie.parents()[static_cast<size_t>(node)])] = 1;
     }
   };
   const CharTrie::Level& level = trie.level(length);
@@ -205,11 +221,37 @@ void TrieLstm::climb_level(const CharTrie& trie, int32_t length) {
   climb(level.leaf_begin, level.leaf_end, false);
 }
 
+void TrieLstm::climb_lstm(const CharTrie& trie, int32_t node, bool root, bool inner) {
+  const int32_t parent = trie.parents()[static_cast<size_t>(node)];
+  lstm_backward({.gates = kept_.row(node),
+                 .c = c_.row(node),
+                 .c_before = root ? nullptr : c_.row(parent),
+                 .dh = dh_.row(node),
+                 .dc = inner ? dc_.row(node) : nullptr,
+                 .first = reached_[static_cast<size_t>(parent)] == 0,
+                 .dz_sum = root ? nullptr : dz_.row(parent),
+                 .dz_input = dtable_.row(trie.characters()[static_cast<size_t>(node)]),
+                 .dc_before = root ? nullptr : dc_.row(parent)},
+                hidden_);
+}
+
+void TrieLstm::climb_gru(const CharTrie& trie, int32_t node, bool root) {
+  const int32_t parent = trie.parents()[static_cast<size_t>(node)];
+  gru_backward({.kept = kept_.row(node),
+                .h_before = root ? nullptr : h_.row(parent),
+                .dh = dh_.row(node),
+                .first = reached_[static_cast<size_t>(parent)] == 0,
+                .dz_sum = root ? nullptr : dz_.row(parent),
+                .dz_input = dtable_.row(trie.characters()[static_cast<size_t>(node)]),
+                .dh_before = root ? nullptr : dh_.row(parent)},
+               hidden_);
+}
+
 void TrieLstm::climb_table(const EncoderParameters& encoder, const CharTrie& trie, EncoderParameters& slopes) {
-  product(transposed(letters_.view()), dtable_.view(), true, slopes.input.view());
+  product_once(transposed(letters_.view()), dtable_.view(), true, slopes.input.view());
   add_rows(dtable_.view(), slopes.bias.row(0));
   const MatrixView<float> letters = dletters_.reserve(dtable_.view().rows, encoder.characters.cols());
-  product(dtable_.view(), transposed(encoder.input), false, letters);
+  product_once(dtable_.view(), transposed(encoder.input), false, letters);
   for (int64_t i = 0; i < letters.rows; ++i) {
     float* row = slopes.characters.row(trie.alphabet()[static_cast<size_t>(i)]);
     for (int64_t k = 0; k < letters.cols; ++k) row[k] += letters.row(i)[k];

@@ -1,9 +1,9 @@
-// A character LSTM that turns spellings into vectors: last hidden state, then a linear layer. It runs over the trie of
-// a batch's words (char_trie.h), level by level with one matrix product each, so that every distinct beginning is
-// computed once, and comes back the same way, children added into parents.
+// A character LSTM (or GRU) that turns spellings into vectors: last hidden state, then a linear layer. It runs over the
+// trie of a batch's words (char_trie.h), level by level with one matrix product each, so that every distinct beginning
+// is computed once, and comes back the same way, children added into parents.
 //
 // H hidden, C values a character, D dim, A characters. The products:
-//   table = characters input + bias   (the batch's characters only), 4H columns
+//   table = characters input + bias   (the batch's characters only), 4H columns (3H of a GRU)
 //   z     = h(parent) recurrent + table(character): a row of the product for every inner node, not for every node
 //   out   = h(word) output + output_bias
 // Slopes point upwards (optim/optimizer.h): what comes back is the slope of whatever the caller climbs.
@@ -11,17 +11,19 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/random.h"
 #include "streamvec/core/status.h"
-#include "streamvec/kernel/gemm.h"
+#include "streamvec/kernel/packed_gemm.h"
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/model/char_trie.h"
 
 namespace streamvec {
+
+enum class RecurrentCell { kLstm, kGru };
 
 struct EncoderShape {
   int32_t characters = CharacterTable::kFixed;  // rows of the table to begin with
@@ -29,6 +31,7 @@ struct EncoderShape {
   int32_t character_dim = 128;
   int32_t hidden = 512;  // a multiple of 16
   int32_t dim = 200;
+  RecurrentCell cell = RecurrentCell::kLstm;  // a GRU has three quarters of the cost
 };
 
 // The parameters of one encoder, or a slope for each of them.
@@ -49,9 +52,10 @@ struct EncoderParameters {
 
   int32_t hidden() const { return static_cast<int32_t>(recurrent.rows()); }
   int32_t dim() const { return static_cast<int32_t>(output.cols()); }
+  int32_t gates() const { return static_cast<int32_t>(bias.cols()) / hidden(); }  // 4 of an LSTM, 3 of a GRU
 
   Matrix characters;   // A x C
-  Matrix input;        // C x 4H, gates in the order of kernel/lstm_cell.h
+  Matrix input;        // C x 4H, gates in the order of kernel/lstm_cell.h; a GRU's C x 3H, as kernel/gru_cell.h
   Matrix recurrent;    // H x 4H
   Matrix bias;         // 1 x 4H
   Matrix output;       // H x D
@@ -64,6 +68,9 @@ struct EncoderParameters {
 // Runs encoders of one shape; holds the memory of a run, one per thread. Parameters are only read.
 class TrieLstm {
  public:
+  TrieLstm();  // products in f32
+  explicit TrieLstm(std::shared_ptr<const PackedGemm> products) : products_(std::move(products)) {}
+
   // Writes the vector of word i of the trie to row i of `out`. REQUIRES: out has the trie's words and the encoder's
   // dim; the trie's characters have rows.
   void forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out);
@@ -81,19 +88,27 @@ class TrieLstm {
   void run(const EncoderParameters& encoder, const CharTrie& trie, bool keep, MatrixView<float> out);
   void fill_table(const EncoderParameters& encoder, const CharTrie& trie);
   void step_level(const CharTrie& trie, int32_t length, bool keep);
+  void step_lstm(const CharTrie& trie, int32_t node, const float* recurrent, bool keep);
+  void step_gru(const CharTrie& trie, int32_t node, const float* recurrent, bool keep);
   void climb_level(const CharTrie& trie, int32_t length);
+  void climb_lstm(const CharTrie& trie, int32_t node, bool root, bool inner);
+  void climb_gru(const CharTrie& trie, int32_t node, bool root);
   void climb_output(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
                     EncoderParameters& slopes);
   void climb_table(const EncoderParameters& encoder, const CharTrie& trie, EncoderParameters& slopes);
-  void product(const Factor& a, const Factor& b, bool add, MatrixView<float> c);
+  void product(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c);
+  void product_once(const Factor& a, const Factor& b, bool add, MatrixView<float> c);
 
-  int32_t hidden_ = 0;
-  RowBuffer letters_, table_;                            // by the trie's alphabet: characters, and what they contribute
-  RowBuffer product_;                                    // by inner node of one level
-  RowBuffer h_, c_, gates_;                              // by node
-  RowBuffer words_;                                      // by word: h
-  RowBuffer dh_, dc_, dz_, dtable_, dwords_, dletters_;  // likewise; dz_ by inner node, summed over its children
-  std::vector<uint8_t> reached_;                         // by inner node: whether a child has come back
+  std::shared_ptr<const PackedGemm> products_;
+  int32_t hidden_ = 0, gates_ = 0;
+  PackedFactor recurrent_, once_;  // weights of all levels; a factor of one product
+  RowBuffer letters_, table_;      // by the trie's alphabet: characters, and what they contribute
+  RowBuffer product_;              // by inner node of one level
+  RowBuffer h_, c_, kept_;         // by node; c_ of an LSTM only
+  RowBuffer words_;                // by word: h
+  RowBuffer dh_, dc_, dz_;         // likewise; dz_ by inner node, summed over its children
+  RowBuffer dtable_, dwords_, dletters_;
+  std::vector<uint8_t> reached_;  // by inner node: whether a child has come back
   double flops_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// A character LSTM read word by word in double precision by plain loops, and its way back by the chain rule: what the
-// trie's is held against. It is itself held against finite differences (trie_lstm_test.cc).
+// A character LSTM or GRU read word by word in double precision by plain loops, and its way back by the chain rule:
+// what the trie's is held against. It is itself held against finite differences (trie_lstm_test.cc).
 #pragma once
 
 #include <array>
@@ -21,6 +21,7 @@ struct PlainEncoder {
     Values values;
     double& at(int64_t i, int64_t k) { return values[static_cast<size_t>(i * cols + k)]; }
     double at(int64_t i, int64_t k) const { return values[static_cast<size_t>(i * cols + k)]; }
+    int64_t rows() const { return static_cast<int64_t>(values.size()) / cols; }
   };
 
   explicit PlainEncoder(EncoderParameters& from) {
@@ -38,38 +39,68 @@ struct PlainEncoder {
   }
   const Table& operator[](Part part) const { return tables[part]; }
   Table& operator[](Part part) { return tables[part]; }
-  int64_t hidden() const { return tables[kBias].cols / 4; }
+  int64_t hidden() const { return tables[kOutput].rows(); }
+  bool gru() const { return tables[kBias].cols == 3 * hidden(); }
   int64_t dim() const { return tables[kOutputBias].cols; }
 
   std::array<Table, 6> tables;
 };
 
 struct PlainStep {
-  Values i, f, g, o, c, h;
+  Values i, f, g, o, c, h;  // of an LSTM
+  Values r, z, n, u;        // of a GRU, with h
 };
 
 inline double sigma(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-inline PlainStep plain_step(const PlainEncoder& encoder, CharacterId character, const PlainStep& before) {
-  const int64_t hidden = encoder.hidden();
-  Values z = encoder[PlainEncoder::kBias].values;
-  for (int64_t n = 0; n < 4 * hidden; ++n) {
+// What the character and what the state before contribute to the gates.
+inline Values input_part(const PlainEncoder& encoder, CharacterId character) {
+  Values x = encoder[PlainEncoder::kBias].values;
+  for (size_t n = 0; n < x.size(); ++n)
     for (int64_t k = 0; k < encoder[PlainEncoder::kCharacters].cols; ++k)
-      z[n] += encoder[PlainEncoder::kCharacters].at(character, k) * encoder[PlainEncoder::kInput].at(k, n);
-    for (int64_t k = 0; k < hidden; ++k) z[n] += before.h[k] * encoder[PlainEncoder::kRecurrent].at(k, n);
-  }
+      x[n] += encoder[PlainEncoder::kCharacters].at(character, k) * encoder[PlainEncoder::kInput].at(k, n);
+  return x;
+}
+inline Values recurrent_part(const PlainEncoder& encoder, const Values& h) {
+  Values u(encoder[PlainEncoder::kBias].values.size());
+  for (size_t n = 0; n < u.size(); ++n)
+    for (size_t k = 0; k < h.size(); ++k) u[n] += h[k] * encoder[PlainEncoder::kRecurrent].at(k, n);
+  return u;
+}
+
+inline PlainStep gru_step(const Values& x, const Values& u, const PlainStep& before) {
   PlainStep step;
-  for (int64_t k = 0; k < hidden; ++k) {
-    step.i.push_back(sigma(z[k]));
-    step.f.push_back(sigma(z[hidden + k]));
-    step.g.push_back(std::tanh(z[2 * hidden + k]));
-    step.o.push_back(sigma(z[3 * hidden + k]));
+  const size_t hidden = before.h.size();
+  for (size_t k = 0; k < hidden; ++k) {
+    step.r.push_back(sigma(x[k] + u[k]));
+    step.z.push_back(sigma(x[hidden + k] + u[hidden + k]));
+    step.u.push_back(u[2 * hidden + k]);
+    step.n.push_back(std::tanh(x[2 * hidden + k] + step.r[k] * step.u[k]));
+    step.h.push_back((1 - step.z[k]) * step.n[k] + step.z[k] * before.h[k]);
+  }
+  return step;
+}
+
+inline PlainStep lstm_step(const Values& x, const Values& u, const PlainStep& before) {
+  PlainStep step;
+  const size_t hidden = before.h.size();
+  const auto z = [&](size_t gate, size_t k) { return x[gate * hidden + k] + u[gate * hidden + k]; };
+  for (size_t k = 0; k < hidden; ++k) {
+    step.i.push_back(sigma(z(0, k)));
+    step.f.push_back(sigma(z(1, k)));
+    step.g.push_back(std::tanh(z(2, k)));
+    step.o.push_back(sigma(z(3, k)));
     step.c.push_back(step.f[k] * before.c[k] + step.i[k] * step.g[k]);
     step.h.push_back(step.o[k] * std::tanh(step.c[k]));
   }
   return step;
+}
+
+inline PlainStep plain_step(const PlainEncoder& encoder, CharacterId character, const PlainStep& before) {
+  const Values x = input_part(encoder, character), u = recurrent_part(encoder, before.h);
+  return encoder.gru() ? gru_step(x, u, before) : lstm_step(x, u, before);
 }
 
 // The states before the first character and after each.
@@ -90,12 +121,16 @@ inline Values plain_vector(const PlainEncoder& encoder, std::span<const Characte
   return out;
 }
 
-// Adds the slopes of one step's parameters and turns dh, dc into those of the state before.
-inline void plain_step_back(const PlainEncoder& encoder, CharacterId character, const PlainStep& before,
-                            const PlainStep& step, Values& dh, Values& dc, PlainEncoder& slopes) {
-  const int64_t hidden = encoder.hidden();
-  Values dz(4 * hidden), dh_before(hidden);
-  for (int64_t k = 0; k < hidden; ++k) {
+// Slopes of the gates at one step: of what the character and of what the state before contributes; dh and dc become
+// those of the state before, as far as they do not go through `recurrent`.
+struct GateSlopes {
+  Values input, recurrent;
+};
+
+inline GateSlopes lstm_step_back(const PlainStep& before, const PlainStep& step, Values& dh, Values& dc) {
+  const size_t hidden = dh.size();
+  Values dz(4 * hidden);
+  for (size_t k = 0; k < hidden; ++k) {
     const double t = std::tanh(step.c[k]);
     dc[k] += dh[k] * step.o[k] * (1 - t * t);
     dz[k] = dc[k] * step.g[k] * step.i[k] * (1 - step.i[k]);
@@ -103,19 +138,41 @@ inline void plain_step_back(const PlainEncoder& encoder, CharacterId character, 
     dz[2 * hidden + k] = dc[k] * step.i[k] * (1 - step.g[k] * step.g[k]);
     dz[3 * hidden + k] = dh[k] * t * step.o[k] * (1 - step.o[k]);
     dc[k] *= step.f[k];
+    dh[k] = 0;
   }
-  for (int64_t n = 0; n < 4 * hidden; ++n) {
-    slopes[PlainEncoder::kBias].at(0, n) += dz[n];
-    for (int64_t k = 0; k < hidden; ++k) {
-      slopes[PlainEncoder::kRecurrent].at(k, n) += before.h[k] * dz[n];
-      dh_before[k] += dz[n] * encoder[PlainEncoder::kRecurrent].at(k, n);
+  return {dz, dz};
+}
+
+inline GateSlopes gru_step_back(const PlainStep& before, const PlainStep& step, Values& dh) {
+  const size_t hidden = dh.size();
+  GateSlopes slopes{Values(3 * hidden), Values(3 * hidden)};
+  for (size_t k = 0; k < hidden; ++k) {
+    const double dn = dh[k] * (1 - step.z[k]) * (1 - step.n[k] * step.n[k]);
+    slopes.input[k] = slopes.recurrent[k] = dn * step.u[k] * step.r[k] * (1 - step.r[k]);
+    slopes.input[hidden + k] = slopes.recurrent[hidden + k] =
+        dh[k] * (before.h[k] - step.n[k]) * step.z[k] * (1 - step.z[k]);
+    slopes.input[2 * hidden + k] = dn;
+    slopes.recurrent[2 * hidden + k] = dn * step.r[k];
+    dh[k] *= step.z[k];
+  }
+  return slopes;
+}
+
+// Adds the slopes of one step's parameters and turns dh, dc into those of the state before.
+inline void plain_step_back(const PlainEncoder& encoder, CharacterId character, const PlainStep& before,
+                            const PlainStep& step, Values& dh, Values& dc, PlainEncoder& slopes) {
+  const GateSlopes gates = encoder.gru() ? gru_step_back(before, step, dh) : lstm_step_back(before, step, dh, dc);
+  for (size_t n = 0; n < gates.input.size(); ++n) {
+    slopes[PlainEncoder::kBias].at(0, n) += gates.input[n];
+    for (size_t k = 0; k < dh.size(); ++k) {
+      slopes[PlainEncoder::kRecurrent].at(k, n) += before.h[k] * gates.recurrent[n];
+      dh[k] += gates.recurrent[n] * encoder[PlainEncoder::kRecurrent].at(k, n);
     }
     for (int64_t k = 0; k < encoder[PlainEncoder::kCharacters].cols; ++k) {
-      slopes[PlainEncoder::kInput].at(k, n) += encoder[PlainEncoder::kCharacters].at(character, k) * dz[n];
-      slopes[PlainEncoder::kCharacters].at(character, k) += dz[n] * encoder[PlainEncoder::kInput].at(k, n);
+      slopes[PlainEncoder::kInput].at(k, n) += encoder[PlainEncoder::kCharacters].at(character, k) * gates.input[n];
+      slopes[PlainEncoder::kCharacters].at(character, k) += gates.input[n] * encoder[PlainEncoder::kInput].at(k, n);
     }
   }
-  dh = dh_before;
 }
 
 // Adds the slopes of the parameters, given that of the word's vector.

@@ -15,5 +15,12 @@ std::unique_ptr<ModelWorker> make_cbow_worker(const WindowOptions& windows, Para
 // REQUIRES: parameters.subwords.
 std::unique_ptr<ModelWorker> make_subword_worker(const WindowOptions& windows, Parameters& parameters,
                                                  std::unique_ptr<PairKernel> kernel);
+// Skip-gram that distils parameters.hybrid on the way; plain where there is none.
+std::unique_ptr<ModelWorker> make_hybrid_worker(const WindowOptions& windows, Parameters& parameters,
+                                                std::unique_ptr<PairKernel> kernel);
+// REQUIRES: parameters.glove with cells.
+std::unique_ptr<ModelWorker> make_glove_worker(Parameters& parameters, GloveKernel kernel);
+// REQUIRES: parameters.rbsg.
+std::unique_ptr<ModelWorker> make_rbsg_worker(const ModelOptions& options, Parameters& parameters);
 
 }  // namespace streamvec

@@ -1,8 +1,11 @@
 #include "streamvec/sync/codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <vector>
 
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/sync/rice.h"
@@ -113,24 +116,23 @@ class OneBitCodec final : public RowCodec<OneBitCodec> {
   static float widen(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
 };
 
-// The threshold is three times the mean magnitude of the message's values: about one value in twenty is sent, whatever
-// the learning rate has come down to (Strom fixes it for the whole run).
+// The threshold is the magnitude that one value in twenty of the message reaches: so many are sent, whatever the
+// learning rate has come down to (Strom fixes it for the whole run).
 class StromCodec final : public Codec {
  public:
   CodecKind kind() const override { return CodecKind::kStrom; }
 
   void encode(MatrixView<float> rows, std::string& out) override {
-    const float threshold = kTimesMean * mean_magnitude(rows);
+    const float threshold = choose_threshold(rows);
     const int64_t values = rows.rows * rows.cols;
-    int64_t sent = 0;
-    if (threshold > 0 && std::isfinite(threshold)) sent = count_past(rows, threshold);
+    const int64_t sent = threshold > 0 ? count_from(rows, threshold) : 0;
     RiceWriter writer(out);
     writer.header(threshold, sent, RiceWriter::best_shift(values, sent));
     int64_t last = -1;
     for (int64_t i = 0; i < rows.rows; ++i) {
       float* row = rows.row(i);
       for (int64_t k = 0; k < rows.cols; ++k) {
-        const bool past = sent > 0 && std::abs(row[k]) > threshold;
+        const bool past = sent > 0 && std::abs(row[k]) >= threshold;
         if (past) {
           const int64_t place = i * rows.cols + k;
           writer.gap(static_cast<uint64_t>(place - last - 1), row[k] < 0);
@@ -162,21 +164,31 @@ class StromCodec final : public Codec {
   }
 
  private:
-  static constexpr float kTimesMean = 3;
+  static constexpr int64_t kOneIn = 20, kSampled = 16'384;
 
-  static float mean_magnitude(MatrixView<float> rows) {
-    double sum = 0;
+  // By a sample of evenly spread values; half the largest where most values are zero.
+  float choose_threshold(MatrixView<float> rows) {
+    const int64_t values = rows.rows * rows.cols, step = values / kSampled + 1;
+    magnitudes_.clear();
+    for (int64_t at = 0; at < values; at += step)
+      magnitudes_.push_back(std::abs(rows.row(at / rows.cols)[at % rows.cols]));
+    if (magnitudes_.empty()) return 0;
+    const auto nth = magnitudes_.begin() + static_cast<std::ptrdiff_t>(magnitudes_.size() / kOneIn);
+    std::nth_element(magnitudes_.begin(), nth, magnitudes_.end(), std::greater<>());
+    if (*nth > 0) return std::isfinite(*nth) ? *nth : 0;
+    float most = 0;
     for (int64_t i = 0; i < rows.rows; ++i)
-      for (const float value : rows.row_span(i)) sum += std::abs(double{value});
-    const double values = static_cast<double>(rows.rows * rows.cols);
-    return values > 0 ? static_cast<float>(sum / values) : 0;
+      most = std::max(most, largest_magnitude(rows.row(i), static_cast<int32_t>(rows.cols)));
+    return std::isfinite(most) ? most / 2 : 0;
   }
-  static int64_t count_past(MatrixView<float> rows, float threshold) {
+  static int64_t count_from(MatrixView<float> rows, float threshold) {
     int64_t count = 0;
     for (int64_t i = 0; i < rows.rows; ++i)
-      for (const float value : rows.row_span(i)) count += std::abs(value) > threshold;
+      for (const float value : rows.row_span(i)) count += std::abs(value) >= threshold;
     return count;
   }
+
+  std::vector<float> magnitudes_;
 };
 
 }  // namespace

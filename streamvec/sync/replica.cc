@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
@@ -48,6 +49,15 @@ float* Replica::live_row(RowKey key) const {
 float* Replica::base_row(RowKey key) {
   return base_[key % base_.size()].row(key / base_.size());
 }
+const float* Replica::base_row(RowKey key) const {
+  return base_[key % base_.size()].row(key / base_.size());
+}
+
+void Replica::known_value(RowKey key, std::span<float> out) const {
+  std::copy_n(base_row(key), options_.dim, out.begin());
+  if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
+    for (size_t i = 0; i < out.size(); ++i) out[i] -= orphan->second.change[i];
+}
 
 int64_t Replica::bytes_of_base() const {
   int64_t bytes = 0;
@@ -84,13 +94,15 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   const auto dim = static_cast<int32_t>(options_.dim);
   Push& push = in_flight_[owner];
   push.clock = clock_;
-  push.rows.assign(rows.begin(), rows.end());
-  const auto changes = push.changes.reserve_zeroed(static_cast<int64_t>(rows.size()), options_.dim);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    float* change = changes.row(static_cast<int64_t>(i));
-    std::copy_n(base_row(rows[i]), options_.dim, change);
-    subtract_from(live_row(rows[i]), dim, change);
+  push.rows.clear();
+  auto changes = push.changes.reserve_zeroed(static_cast<int64_t>(rows.size()), options_.dim);
+  for (const RowKey key : rows) {
+    float* change = changes.row(static_cast<int64_t>(push.rows.size()));
+    std::copy_n(base_row(key), options_.dim, change);
+    subtract_from(live_row(key), dim, change);
+    if (options_.change_min <= 0 || dot(change, change, dim) >= options_.change_min) push.rows.push_back(key);
   }
+  changes.rows = static_cast<int64_t>(push.rows.size());
   Message message;
   message.kind = MessageKind::kPush;
   message.codec = options_.scheme.codec;
@@ -99,7 +111,8 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   message.version = owners_[owner].version;
   message.rows = push.rows;
   codec_->encode(changes, message.payload);
-  for (size_t i = 0; i < rows.size(); ++i) add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, base_row(rows[i]));
+  for (size_t i = 0; i < push.rows.size(); ++i)
+    add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, base_row(push.rows[i]));
   out.push_back({owner, std::move(message)});
 }
 
@@ -239,9 +252,8 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
     if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
     const std::shared_ptr<const Told> state = state_of(key, now);
     Message& part = parts.try_emplace(state, start(*state)).first->second;
-    std::vector<float> value(base_row(key), base_row(key) + options_.dim);
-    if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
-      for (size_t i = 0; i < value.size(); ++i) value[i] -= orphan->second.change[i];
+    std::vector<float> value(static_cast<size_t>(options_.dim));
+    known_value(key, value);
     part.rows.push_back(key);
     part.payload.append(reinterpret_cast<const char*>(value.data()), sizeof(float) * value.size());
     if (static_cast<int64_t>(part.rows.size()) < options_.message_rows_max) continue;

@@ -50,6 +50,8 @@ class Replica {
   bool settled() const { return settled_; }
   uint32_t epoch() const { return view_.epoch; }
   int64_t bytes_of_base() const;
+  // The row as its owner has it, as far as this worker knows: at first, its initial value.
+  void known_value(RowKey key, std::span<float> out) const;
 
  private:
   struct Push {
@@ -78,6 +80,7 @@ class Replica {
   Status copy_base();
   float* live_row(RowKey key) const;
   float* base_row(RowKey key);
+  const float* base_row(RowKey key) const;
   void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
   Status receive_update(NodeId from, const Message& message);
   void apply(NodeId from, const Message& message, const Push* answered);

@@ -37,6 +37,8 @@ struct SyncOptions {
   NodeId self = 0;
   Scheme scheme;
   int64_t dim = 0;
+  // Rows whose values have moved by less (the sum of squares) are left for the next push.
+  float change_min = 0;
   RowKey key_end = 0;               // rows of all tables
   int64_t message_rows_max = 8192;  // of values
   // The value that every node gives a row before anybody has trained on it.

@@ -1,49 +1,44 @@
 #include "streamvec/sync/shard.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace streamvec {
 
-Result<Shard> Shard::make(int64_t rows_max, int64_t dim) {
+Result<Shard> Shard::make(RowKey key_end, int64_t dim) {
   Shard shard;
-  STREAMVEC_ASSIGN_OR_RETURN(shard.values_, Matrix::make(0, dim, rows_max));
+  shard.places_.assign(key_end, -1);
+  STREAMVEC_ASSIGN_OR_RETURN(shard.values_, Matrix::make(0, dim, key_end));
   return shard;
 }
 
 int64_t Shard::add(RowKey key) {
-  const auto [found, is_new] = places_.try_emplace(key, -1);
-  if (!is_new) return found->second;
+  if (places_[key] >= 0) return places_[key];
+  ++size_;
   if (free_.empty()) {
-    found->second = values_.rows();
-    values_.grow(found->second + 1);
+    const int64_t place = values_.rows();
+    values_.grow(place + 1);
     touched_.push_back(0);
-  } else {
-    found->second = free_.back();
-    free_.pop_back();
-    touched_[static_cast<size_t>(found->second)] = 0;
-    std::memset(row(found->second), 0, sizeof(float) * static_cast<size_t>(values_.stride()));
+    return places_[key] = static_cast<int32_t>(place);
   }
-  return found->second;
+  const int64_t place = free_.back();
+  free_.pop_back();
+  touched_[static_cast<size_t>(place)] = 0;
+  std::memset(row(place), 0, sizeof(float) * static_cast<size_t>(values_.stride()));
+  return places_[key] = static_cast<int32_t>(place);
 }
 
 void Shard::remove(RowKey key) {
-  const auto found = places_.find(key);
-  if (found == places_.end()) return;
-  free_.push_back(found->second);
-  places_.erase(found);
-}
-
-int64_t Shard::find(RowKey key) const {
-  const auto found = places_.find(key);
-  return found == places_.end() ? -1 : found->second;
+  if (places_[key] < 0) return;
+  free_.push_back(places_[key]);
+  places_[key] = -1;
+  --size_;
 }
 
 std::vector<RowKey> Shard::keys() const {
   std::vector<RowKey> keys;
-  keys.reserve(places_.size());
-  for (const auto& [key, place] : places_) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
+  keys.reserve(static_cast<size_t>(size_));
+  for (RowKey key = 0; key < places_.size(); ++key)
+    if (places_[key] >= 0) keys.push_back(key);
   return keys;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
@@ -15,13 +14,13 @@ namespace streamvec {
 // Rows keep their places while the shard grows; a row that is given up leaves its place to the next one.
 class Shard {
  public:
-  // Room for rows_max rows; memory is taken as they come.
-  static Result<Shard> make(int64_t rows_max, int64_t dim);
+  // Room for the rows of all keys below key_end; memory is taken as they come.
+  static Result<Shard> make(RowKey key_end, int64_t dim);
 
-  // The row's place; a new row is zero and untouched. REQUIRES: fewer than rows_max are held, or it is one of them.
+  // The row's place; a new row is zero and untouched. REQUIRES: key < key_end.
   int64_t add(RowKey key);
   void remove(RowKey key);
-  int64_t find(RowKey key) const;  // -1: not here
+  int64_t find(RowKey key) const { return places_[key]; }  // -1: not here
   float* row(int64_t place) { return values_.row(place); }
   const float* row(int64_t place) const { return values_.row(place); }
   // Whether the row may differ from its initial value: somebody has trained on it.
@@ -29,13 +28,14 @@ class Shard {
   void touch(int64_t place) { touched_[static_cast<size_t>(place)] = 1; }
   std::vector<RowKey> keys() const;                  // rising
   int64_t places() const { return values_.rows(); }  // every place is below it
-  int64_t size() const { return static_cast<int64_t>(places_.size()); }
+  int64_t size() const { return size_; }
   int64_t dim() const { return values_.cols(); }
 
  private:
   Matrix values_;
   std::vector<uint8_t> touched_;
-  std::unordered_map<RowKey, int64_t> places_;
+  std::vector<int32_t> places_;  // by key
+  int64_t size_ = 0;
   std::vector<int64_t> free_;
 };
 

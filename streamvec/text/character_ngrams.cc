@@ -15,6 +15,35 @@ bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
+// Unicode 15, section 3.12: syllables are numbered by leading consonant, vowel and trailing consonant.
+constexpr uint32_t kSyllables = 0xAC00, kLeading = 0x1100, kVowels = 0x1161, kTrailing = 0x11A7;
+constexpr uint32_t kVowelCount = 21, kTrailingCount = 28, kSyllableCount = 19 * kVowelCount * kTrailingCount;
+
+void append_three_bytes(uint32_t point, std::string& out) {
+  out += static_cast<char>(0xE0 | point >> 12);
+  out += static_cast<char>(0x80 | (point >> 6 & 0x3F));
+  out += static_cast<char>(0x80 | (point & 0x3F));
+}
+
+// Appends `word` with every Hangul syllable as its jamo; all other bytes as they are.
+void append_as_jamo(std::string_view word, std::string& out) {
+  for (size_t at = 0; at < word.size();) {
+    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(word[at + i])); };
+    const bool three = (byte(0) & 0xF0) == 0xE0 && at + 2 < word.size() && continues_character(word[at + 1]) &&
+                       continues_character(word[at + 2]);
+    const uint32_t point = three ? (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F) : 0;
+    const uint32_t syllable = point - kSyllables;
+    if (point < kSyllables || syllable >= kSyllableCount) {
+      out += word[at++];
+      continue;
+    }
+    append_three_bytes(kLeading + syllable / (kVowelCount * kTrailingCount), out);
+    append_three_bytes(kVowels + syllable / kTrailingCount % kVowelCount, out);
+    if (syllable % kTrailingCount != 0) append_three_bytes(kTrailing + syllable % kTrailingCount, out);
+    at += 3;
+  }
+}
+
 }  // namespace
 
 uint32_t ngram_hash(std::string_view bytes) {
@@ -25,7 +54,9 @@ uint32_t ngram_hash(std::string_view bytes) {
 
 void append_ngram_buckets(std::string_view word, const NgramOptions& options, std::vector<uint32_t>& buckets) {
   if (word == kSentenceEndWord) return;
-  const std::string bounded = "<" + std::string(word) + ">";
+  std::string bounded = "<";
+  options.jamo ? append_as_jamo(word, bounded) : void(bounded += word);
+  bounded += '>';
   for (size_t begin = 0; begin < bounded.size(); ++begin) {
     if (continues_character(bounded[begin])) continue;
     uint32_t hash = kHashStart;

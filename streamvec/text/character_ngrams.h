@@ -1,7 +1,8 @@
 // The hashed character n-grams of a word, exactly as fastText has them (Bojanowski et al. 2017): the word is put
 // between "<" and ">", and every run of minn to maxn characters is hashed into one of `bucket` buckets. A character
 // is a UTF-8 lead byte with the continuation bytes behind it; bytes that are no UTF-8 are characters of their own, so
-// that any bytes have n-grams.
+// that any bytes have n-grams. With `jamo`, which fastText does not have, a Hangul syllable is two or three characters,
+// its jamo, so that forms of a verb that differ within a syllable share n-grams.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ struct NgramOptions {
   int32_t minn = 3;            // shortest n-gram, in characters; lower: more rows a word, endings of one letter count
   int32_t maxn = 6;            // longest; 0: no n-grams
   int64_t bucket = 2'000'000;  // hashes are taken modulo this; fewer: more n-grams share a vector
+  bool jamo = false;           // Hangul by jamo
 
   bool operator==(const NgramOptions&) const = default;
 };

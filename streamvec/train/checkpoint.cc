@@ -2,15 +2,17 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <istream>
+#include <memory>
 #include <ostream>
 #include <set>
 #include <thread>
 
 #include "streamvec/format/file_streambuf.h"
-#include "streamvec/model/subword_vectors.h"
 #include "streamvec/train/checkpoint_directory.h"
 #include "streamvec/train/checkpoint_manifest.h"
+#include "streamvec/train/model_state.h"
 #include "streamvec/vocab/vocab_file.h"
 
 namespace streamvec {
@@ -192,21 +194,26 @@ Result<Matrix> read_tensor(const SafetensorsReader& reader, const TensorInfo& te
   return table;
 }
 
-// What is read for queries: the word vectors, and what makes vectors of spellings.
-bool is_for_queries(std::string_view name) {
-  return name == "input" || name == "output" || name == kSubwordWords || name == kSubwordBuckets ||
-         name == kSubwordFile;
+// Which tables and files of a checkpoint are read: all, or what queries need (the word vectors, and what makes vectors
+// of spellings).
+using Wanted = std::function<bool(std::string_view name)>;
+
+Wanted wanted_parts(bool with_optimizer, const std::string& model) {
+  if (with_optimizer) return [](std::string_view) { return true; };
+  return [state = std::shared_ptr<const ModelState>(make_model_state(model))](std::string_view name) {
+    return name == "input" || name == "output" || state->is_for_queries(name);
+  };
 }
 
 // The tables of `loaded`, whose vocabulary is there already.
-Status read_tables(const CheckpointFile& file, bool with_optimizer, int64_t rows_max, Checkpoint& loaded) {
+Status read_tables(const CheckpointFile& file, const Wanted& wanted, int64_t rows_max, Checkpoint& loaded) {
   STREAMVEC_RETURN_IF_ERROR(open_checked(file).status());
   STREAMVEC_ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::open(file.path));
   STREAMVEC_ASSIGN_OR_RETURN(const uint64_t sum, reader.header_checksum());
   const FilePart* header = find_part(file.sum, "");
   STREAMVEC_RETURN_IF_ERROR(check_sum(file.path, 0, reader.header_bytes(), sum, header ? header->checksum : ~sum));
   for (const TensorInfo& tensor : reader.tensors()) {
-    if (!with_optimizer && !is_for_queries(tensor.name)) continue;
+    if (!wanted(tensor.name)) continue;
     Matrix& table = tensor.name == "input"    ? loaded.input
                     : tensor.name == "output" ? loaded.output
                                               : loaded.optimizer[tensor.name];
@@ -230,9 +237,10 @@ Result<Checkpoint> load_one(const CheckpointPath& checkpoint, bool with_optimize
   STREAMVEC_ASSIGN_OR_RETURN(const CheckpointFile model, find_file(checkpoint.path, manifest, kModelFile));
   STREAMVEC_ASSIGN_OR_RETURN(loaded.vocabulary, read_words(words));
   STREAMVEC_ASSIGN_OR_RETURN(loaded.cursors, read_cursors(cursors));
-  STREAMVEC_RETURN_IF_ERROR(read_tables(model, with_optimizer, rows_max, loaded));
+  const Wanted wanted = wanted_parts(with_optimizer, manifest.model);
+  STREAMVEC_RETURN_IF_ERROR(read_tables(model, wanted, rows_max, loaded));
   for (const auto& [name, sum] : manifest.files) {
-    if (!is_extra_file(name) || (!with_optimizer && !is_for_queries(name))) continue;
+    if (!is_extra_file(name) || !wanted(name)) continue;
     STREAMVEC_ASSIGN_OR_RETURN(loaded.extra[name], read_checked({checkpoint.path + "/" + name, sum}, sum.bytes));
   }
   loaded.step = manifest.step;
@@ -266,18 +274,6 @@ Result<std::vector<CheckpointPath>> list_for_loading(const std::string& dir) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return error(Code::kNotFound, dir, " holds no model; make one with: streamvec train SOURCE --out ", dir);
-}
-
-// What the checkpoint has for making vectors of spellings; nullptr when it has nothing.
-Result<std::shared_ptr<const WordGenerator>> generator_of(Checkpoint& loaded, const std::string& dir) {
-  const auto index_bytes = loaded.extra.find(kSubwordFile);
-  if (index_bytes == loaded.extra.end()) return std::shared_ptr<const WordGenerator>();
-  const std::string path = dir + "/" + std::to_string(loaded.step) + "/" + kSubwordFile;
-  STREAMVEC_ASSIGN_OR_RETURN(SubwordIndex index, SubwordIndex::decode(index_bytes->second, path));
-  auto made = SubwordVectors::make(std::move(index), std::move(loaded.optimizer[kSubwordBuckets]),
-                                   std::move(loaded.optimizer[kSubwordWords]));
-  if (!made.ok()) return error(Code::kDataLoss, path, ": ", made.status().message());
-  return std::shared_ptr<const WordGenerator>(std::move(*made));
 }
 
 Result<Checkpoint> load_newest(const std::string& dir, bool with_optimizer, int64_t rows_max) {
@@ -369,7 +365,8 @@ Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>*
   STREAMVEC_ASSIGN_OR_RETURN(Checkpoint loaded, load_newest(dir, false, 0));
   if (notes != nullptr) *notes = std::move(loaded.notes);
   Snapshot snapshot;
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, generator_of(loaded, dir));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      snapshot.generator, make_model_state(loaded.model)->generator(loaded, dir + "/" + std::to_string(loaded.step)));
   snapshot.model = std::move(loaded.model);
   snapshot.step = loaded.step;
   snapshot.vocabulary = std::move(loaded.vocabulary);

@@ -10,7 +10,12 @@ class Pacer {
  public:
   // Sleeps a little; true when it is time for a report.
   bool wait() {
-    std::this_thread::sleep_for(sleep_);
+    return wait([](std::chrono::milliseconds most) { std::this_thread::sleep_for(most); });
+  }
+  // The same with a sleep of the caller's, who may be woken earlier: sleep(most).
+  template <typename Sleep>
+  bool wait(Sleep sleep) {
+    sleep(sleep_);
     // The first looks come quickly, so that short runs end at once.
     if (sleep_ < kSleepMax) sleep_ *= 2;
     const auto now = std::chrono::steady_clock::now();

@@ -38,7 +38,7 @@ std::shared_ptr<const SamplingTables> GrowingSlotMapper::map(const Tokens& token
   for (const Slot slot : admitted_) {
     const RowLocks::Guard guard(parameters_.locks, std::span(&slot, 1), std::span(&slot, 1));
     parameters_.restart(slot, vocabulary_.born(slot) - 1);
-    if (parameters_.subwords) parameters_.subwords->set_word(slot, vocabulary_.word(slot));
+    parameters_.set_word(slot, vocabulary_.word(slot));
   }
   if (tables_.stage(vocabulary_)) tables_.build();
   leave_out_unknown(tokens, chunk);

@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/model/hybrid_vectors.h"
+#include "streamvec/model/subword_vectors.h"
 
 namespace streamvec {
 namespace {
@@ -94,25 +96,32 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
-                               Parameters& parameters, Intake& intake) {
+                               Parameters& parameters, const ModelState& own, Intake& intake, bool spellings) {
   Snapshot snapshot;
   snapshot.model = model;
   snapshot.step = step;
   uint64_t stamp = 0;
+  std::vector<uint32_t> buckets;
   {
     const auto lock = intake.lock_vocabulary();
     snapshot.vocabulary = vocabulary.to_vocabulary();
     stamp = vocabulary.stamp();
+    if (spellings && parameters.subwords)
+      buckets.assign(parameters.subwords->buckets().begin(), parameters.subwords->buckets().end());
   }
   const int64_t rows = snapshot.vocabulary.size();
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, Matrix::make(rows, parameters.dim()));
-  for (Slot slot = 0; slot < rows; ++slot) {
-    {
-      const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
-      std::copy_n(parameters.input.rows.row(slot), parameters.dim(), snapshot.input.row(slot));
-    }
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, own.input_rows(parameters, rows));
+  for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
+  if (spellings && parameters.rbsg != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, parameters.rbsg->vectors());
   }
+  if (spellings && parameters.hybrid != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> copy, parameters.hybrid->copy_spellings());
+    snapshot.generator = std::make_shared<HybridVectors>(std::move(copy));
+  }
+  if (buckets.empty()) return snapshot;
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, copy_spellings(parameters, std::move(buckets)));
   return snapshot;
 }
 
@@ -212,7 +221,8 @@ void StreamEvaluator::follow_at_first() {
 void StreamEvaluator::look(bool last) {
   StreamMetrics metrics = gather();
   measured_s_ = metrics.time_s;
-  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, *parts_->intake);
+  auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, parts_->own,
+                                *parts_->intake, !options_.similarity.empty());
   if (!snapshot.ok()) return note(snapshot.status());
   if (snapshot->vocabulary.size() > 0) {
     measure(*snapshot, metrics);
@@ -221,6 +231,7 @@ void StreamEvaluator::look(bool last) {
       remember(*snapshot, metrics.tokens, metrics);
   }
   note(log_->write(metrics));
+  snapshot->generator = nullptr;  // large, and not needed again
   previous_ = std::move(*snapshot);
   const std::lock_guard lock(mutex_);
   latest_ = std::move(metrics);
@@ -297,27 +308,34 @@ void StreamEvaluator::remember(const Snapshot& snapshot, int64_t tokens, StreamM
   const StreamMoment moment{metrics.step, written_s > 0 ? written_s : static_cast<int64_t>(metrics.time_s), tokens};
   note(history_.add(snapshot, moment));
   if (parts_->halves[0] != nullptr) {
-    auto a = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[0], *parts_->intake);
-    auto b = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[1], *parts_->intake);
+    auto a = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[0], parts_->own,
+                           *parts_->intake);
+    auto b = take_snapshot(options_.model, metrics.step, parts_->vocabulary, *parts_->halves[1], parts_->own,
+                           *parts_->intake);
     if (a.ok() && b.ok()) note(history_.add_halves(*a, *b, moment));
   }
   find_moved_words(metrics);
 }
 
-// Against the snapshot that is nearest to half as old as the stream: far enough back for meaning to have moved.
+// Against the halves that are nearest to half as old as the stream: far enough back for meaning to have moved.
 void StreamEvaluator::find_moved_words(StreamMetrics& metrics) {
   const auto entries = history_.list();
   const auto halves = history_.list_halves();
-  if (!entries.ok() || entries->size() < 2 || !halves.ok() || halves->empty()) return;
+  if (!entries.ok() || entries->size() < 2 || !halves.ok() || halves->size() < 2) return;
   const int64_t wanted = entries->back().moment.tokens / 2;
-  const auto distance = [&](const HistoryEntry& entry) { return std::abs(entry.moment.tokens - wanted); };
-  const auto old_entry = std::min_element(entries->begin(), entries->end() - 1,
-                                          [&](const auto& x, const auto& y) { return distance(x) < distance(y); });
-  const auto old_snapshot = History::load(*old_entry), new_snapshot = History::load(entries->back());
-  const auto a = History::load(halves->back().a), b = History::load(halves->back().b);
-  if (!old_snapshot.ok() || !new_snapshot.ok() || !a.ok() || !b.ok()) return;
-  const HalfStreams null{*a, *b};
-  const auto report = find_drift(*old_snapshot, *new_snapshot, std::span(&null, 1));
+  const auto nearest = [&](auto begin, auto end, const auto& distance) {
+    return std::min_element(begin, end, [&](const auto& x, const auto& y) { return distance(x) < distance(y); });
+  };
+  const int64_t old_step = nearest(halves->begin(), halves->end() - 1, [&](const HistoryHalves& pair) {
+                             return std::abs(pair.a.moment.tokens - wanted);
+                           })->a.moment.step;
+  const auto old_entry = nearest(entries->begin(), entries->end() - 1,
+                                 [&](const HistoryEntry& entry) { return std::abs(entry.moment.step - old_step); });
+  const auto then = History::load(*old_entry), now = History::load(entries->back());
+  const auto loaded = history_.load_halves(old_step, entries->back().moment.step);
+  if (!then.ok() || !now.ok() || !loaded.ok() || !*loaded) return;
+  const HalvesThenAndNow& pair = **loaded;
+  const auto report = find_drift({*then, &pair.old_a, &pair.old_b}, {*now, &pair.new_a, &pair.new_b});
   if (!report.ok()) return;
   metrics.drift_alerts = report->alerts;
   for (const WordDrift& word : report->moved)

@@ -21,6 +21,7 @@
 #include "streamvec/eval/similarity.h"
 #include "streamvec/ingest/intake.h"
 #include "streamvec/model/parameters.h"
+#include "streamvec/train/model_state.h"
 #include "streamvec/train/stream_learner.h"
 
 namespace streamvec {
@@ -42,6 +43,7 @@ class StreamEvaluator {
     StreamVocabulary& vocabulary;
     ReplayTable& replay;
     Parameters& parameters;
+    const ModelState& own;  // what the model has beyond the parameters' tables
     Parameters* halves[2] = {nullptr, nullptr};
     Intake* intake = nullptr;
     StreamLearner* learner = nullptr;
@@ -104,9 +106,10 @@ class StreamEvaluator {
   std::vector<std::string> notes_;
 };
 
-// A copy of the model as it is now. Rows that have changed hands while they were copied are zero. The intake's lock is
-// taken for the words, none for the rows. kResourceExhausted when there is no memory for it.
+// A copy of the model as it is now, with what makes vectors of spellings when `spellings` is set. Rows that have
+// changed hands while they were copied are zero. The intake's lock is taken for the words, none for the rows.
+// kResourceExhausted when there is no memory for it.
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
-                               Parameters& parameters, Intake& intake);
+                               Parameters& parameters, const ModelState& own, Intake& intake, bool spellings = false);
 
 }  // namespace streamvec

@@ -5,12 +5,16 @@
 #include <cmath>
 #include <thread>
 
+#include "streamvec/core/heap.h"
+#include "streamvec/core/random.h"
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
+#include "streamvec/train/glove_state.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/stream_evaluator.h"
 #include "streamvec/train/stream_learner.h"
+#include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -27,7 +31,9 @@ constexpr double kCheckpointEvery = 60;  // seconds
 // Of the rate that a run of known length begins with: a stream's rate never falls. Of 1, 1/2, 1/4 and 1/8, a half was
 // best on ACL abstracts (docs/BENCHMARKS.md, Replay).
 constexpr double kRateOfStreams = 0.5;
+constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
+constexpr const char* kHalfSubwords = ".subword.buckets";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -82,6 +88,7 @@ class StreamTraining {
     lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams);
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
+    if (model_ == "glove") describe_glove(options_, description_);
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
     STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
@@ -95,10 +102,11 @@ class StreamTraining {
     begin_ = Clock::now();
     learner_->start();
     intake_->start();
-    evaluator_->start({*vocabulary_, *replay_, parameters_, {half(0), half(1)}, intake_.get(), learner_.get()});
+    evaluator_->start({*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
     const Status watched = watch();
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
+    own_->finish(parameters_);
     seconds_ = seconds_since(begin_);
     evaluator_->stop();
     STREAMVEC_RETURN_IF_ERROR(watched);
@@ -150,23 +158,39 @@ class StreamTraining {
     shape.optimizer = optimizer;
     shape.seed = options_.seed;
     shape.shared = true;
+    shape.glove = model_ == "glove";
     std::map<std::string, Matrix> saved_halves;
     if (existing)
       for (const char* name : kHalfNames)
-        for (const char* table : {".input", ".output"})
+        for (const char* table : {".input", ".output", kHalfSubwords})
           if (auto found = existing->optimizer.find(std::string(name) + table); found != existing->optimizer.end())
             saved_halves[found->first] = std::move(found->second);
     STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
     parameters_.grow(vocabulary_->size());
-    if (!options_.stream.drift) return {};
+    const Vocabulary words = vocabulary_->to_vocabulary();
+    own_ = make_model_state(model_);
+    STREAMVEC_RETURN_IF_ERROR(own_->begin(options_, existing ? &*existing : nullptr, words, parameters_));
+    if (parameters_.glove) {
+      // Cells are counted where text is met for the first time (make_learner), at its own time. Halves would need a
+      // table of cells each: drift goes without its null.
+      parameters_.glove->counts_chunks = false;
+      return {};
+    }
+    if (!options_.stream.drift || !own_->has_halves()) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
       half_shape.dim = parameters_.dim();
       half_shape.optimizer = OptimizerKind::kSgd;
       half_shape.rows = vocabulary_->size();
+      // Rows of their own to start from: what the halves then have in common, they have from the text.
+      half_shape.seed = mix(options_.seed, kHalfRows, static_cast<uint64_t>(i));
       STREAMVEC_ASSIGN_OR_RETURN(halves_[i].emplace(), Parameters::make(half_shape));
       const auto input = saved_halves.find(std::string(kHalfNames[i]) + ".input");
       const auto output = saved_halves.find(std::string(kHalfNames[i]) + ".output");
+      const auto ngrams = saved_halves.find(std::string(kHalfNames[i]) + kHalfSubwords);
+      if (parameters_.subwords)
+        STREAMVEC_RETURN_IF_ERROR(add_subwords_like(
+            *parameters_.subwords, ngrams != saved_halves.end() ? &ngrams->second : nullptr, words, *halves_[i]));
       if (input == saved_halves.end() || output == saved_halves.end()) continue;
       halves_[i]->input.rows = std::move(input->second);
       halves_[i]->output.rows = std::move(output->second);
@@ -225,13 +249,14 @@ class StreamTraining {
         if (table == nullptr) continue;
         const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
         table->restart(slot, vocabulary_->born(slot) - 1);
+        table->set_word(slot, vocabulary_->word(slot));
       }
     evaluator_->forget(slots);
   }
 
   // Puts everything where the checkpoint left it.
   Status go_on(const Checkpoint& existing) {
-    step_ = existing.step;
+    step_ = saved_step_ = existing.step;  // never saved over: what `latest` names stays whole whenever a kill comes
     notes_ = existing.notes;
     if (existing.extra.count(kVocabularyState) == 0) return {};  // the vectors of a run that was no stream
     const json progress = existing.state.value("stream", json::object());
@@ -262,18 +287,15 @@ class StreamTraining {
 
   Status make_learner() {
     StreamLearner::Options options;
-    options.model.model = model_;
-    options.model.windows.window = options_.window;
-    options.model.windows.negatives = options_.negatives;
-    options.model.windows.centres = options_.batch;
-    options.model.kernel = options_.kernel;
-    options.threads = threads_;
+    options.model = model_options(options_, model_, threads_);
+    options.threads = worker_count(options.model);
     options.lr = static_cast<float>(lr_);
     options.seed = options_.seed;
     options.first_batch = step_;
     options.priority = selection_.priority;
     StreamLearner::Parts parts{*vocabulary_, *tables_, *replay_, parameters_, {half(0), half(1)}};
     parts.watch = [this](const Chunk& chunk, double t) {
+      if (parameters_.glove) parameters_.glove->cells->add(chunk, t);
       if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
     };
     STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
@@ -338,6 +360,7 @@ class StreamTraining {
     if (RowLocks::kLocking) learner_->resume();
     if (status.ok()) intake_->commit();
     intake_->resume();
+    return_free_memory();
     return status;
   }
 
@@ -360,6 +383,7 @@ class StreamTraining {
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
+    STREAMVEC_RETURN_IF_ERROR(own_->add_to(content, parameters_));
     STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
     saved_step_ = step;
     return {};
@@ -371,6 +395,8 @@ class StreamTraining {
       if (!halves_[i]) continue;
       tables.push_back({std::string(kHalfNames[i]) + ".input", halves_[i]->input.rows.view()});
       tables.push_back({std::string(kHalfNames[i]) + ".output", halves_[i]->output.rows.view()});
+      if (halves_[i]->subwords)
+        tables.push_back({kHalfNames[i] + std::string(kHalfSubwords), halves_[i]->subwords->table.rows.view()});
     }
     return tables;
   }
@@ -401,6 +427,7 @@ class StreamTraining {
   std::optional<StreamVocabulary> vocabulary_;
   std::unique_ptr<SamplingTablesBuffer> tables_;
   Parameters parameters_;
+  std::unique_ptr<ModelState> own_;  // what the model has beyond the parameters' tables
   std::optional<Parameters> halves_[2];
   std::unique_ptr<ReplayTable> replay_;
   std::unique_ptr<StreamEvaluator> evaluator_;

@@ -19,6 +19,11 @@ void copy_rows(const Matrix& from, Matrix& to) {
     std::copy_n(from.row(i), std::min(from.cols(), to.cols()), to.row(i));
 }
 
+std::string settings_text(const NgramOptions& ngrams) {
+  return "--minn " + std::to_string(ngrams.minn) + " --maxn " + std::to_string(ngrams.maxn) + " --bucket " +
+         std::to_string(ngrams.bucket) + (ngrams.jamo ? " --jamo" : "");
+}
+
 std::string state_name(const std::string& state) {
   return kSubwordBuckets + ("." + state);
 }
@@ -32,23 +37,27 @@ Status adopt_rows(Checkpoint& existing, const SubwordIndex& index, SubwordTable&
   return {};
 }
 
-}  // namespace
-
+// What the options say, and `otherwise` where they are silent.
 NgramOptions wanted_ngrams(const TrainOptions& options, NgramOptions otherwise) {
   return {options.minn.value_or(otherwise.minn), options.maxn.value_or(otherwise.maxn),
-          options.bucket.value_or(otherwise.bucket)};
+          options.bucket.value_or(otherwise.bucket), options.jamo.value_or(otherwise.jamo)};
 }
 
-Status check_same_ngrams(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
+}  // namespace
+
+Status SubwordState::check_options(const TrainOptions& options) const {
+  return check_ngrams(wanted_ngrams(options, NgramOptions()));
+}
+
+Status SubwordState::check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out) const {
   STREAMVEC_ASSIGN_OR_RETURN(const SubwordIndex index, index_of(existing));
   const NgramOptions wanted = wanted_ngrams(options, index.ngrams);
   if (wanted == index.ngrams) return {};
-  return error(Code::kFailedPrecondition, out, " has n-grams of --minn ", index.ngrams.minn, " --maxn ",
-               index.ngrams.maxn, " --bucket ", index.ngrams.bucket, ", asked for were ", wanted.minn, ", ",
-               wanted.maxn, " and ", wanted.bucket, "; leave them out or choose another --out");
+  return error(Code::kFailedPrecondition, out, " has n-grams of ", settings_text(index.ngrams), ", asked for were ",
+               settings_text(wanted), "; leave them out or choose another --out");
 }
 
-Status take_own_rows(Checkpoint& existing) {
+Status SubwordState::take_rows(Checkpoint& existing) const {
   const auto own = existing.optimizer.find(kSubwordWords);
   if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
       own->second.cols() != existing.input.cols())
@@ -59,8 +68,8 @@ Status take_own_rows(Checkpoint& existing) {
   return {};
 }
 
-Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
-                    Parameters& parameters) {
+Status SubwordState::begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
+                           Parameters& parameters) const {
   SubwordIndex index;
   index.fold_case = options.tokenizer.fold_case;
   if (existing != nullptr) {
@@ -79,10 +88,26 @@ Status add_subwords(const TrainOptions& options, Checkpoint* existing, const Voc
   return {};
 }
 
+Result<Matrix> SubwordState::input_rows(Parameters& parameters, int64_t rows) const {
+  return composed_rows(parameters, rows);
+}
+
+Status add_subwords_like(const SubwordTable& other, const Matrix* saved, const Vocabulary& vocabulary,
+                         Parameters& parameters) {
+  SubwordTable::Options shape = other.options();
+  shape.optimizer = parameters.options.optimizer;
+  STREAMVEC_ASSIGN_OR_RETURN(parameters.subwords, SubwordTable::make(shape));
+  const std::span<const uint32_t> buckets = other.buckets();
+  if (saved != nullptr && saved->rows() <= static_cast<int64_t>(buckets.size()))
+    STREAMVEC_RETURN_IF_ERROR(parameters.subwords->adopt(buckets.first(static_cast<size_t>(saved->rows())), *saved));
+  parameters.subwords->add_buckets(buckets);
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.subwords->set_word(slot, vocabulary.word(slot));
+  return {};
+}
+
 Status SubwordState::add_to(CheckpointContent& content, Parameters& parameters) {
-  if (!parameters.subwords) return {};
   SubwordTable& subwords = *parameters.subwords;
-  STREAMVEC_ASSIGN_OR_RETURN(composed_, composed_rows(parameters));
+  STREAMVEC_ASSIGN_OR_RETURN(composed_, input_rows(parameters, parameters.rows()));
   content.input = std::as_const(composed_).view();
   content.optimizer.push_back({kSubwordWords, parameters.input.rows.view()});
   content.optimizer.push_back({kSubwordBuckets, subwords.table.rows.view()});
@@ -94,17 +119,34 @@ Status SubwordState::add_to(CheckpointContent& content, Parameters& parameters) 
   return {};
 }
 
-void SubwordState::add_to(CheckpointContent& content, const Snapshot& snapshot) {
+Status SubwordState::add_to(CheckpointContent& content, const Snapshot& snapshot) {
   const auto* subwords = dynamic_cast<const SubwordVectors*>(snapshot.generator.get());
-  if (subwords == nullptr || subwords->words().rows() == 0) return;
+  if (subwords == nullptr || subwords->words().rows() == 0) return {};
   content.optimizer.push_back({kSubwordWords, subwords->words().view()});
   content.optimizer.push_back({kSubwordBuckets, subwords->rows().view()});
   add_index(content, subwords->index());
+  return {};
 }
 
 void SubwordState::add_index(CheckpointContent& content, const SubwordIndex& index) {
   index_ = index.encode();
   content.extra.push_back({kSubwordFile, [this](const auto& sink) { return sink(index_); }});
+}
+
+bool SubwordState::is_for_queries(std::string_view name) const {
+  return name == kSubwordWords || name == kSubwordBuckets || name == kSubwordFile;
+}
+
+Result<std::shared_ptr<const WordGenerator>> SubwordState::generator(Checkpoint& loaded,
+                                                                     const std::string& directory) const {
+  const auto index_bytes = loaded.extra.find(kSubwordFile);
+  if (index_bytes == loaded.extra.end()) return std::shared_ptr<const WordGenerator>();
+  const std::string path = directory + "/" + kSubwordFile;
+  STREAMVEC_ASSIGN_OR_RETURN(SubwordIndex index, SubwordIndex::decode(index_bytes->second, path));
+  auto made = SubwordVectors::make(std::move(index), std::move(loaded.optimizer[kSubwordBuckets]),
+                                   std::move(loaded.optimizer[kSubwordWords]));
+  if (!made.ok()) return error(Code::kDataLoss, path, ": ", made.status().message());
+  return std::shared_ptr<const WordGenerator>(std::move(*made));
 }
 
 }  // namespace streamvec

@@ -30,24 +30,56 @@ struct StreamOptions {
   std::vector<std::string> similarity, analogy;  // sets to measure on the way
 };
 
+// Of the glove model.
+struct GloveOptions {
+  double x_max = 100;        // pairs this frequent and more so weigh 1
+  double alpha = 0.75;       // rarer ones (x / x_max)^alpha; less: they count for more
+  int64_t memory_mb = 1024;  // for co-occurrences; files: the rest goes to temporary files; streams: is dropped
+};
+
+// A cluster of fixed nodes, all of which read the same sources and train on their share of them.
+struct ClusterSettings {
+  std::vector<std::string> nodes;  // host:port of each, workers first; none: no cluster
+  int32_t rank = 0;                // which of them this is
+  int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
+  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
+  std::string combine = "adasum";  // adasum, mean, sum
+  std::string codec = "onebit";    // onebit, strom, fp16, fp32
+  int64_t staleness = 2;           // of ssp
+  int32_t backups = 1;             // of backup
+  int32_t group = 2;               // of softsync
+  int64_t words_min = 10'000;      // trained on a node between two pushes at least
+  double dead_after_s = 10;
+  std::string ca, certificate, key;  // PEM files of mutual TLS; all or none
+  std::string token;                 // that all nodes share; on addresses that others reach, this or TLS is needed
+
+  bool on() const { return !nodes.empty(); }
+  int32_t workers() const { return static_cast<int32_t>(nodes.size()) - servers; }
+};
+
 struct TrainOptions {
-  std::optional<std::string> model;  // sgns, cbow or subword; unset: what the directory holds, else sgns
+  std::optional<std::string> model;  // sgns, cbow, subword, glove or rbsg; unset: what the directory holds, else sgns
   std::optional<int64_t> dim;        // unset: what the directory holds, else 200
   int32_t window = 5;                // words to each side, each centre draws 1..window
   int32_t negatives = 10;            // negative samples weighed against each pair
   double sample = 2e-3;              // subsampling threshold of frequent words; 0 keeps all
   int64_t min_count = 3;             // rarer words are left out
-  int32_t epochs = 1;
-  int32_t threads = 0;              // 0: one per core
-  std::optional<double> lr;         // unset: the optimiser's own default
-  std::string schedule = "linear";  // linear (to nothing), constant, cosine
-  std::string optimizer = "sgd";    // sgd, adagrad, adam
-  std::string kernel = "auto";      // auto, reference, simd, bf16, amx
-  int32_t batch = 0;                // centre words of a block; 0: the kernel's own best
-  int64_t vocab_max = 0;            // most words kept; 0: no limit
+  int32_t epochs = 0;                // 0: the model's own, 15 for glove on files, else 1
+  int32_t threads = 0;               // 0: one per core
+  std::optional<double> lr;          // unset: the optimiser's own default
+  std::string schedule = "linear";   // linear (to nothing), constant, cosine
+  std::string optimizer = "sgd";     // sgd, adagrad, adam
+  std::string kernel = "auto";       // auto, reference, simd, bf16, amx
+  int32_t batch = 0;                 // centre words of a block, pairs for rbsg; 0: its own best
+  int64_t vocab_max = 0;             // most words kept; 0: no limit
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
   std::optional<int32_t> minn, maxn;
   std::optional<int64_t> bucket;
+  std::optional<bool> jamo;  // Hangul by jamo; unset: what the directory holds, else not
+  GloveOptions glove;
+  // Of the rbsg model (model/rbsg.h); unset: what the directory holds, else 512, 128 and lstm.
+  std::optional<int32_t> hidden, character_dim;
+  std::optional<std::string> cell;  // lstm or gru
   uint64_t seed = 1;
   std::optional<double> checkpoint_every_s;  // 0: only at the end; unset: a stream every minute, else 0
   TokenizerOptions tokenizer;
@@ -55,14 +87,15 @@ struct TrainOptions {
   std::string stem;                     // a Snowball language; "" none
   std::string lemmas;                   // a file of "form<TAB>lemma" lines; "" none
   StreamOptions stream;
+  ClusterSettings cluster;
 };
 
 // What the progress line and --json show.
 struct TrainProgress {
   int64_t tokens = 0;  // raw tokens read
-  int64_t pairs = 0;   // (centre, context) pairs trained
+  int64_t pairs = 0;   // (centre, context) pairs trained; of glove, cells
   double seconds = 0;  // training time without counting or loading
-  double loss = 0;     // mean loss per pair since the last report (at the end: of the last epoch)
+  double loss = 0;  // mean loss per pair (glove: cost per cell) since the last report (at the end: of the last epoch)
   double lr = 0;
   double fraction = -1;  // of the whole run; -1 when its length is unknown
   int32_t epoch = 0;
@@ -72,8 +105,12 @@ struct TrainProgress {
   std::string kernel;                                                  // the one that ran
   int64_t bytes_replaced = 0, words_dropped = 0, updates_refused = 0;  // bad input met on the way
   int64_t documents = -1;                                              // of a stream; -1: it was none
-  double prequential_loss = 0;     // of a stream, since the last report: on text before it is trained on
-  std::string bottleneck;          // of a stream: what the rest waits for
+  double prequential_loss = 0;  // of a stream, since the last report: on text before it is trained on
+  std::string bottleneck;       // of a stream: what the rest waits for
+  // Of a cluster, at the end: how many nodes took part, and this one's traffic.
+  int32_t nodes = 1;
+  int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
+  double waiting_s = 0;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 

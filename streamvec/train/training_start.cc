@@ -9,7 +9,7 @@
 #include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/counting.h"
-#include "streamvec/train/subword_state.h"
+#include "streamvec/train/glove_state.h"
 
 namespace streamvec {
 namespace {
@@ -17,6 +17,7 @@ namespace {
 // Rows that a table may grow to where its final size is not known. Only address space is taken for them.
 constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr int64_t kDimDefault = 200, kDimMax = 65536;
+constexpr int32_t kBatchMax = 1'000'000;
 
 }  // namespace
 
@@ -47,14 +48,13 @@ Status check_same(const TrainOptions& options, const Checkpoint& existing, const
   if (options.model && *options.model != existing.model)
     return error(Code::kFailedPrecondition, out, " holds a ", existing.model, " model, --model asks for ",
                  *options.model, "; try --model ", existing.model, " or another --out");
-  if (existing.model == "subword") return check_same_ngrams(options, existing, out);
-  return {};
+  return make_model_state(existing.model)->check_same(options, existing, out);
 }
 
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options) {
   options.rows = existing.input.rows();
   options.dim = existing.input.cols();
-  if (existing.model == "subword") STREAMVEC_RETURN_IF_ERROR(take_own_rows(existing));
+  STREAMVEC_RETURN_IF_ERROR(make_model_state(existing.model)->take_rows(existing));
   STREAMVEC_ASSIGN_OR_RETURN(Parameters parameters, Parameters::make(options));
   parameters.input.rows = std::move(existing.input);
   if (existing.output.rows() > 0) parameters.output.rows = std::move(existing.output);
@@ -63,6 +63,17 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
       if (auto found = existing.optimizer.find(prefix + state.name); found != existing.optimizer.end())
         *state.values = std::move(found->second);
   return parameters;
+}
+
+ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads) {
+  ModelOptions made;
+  made.model = model;
+  made.windows.window = options.window;
+  made.windows.negatives = options.negatives;
+  made.batch = options.batch;
+  made.kernel = options.kernel;
+  made.threads = threads;
+  return made;
 }
 
 std::vector<NamedMatrix> optimizer_tables(Parameters& parameters) {
@@ -150,14 +161,14 @@ Status check_options(const TrainOptions& options) {
   if (options.negatives < 1 || options.negatives > 1000) return wrong("--negatives", options.negatives, "1 to 1000");
   if (!(options.sample >= 0)) return wrong("--sample", options.sample, "0 or more");
   if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
-  if (options.epochs < 1) return wrong("--epochs", options.epochs, "1 or more");
+  if (options.epochs < 0) return wrong("--epochs", options.epochs, "1 or more");
   if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
-  if (options.batch < 0 || options.batch > 4096) return wrong("--batch", options.batch, "0 to 4096");
+  if (options.batch < 0 || options.batch > kBatchMax) return wrong("--batch", options.batch, "0 to 1000000");
   if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
   if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
-  if (options.model && *options.model != "sgns" && *options.model != "cbow" && *options.model != "subword")
-    return error(Code::kInvalidArgument, "no model is called '", *options.model, "'; try sgns, cbow or subword");
-  STREAMVEC_RETURN_IF_ERROR(check_ngrams(wanted_ngrams(options, NgramOptions())));
+  STREAMVEC_RETURN_IF_ERROR(check_model(options.model.value_or("sgns")));
+  for (const std::string_view model : model_names())
+    STREAMVEC_RETURN_IF_ERROR(make_model_state(model)->check_options(options));
   STREAMVEC_RETURN_IF_ERROR(check_stream(options.stream));
   STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
   STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
@@ -176,6 +187,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
+  if (start.model == "glove") describe_glove(options, start.description);
   bool resumed = false;
   if (existing) {
     start.notes = existing->notes;
@@ -195,11 +207,12 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.optimizer = optimizer;
   shape.seed = options.seed;
   shape.shared = start.threads > 1;
+  shape.glove = start.model == "glove";
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
-  if (start.model == "subword")
-    STREAMVEC_RETURN_IF_ERROR(
-        add_subwords(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
+  start.own = make_model_state(start.model);
+  STREAMVEC_RETURN_IF_ERROR(
+      start.own->begin(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
   return start;
 }
 

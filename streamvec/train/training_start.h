@@ -9,10 +9,12 @@
 
 #include "streamvec/core/status.h"
 #include "streamvec/format/safetensors.h"
+#include "streamvec/model/model.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/optim/schedule.h"
 #include "streamvec/source/source.h"
 #include "streamvec/train/checkpoint.h"
+#include "streamvec/train/model_state.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/trainer.h"
@@ -29,9 +31,10 @@ struct TrainingStart {
   int32_t threads = 1;
   Vocabulary vocabulary;
   Parameters parameters;
-  bool growing = false;          // the vocabulary grows on the way
-  FormOf form_of;                // for a growing one
-  std::string vocabulary_state;  // of a growing one that is continued; "" none
+  std::unique_ptr<ModelState> own;  // what the model has beyond the parameters' tables
+  bool growing = false;             // the vocabulary grows on the way
+  FormOf form_of;                   // for a growing one
+  std::string vocabulary_state;     // of a growing one that is continued; "" none
   RunState state;
   nlohmann::json description;  // describe_run()
   std::vector<std::string> notes;
@@ -53,6 +56,8 @@ Result<std::optional<Checkpoint>> load_existing(const std::string& out);
 Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out);
 // Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options);
+// How the model's workers are to be, for a run on `threads` threads.
+ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads);
 // What a checkpoint keeps beside input and output.
 std::vector<NamedMatrix> optimizer_tables(Parameters& parameters);
 

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A cluster of two mock brokers and a producer that writes to it.
 class Cluster {
@@ -185,6 +186,97 @@ TEST(KafkaSource, BrokersThatCannotBeReachedAreUnavailableAndClosingIsQuick) {
   const auto begin = Deadline::Clock::now();
   source->reset();
   EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(1));
+}
+
+// A broker that says which requests it knows, answers nothing else, and keeps what it heard.
+class DeafBroker {
+ public:
+  DeafBroker() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_, 16), 0);
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    authority_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    thread_ = std::thread([this] { hear(); });
+  }
+  ~DeafBroker() {
+    thread_.join();
+    ::close(listener_);
+  }
+  const std::string& authority() const { return authority_; }
+  // All that came within a second from the first who connected.
+  std::string heard() {
+    thread_.join();
+    thread_ = std::thread([] {});
+    return heard_;
+  }
+
+ private:
+  void hear() {
+    pollfd wanted = {listener_, POLLIN, 0};
+    if (::poll(&wanted, 1, 10'000) != 1) return;
+    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    wanted.fd = socket;
+    for (char room[4096]; ::poll(&wanted, 1, 1'000) == 1;) {
+      const ssize_t size = ::recv(socket, room, sizeof room, 0);
+      if (size <= 0) break;
+      const std::string request(room, static_cast<size_t>(size));
+      heard_ += request;
+      if (request.substr(4, 2) == std::string("\0\x12", 2)) answer_versions(socket, request.substr(8, 4));
+    }
+    ::close(socket);
+  }
+  // ApiVersions 3: Metadata 0 to 1, SaslHandshake 0 to 1, ApiVersions 0 to 3.
+  static void answer_versions(int socket, const std::string& correlation) {
+    const std::string body = correlation + std::string(
+                                               "\0\0\4"
+                                               "\0\3\0\0\0\1\0"
+                                               "\0\x11\0\0\0\1\0"
+                                               "\0\x12\0\0\0\3\0"
+                                               "\0\0\0\0\0",
+                                               29);
+    const std::string answer = std::string("\0\0\0", 3) + static_cast<char>(body.size()) + body;
+    EXPECT_EQ(::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL), static_cast<ssize_t>(answer.size()));
+  }
+
+  int listener_;
+  std::string authority_, heard_;
+  std::thread thread_;
+};
+
+// What a reader tells a broker before anything else.
+std::string first_words(const std::string& login, const std::string& rest) {
+  DeafBroker broker;
+  const auto source = KafkaSource::open("kafka://" + login + broker.authority() + rest);
+  EXPECT_TRUE(source.ok()) << source.status().message();
+  std::vector<Document> none;
+  EXPECT_FALSE((*source)->read(1, Deadline::after(std::chrono::milliseconds(100)), none).ok());
+  return broker.heard();
+}
+
+TEST(KafkaSource, TlsAndLoginReachTheBroker) {
+  EXPECT_THAT(first_words("", "/news?tls=1"), StartsWith("\x16\x03")) << "a TLS handshake";
+  EXPECT_THAT(first_words("me:secret@", "/news?tls=1"), StartsWith("\x16\x03"));
+  EXPECT_THAT(first_words("me:secret@", "/news"), HasSubstr("PLAIN"));
+  EXPECT_THAT(first_words("me:secret@", "/news?sasl=SCRAM-SHA-256"), HasSubstr("SCRAM-SHA-256"));
+}
+
+TEST(KafkaSource, SecuritySettingsThatCannotBeAreNamed) {
+  const auto failure = [](const std::string& name) {
+    const auto source = KafkaSource::open("kafka://" + name);
+    EXPECT_TRUE(source.ok()) << source.status().message();
+    return first_error(**source);
+  };
+  const Status no_file = failure("127.0.0.1:1/news?tls=1&ca=/nowhere.pem");
+  EXPECT_EQ(no_file.code(), Code::kInvalidArgument);
+  EXPECT_THAT(no_file.message(), HasSubstr("/nowhere.pem"));
+  const Status no_mechanism = failure("me:secret@127.0.0.1:1/news?sasl=ROT13");
+  EXPECT_EQ(no_mechanism.code(), Code::kInvalidArgument);
+  EXPECT_THAT(no_mechanism.message(), HasSubstr("ROT13"));
+  EXPECT_EQ(failure("127.0.0.1:1/news?ssl.no.such=1").code(), Code::kInvalidArgument);
 }
 
 TEST(KafkaSource, NamesThatAreWrongAreRefusedWhenOpenedOrFirstRead) {

@@ -30,10 +30,18 @@ ServerProcess::Arguments nats_server(const std::string& extra = "") {
 // The other side: makes streams, publishes, looks at consumers.
 class NatsClient {
  public:
-  explicit NatsClient(const ServerProcess& server, const std::string& login = "") {
-    const std::string url = "nats://" + login + server.authority();
-    for (int i = 0; i < 500 && natsConnection_ConnectTo(&connection_, url.c_str()) != NATS_OK; ++i)
+  // `ca`: a file of certificates; then TLS is spoken.
+  explicit NatsClient(const ServerProcess& server, const std::string& login = "", const std::string& ca = "") {
+    natsOptions* options = nullptr;
+    EXPECT_EQ(natsOptions_Create(&options), NATS_OK);
+    natsOptions_SetURL(options, ("nats://" + login + server.authority()).c_str());
+    if (!ca.empty()) {
+      EXPECT_EQ(natsOptions_SetSecure(options, true), NATS_OK);
+      EXPECT_EQ(natsOptions_LoadCATrustedCertificates(options, ca.c_str()), NATS_OK);
+    }
+    for (int i = 0; i < 500 && natsConnection_Connect(&connection_, options) != NATS_OK; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    natsOptions_Destroy(options);
     EXPECT_NE(connection_, nullptr);
     EXPECT_EQ(natsConnection_JetStream(&context_, connection_, nullptr), NATS_OK);
   }
@@ -253,6 +261,19 @@ TEST(NatsSource, ShowsItsCredentials) {
   EXPECT_EQ(first_error(*opened(server)).code(), Code::kUnauthenticated);
   EXPECT_EQ(first_error(*opened(server, "/NEWS", "me:wrong@")).code(), Code::kUnauthenticated);
   EXPECT_EQ(read_documents(*opened(server, "/NEWS", "me:secret@"), 1).size(), 1u);
+}
+
+TEST(NatsSource, SpeaksTlsToAServerItTrusts) {
+  const TestCertificate certificate, other;
+  const std::string ca = certificate.certificate();
+  ServerProcess server(nats_server("--tls --tlscert " + ca + " --tlskey " + certificate.key()));
+  NatsClient client(server, "", ca);
+  client.add_stream();
+  client.publish_numbered(1, 2);
+  EXPECT_THAT(texts(read_documents(*opened(server, "/NEWS?tls=1&ca=" + ca), 2)), ElementsAre("message 1", "message 2"));
+  EXPECT_FALSE(first_error(*opened(server, "/NEWS?tls=1")).ok()) << "nobody vouches for it";
+  EXPECT_FALSE(first_error(*opened(server, "/NEWS?tls=1&ca=" + other.certificate())).ok()) << "another does";
+  EXPECT_THAT(first_error(*opened(server)).message(), HasSubstr("certificate")) << "TLS because the server wants it";
 }
 
 TEST(NatsSource, AServerThatStopsAnsweringIsNoticed) {

@@ -197,14 +197,9 @@ TEST(RedisSource, ShowsItsCredentials) {
             Code::kDeadlineExceeded);
 }
 
-// A certificate is made on the spot; the server then speaks TLS only.
+// The server speaks TLS only.
 TEST(RedisSource, SpeaksTlsToAServerItTrusts) {
-  TemporaryDirectory keys;
-  const std::string make =
-      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-      "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout " +
-      keys.path("key.pem") + " -out " + keys.path("cert.pem") + " 2>/dev/null";
-  ASSERT_EQ(std::system(make.c_str()), 0) << "openssl is needed";
+  const TestCertificate certificate;
   ServerProcess server([&](int port, const std::string& directory) -> std::vector<std::string> {
     return {"redis-server",
             "--bind",
@@ -218,17 +213,17 @@ TEST(RedisSource, SpeaksTlsToAServerItTrusts) {
             "--save",
             "",
             "--tls-cert-file",
-            keys.path("cert.pem"),
+            certificate.certificate(),
             "--tls-key-file",
-            keys.path("key.pem"),
+            certificate.key(),
             "--tls-auth-clients",
             "no"};
   });
   RedisWire wire(
-      {.host = "127.0.0.1", .port = server.port(), .tls = true, .ca = keys.path("cert.pem"), .private_ok = true});
+      {.host = "127.0.0.1", .port = server.port(), .tls = true, .ca = certificate.certificate(), .private_ok = true});
   ASSERT_TRUE(wire.open(Deadline::after(std::chrono::seconds(5))).ok());
   ASSERT_TRUE(wire.call({{"XADD", "news", "*", "text", "sealed"}}, std::chrono::seconds(5)).ok());
-  EXPECT_THAT(texts(read_documents(*opened(server, "/news?tls=1&ca=" + keys.path("cert.pem")), 1)),
+  EXPECT_THAT(texts(read_documents(*opened(server, "/news?tls=1&ca=" + certificate.certificate()), 1)),
               ElementsAre("sealed"));
   EXPECT_EQ(first_error(*opened(server, "/news?tls=1")).code(), Code::kUnavailable) << "nobody vouches for it";
   EXPECT_EQ(first_error(*opened(server, "/news")).code(), Code::kUnavailable) << "no TLS";

@@ -225,16 +225,17 @@ bool Fetcher::Engine::private_ok(const Url& url) const {
 
 void Fetcher::Engine::begin(Host& host, Job job) {
   const bool robots = !job.robots_of.empty();
-  const Transfer::Limits limits = {
+  Transfer::Limits limits = {
       .timeout = std::chrono::duration_cast<Milliseconds>(job.left),
       .connect_timeout = options_.connect_timeout,
       .body_bytes_max = robots ? static_cast<int64_t>(Robots::kBytesMax) : options_.body_bytes_max,
       .header_bytes_max = options_.header_bytes_max,
       .cut_body = robots,
       .private_ok = private_ok(job.request.url),
+      .ca = options_.ca,
   };
   const std::string addresses = options_.resolve ? options_.resolve(job.request.url.host) : "";
-  auto transfer = std::make_unique<Transfer>(job.request, options_.user_agent, addresses, limits);
+  auto transfer = std::make_unique<Transfer>(job.request, options_.user_agent, addresses, std::move(limits));
   CURL* easy = transfer->handle();
   host.busy = true;
   running_.emplace(easy, Running{std::move(job), std::move(transfer), Clock::now()});
@@ -321,6 +322,7 @@ void Fetcher::Engine::deliver(const Job& job, Status status, Answer answer) {
   response.host_answers = answer.http_status != 0 && !blames_host(answer);
   response.status = std::move(status);
   response.http_status = answer.http_status;
+  response.http_version = answer.http_version;
   response.url = job.request.url;
   response.body = std::move(answer.body);
   response.content_type = std::move(answer.content_type);

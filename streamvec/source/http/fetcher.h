@@ -29,9 +29,10 @@ struct FetchResponse {
   // robots.txt, an address that is not public), kResourceExhausted (over a size limit), kFailedPrecondition
   // (too many redirects, other statuses), kInvalidArgument (a redirect to what is no http or https URL).
   Status status;
-  int32_t http_status = 0;  // of the last answer, 0 when none came
-  Url url;                  // after redirects
-  std::string body;         // decoded
+  int32_t http_status = 0;   // of the last answer, 0 when none came
+  int32_t http_version = 0;  // likewise: 1 (HTTP/1.0, 1.1) or 2
+  Url url;                   // after redirects
+  std::string body;          // decoded
   std::string content_type, etag, last_modified;
   double max_age_s = 0;       // Cache-Control, 0 when it says nothing
   int64_t bytes = 0;          // of the body, as it came over the network
@@ -70,6 +71,7 @@ class Fetcher {
     Milliseconds backoff_max{30'000};          // more spares dead hosts, and notices later that they are well
     Milliseconds robots_lifetime{86'400'000};  // RFC 9309: no more than 24 hours
     bool robots = true;                        // whether robots.txt is honoured; off for one's own hosts only
+    std::string ca;                            // file of certificates that vouch for hosts; "": the system's
     // Hosts whose address may be private, loopback or otherwise special: "intranet", "127.0.0.1:8080" (with a port:
     // that port only), "*" (all: every link of every page can then reach the machine's own network).
     std::vector<std::string> private_hosts;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "streamvec/source/http/http_testing.h"
-#include "streamvec/source/testing_files.h"
+#include "streamvec/source/testing_servers.h"
 
 namespace streamvec {
 namespace {
@@ -52,6 +52,44 @@ TEST(Fetcher, FetchesAPageAsAnHonestClient) {
   EXPECT_EQ(request.header("Accept-Encoding"), "gzip, br, zstd");
   EXPECT_EQ(request.header("Cookie"), "");
   EXPECT_EQ(request.header("Authorization"), "");
+}
+
+TEST(Fetcher, SpeaksHttp2OverTlsWhereTheHostOffersIt) {
+  ScriptedServer server;
+  const std::string text = sample_text(300'000);
+  server.set("/page", {.body = gzip_bytes(text), .headers = {"Content-Encoding: gzip", "ETag: \"v2\""}});
+  server.set("/moved", {.status = 301, .headers = {"Location: /page"}});
+  const TestCertificate certificate;
+  ServerProcess front(tls_front(certificate, server.port()));
+  Fetcher::Options options = testing_fetch_options();
+  options.ca = certificate.certificate();
+  Fetcher fetcher(options);
+  Fetcher::Channel channel(fetcher);
+  const Url url = url_of("https://" + front.authority() + "/moved");
+  for (int i = 0; i < 3; ++i) {
+    const FetchResponse response = channel.get({.url = url}, Deadline::after(std::chrono::seconds(10)));
+    ASSERT_TRUE(response.status.ok()) << response.status.message();
+    EXPECT_EQ(response.http_version, 2);
+    EXPECT_EQ(response.http_status, 200);
+    EXPECT_EQ(response.body, text);
+    EXPECT_EQ(response.etag, "\"v2\"");
+  }
+  EXPECT_EQ(fetch(server.url("/page")).http_version, 1) << "without TLS nobody offers it";
+}
+
+TEST(Fetcher, AHostThatNobodyVouchesForIsNotRead) {
+  ScriptedServer server;
+  server.page("/", "secret");
+  const TestCertificate certificate, other;
+  ServerProcess front(tls_front(certificate, server.port()));
+  Fetcher::Options options = testing_fetch_options();
+  for (const std::string& ca : {std::string(), other.certificate()}) {
+    options.ca = ca;
+    const FetchResponse response = fetch("https://" + front.authority() + "/", options);
+    EXPECT_FALSE(response.status.ok());
+    EXPECT_TRUE(response.body.empty());
+  }
+  EXPECT_EQ(server.requests().size(), 0u);
 }
 
 TEST(Fetcher, DecodesGzipBrotliAndZstd) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 #include "streamvec/source/http/address.h"
 
@@ -60,7 +61,7 @@ Code code_of(CURLcode code) {
 Transfer::Transfer(const FetchRequest& request, const std::string& user_agent, const std::string& addresses,
                    Limits limits)
     : host_(request.url.host),
-      limits_(limits),
+      limits_(std::move(limits)),
       easy_(curl_easy_init(), curl_easy_cleanup),
       headers_(nullptr, curl_slist_free_all),
       addresses_(nullptr, curl_slist_free_all) {
@@ -75,16 +76,17 @@ Transfer::Transfer(const FetchRequest& request, const std::string& user_agent, c
   curl_easy_setopt(easy, CURLOPT_HTTP09_ALLOWED, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // a resolver that hangs does not hold up the end
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(limits.timeout.count())));
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(limits.connect_timeout.count())));
-  if (!limits.cut_body)
-    curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.body_bytes_max));
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(limits_.timeout.count())));
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(limits_.connect_timeout.count())));
+  if (!limits_.cut_body)
+    curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits_.body_bytes_max));
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this);
+  if (!limits_.ca.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, limits_.ca.c_str());
   if (!addresses.empty()) append(addresses_, host_ + ":" + std::to_string(request.url.port) + ":" + addresses);
   if (addresses_ != nullptr) curl_easy_setopt(easy, CURLOPT_RESOLVE, addresses_.get());
   set_headers(request);
@@ -176,9 +178,11 @@ Status Transfer::judge(CURLcode code) {
 Answer Transfer::finish(CURLcode code) {
   answer_.status = judge(code);
   answer_.refused = answer_.status.code() == Code::kPermissionDenied;
-  long http_status = 0;
+  long http_status = 0, http_version = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &http_status);
+  curl_easy_getinfo(easy_.get(), CURLINFO_HTTP_VERSION, &http_version);
   answer_.http_status = static_cast<int32_t>(http_status);
+  if (http_status != 0) answer_.http_version = http_version == CURL_HTTP_VERSION_2_0 ? 2 : 1;
   if (!answer_.status.ok()) answer_.body.clear();
   return std::move(answer_);
 }

@@ -19,7 +19,7 @@ namespace streamvec {
 // What came back, before redirects and statuses are judged.
 struct Answer {
   Status status;  // ok: a whole answer with whatever status
-  int32_t http_status = 0;
+  int32_t http_status = 0, http_version = 0;
   std::string body, content_type, etag, last_modified, location, retry_after;
   double max_age_s = 0;
   int64_t bytes = 0;
@@ -33,6 +33,7 @@ class Transfer {
     int64_t body_bytes_max, header_bytes_max;
     bool cut_body = false;    // what is over body_bytes_max is left out, and is no error
     bool private_ok = false;  // any address will do
+    std::string ca = {};      // as Fetcher::Options::ca
   };
   // `addresses` as Fetcher::Options::resolve gives them.
   Transfer(const FetchRequest& request, const std::string& user_agent, const std::string& addresses, Limits limits);

@@ -103,6 +103,7 @@ class ScriptedServer {
     for (std::thread& thread : threads_) thread.join();
     ::close(listener_);
   }
+  int port() const { return port_; }
   std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
   int connections() const { return connections_; }
 

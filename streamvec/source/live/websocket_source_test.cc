@@ -7,6 +7,7 @@
 
 #include "streamvec/core/random.h"
 #include "streamvec/source/live/live_testing.h"
+#include "streamvec/source/testing_servers.h"
 
 namespace streamvec {
 namespace {
@@ -57,6 +58,25 @@ TEST(WebSocketSource, ReadsMessagesAndAnswersPings) {
   EXPECT_EQ(static_cast<uint8_t>(heard[0]), 0x8A) << "a pong";
   EXPECT_EQ(static_cast<uint8_t>(heard[1]), 0x80 | 6) << "masked, with the ping's payload";
   EXPECT_EQ(static_cast<uint8_t>(heard[12]), 0x88) << "and a good-bye";
+}
+
+TEST(WebSocketSource, ReadsOverTlsFromAServerItTrusts) {
+  const std::string large(200'000, 'x');
+  ScriptedServer server([&](ScriptedPeer& peer) {
+    peer.send(switching(peer.request()) + server_frame(Op::kText, "sealed") + server_frame(Op::kText, large));
+    peer.stall();
+  });
+  const TestCertificate certificate;
+  ServerProcess front(tls_front(certificate, server.port()));
+  const std::string name = "wss://" + front.authority() + "/?private=1";
+  auto trusting = WebSocketSource::open(name + "&ca=" + certificate.certificate());
+  ASSERT_TRUE(trusting.ok()) << trusting.status().message();
+  EXPECT_THAT(texts(read_documents(**trusting, 2)), ElementsAre("sealed", large));
+  const int before = server.connections();
+  auto doubting = WebSocketSource::open(name);
+  ASSERT_TRUE(doubting.ok()) << doubting.status().message();
+  EXPECT_EQ(first_error(**doubting).code(), Code::kUnavailable) << "nobody vouches for it";
+  EXPECT_EQ(server.connections(), before);
 }
 
 TEST(WebSocketSource, ReadsJetstreamsFormWithDeletes) {

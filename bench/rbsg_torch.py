@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""How fast is the character model as one would write it in PyTorch: packed sequences, no trie, no shared work?
+
+Run: bench/rbsg_torch.py [--threads 1] [--pairs 256] [--batches 3] [--program build/release/bench/bench_rbsg] FILE...
+    The model of bench_rbsg (char 128, LSTM 512, linear to 200, 10 negatives a pair, Adam), every word of every pair read
+    by itself as 2018's code did, in batches of --pairs; pairs a second, and the time of an epoch of 3.35 M pairs.
+    With --program that one runs afterwards on the same text and threads, and the ratio is printed.
+Needs Debian's python3-torch; the project itself does not.
+"""
+import argparse
+import collections
+import random
+import re
+import subprocess
+import time
+
+import torch
+from torch import nn
+
+EPOCH_PAIRS = 3.35e6
+NEGATIVES = 10
+
+
+class Encoder(nn.Module):
+    """Characters, LSTM, last hidden state, linear."""
+
+    def __init__(self, characters):
+        super().__init__()
+        self.characters = nn.Embedding(characters, 128, padding_idx=0)
+        self.lstm = nn.LSTM(128, 512, batch_first=True)
+        self.output = nn.Linear(512, 200)
+
+    def forward(self, spellings):
+        lengths = torch.tensor([len(spelling) for spelling in spellings])
+        padded = nn.utils.rnn.pad_sequence(spellings, batch_first=True)
+        packed = nn.utils.rnn.pack_padded_sequence(self.characters(padded), lengths, batch_first=True,
+                                                   enforce_sorted=False)
+        _, (last, _) = self.lstm(packed)
+        return self.output(last[0])
+
+
+def read_pairs(files, seed):
+    """Words of at least 3 occurrences, thinned out at 2e-3, windows of 1 to 5; the pairs in the order of the text."""
+    draw = random.Random(seed)
+    words = [word for path in files for word in re.findall(r"\w+", open(path, encoding="utf-8").read().lower())]
+    counts = collections.Counter(words)
+    total = len(words)
+
+    def keep(word):
+        ratio = 2e-3 * total / counts[word]
+        return counts[word] >= 3 and draw.random() < ratio + ratio ** 0.5
+
+    words = [word for word in words if keep(word)]
+    vocabulary = sorted(word for word in counts if counts[word] >= 3)
+    pairs = []
+    for i, word in enumerate(words):
+        reach = draw.randint(1, 5)
+        pairs += [(word, other) for j, other in enumerate(words[max(0, i - reach):i + reach + 1], max(0, i - reach)) if j != i]
+    return pairs, vocabulary, [counts[word] ** 0.75 for word in vocabulary]
+
+
+def train_batches(arguments):
+    """Seconds for the batches after the first, which warms up, and their pairs."""
+    pairs, vocabulary, weights = read_pairs(arguments.files, 1)
+    letters = {letter: number for number, letter in enumerate(sorted(set("".join(vocabulary))), 3)}
+    spelled = {word: torch.tensor([1, *(letters[letter] for letter in word), 2]) for word in vocabulary}
+    centre, context = Encoder(len(letters) + 3), Encoder(len(letters) + 3)
+    optimizer = torch.optim.Adam([*centre.parameters(), *context.parameters()], lr=1e-3)
+    draw = random.Random(2)
+    seconds = 0
+    for number in range(arguments.batches + 1):
+        begin = len(pairs) // (arguments.batches + 2) * (number + 1)
+        batch = pairs[begin:begin + arguments.pairs]
+        negatives = draw.choices(vocabulary, weights, k=NEGATIVES * len(batch))
+        start = time.monotonic()
+        inputs = centre([spelled[word] for word, _ in batch])
+        outputs = context([spelled[word] for _, word in batch] + [spelled[word] for word in negatives])
+        positive = (inputs * outputs[:len(batch)]).sum(1)
+        negative = torch.einsum("bd,bnd->bn", inputs, outputs[len(batch):].view(len(batch), NEGATIVES, -1))
+        loss = -(nn.functional.logsigmoid(positive).sum() + nn.functional.logsigmoid(-negative).sum()) / len(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seconds += time.monotonic() - start if number > 0 else 0
+    return seconds, arguments.batches * arguments.pairs
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=256)
+    parser.add_argument("--batches", type=int, default=3)
+    parser.add_argument("--program")
+    parser.add_argument("files", nargs="+")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    seconds, pairs = train_batches(arguments)
+    epoch = seconds / pairs * EPOCH_PAIRS
+    print(f"PyTorch {torch.__version__}, {arguments.threads} threads: {pairs / seconds:.0f} pairs/s, an epoch {epoch:.0f} s",
+          flush=True)
+    if arguments.program:
+        done = subprocess.run([arguments.program, "--threads", str(arguments.threads), *arguments.files],
+                              capture_output=True, text=True, check=True).stdout
+        print(done, end="")
+        ours = float(re.search(r"an epoch: ([0-9.]+) s", done).group(1))
+        print(f"{epoch / ours:.0f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

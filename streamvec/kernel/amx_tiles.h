@@ -1,0 +1,10 @@
+// The tile registers of AMX as all products here use them.
+#pragma once
+
+namespace streamvec {
+
+// Makes all eight tiles 16 rows of 64 bytes, on the calling thread; quick when they are already. REQUIRES:
+// cpu_has_amx_bf16() (bf16_gemm.h).
+void configure_amx_tiles();
+
+}  // namespace streamvec

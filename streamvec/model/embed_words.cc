@@ -1,0 +1,58 @@
+#include "streamvec/model/embed_words.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "streamvec/kernel/row_buffer.h"
+#include "streamvec/model/rbsg_batch.h"
+
+namespace streamvec {
+namespace {
+
+// Words embedded at once: enough for products of hundreds of rows, few enough for their states to stay in cache.
+constexpr int64_t kWordsAtOnce = 2'048;
+
+}  // namespace
+
+void embed_spellings(const EncoderParameters& encoder, std::shared_ptr<const PackedGemm> products,
+                     std::span<const std::span<const CharacterId>> words, int32_t threads, MatrixView<float> out) {
+  STREAMVEC_CHECK_EQ(out.rows, static_cast<int64_t>(words.size()));
+  std::vector<int32_t> order;
+  order_by_spelling(words, order);
+  std::atomic<int64_t> next = 0;
+  const auto work = [&] {
+    CharTrie trie;
+    TrieLstm lstm(products);
+    RowBuffer vectors;
+    std::vector<std::span<const CharacterId>> some;
+    for (int64_t begin; (begin = next.fetch_add(kWordsAtOnce)) < out.rows;) {
+      const int64_t end = std::min(out.rows, begin + kWordsAtOnce);
+      some.clear();
+      for (int64_t i = begin; i < end; ++i) some.push_back(words[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+      trie.build(some);
+      lstm.forward_only(encoder, trie, vectors.reserve(end - begin, out.cols));
+      for (int64_t i = begin; i < end; ++i)
+        std::copy_n(vectors.row(i - begin), out.cols, out.row(order[static_cast<size_t>(i)]));
+    }
+  };
+  std::vector<std::thread> others;
+  for (int32_t t = 1; t < threads; ++t) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+}
+
+Status embed_words(const CharacterTable& characters, const EncoderParameters& encoder,
+                   std::shared_ptr<const PackedGemm> products, std::span<const std::string_view> words, int32_t threads,
+                   MatrixView<float> out) {
+  std::vector<Spelling> spellings(words.size());
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].empty()) return error(Code::kInvalidArgument, "word ", i + 1, " is empty: it has no vector");
+    characters.spell(words[i], spellings[i]);
+  }
+  const std::vector<std::span<const CharacterId>> views(spellings.begin(), spellings.end());
+  embed_spellings(encoder, std::move(products), views, threads, out);
+  return {};
+}
+
+}  // namespace streamvec

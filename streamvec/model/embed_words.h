@@ -1,0 +1,28 @@
+// The vectors of many words by a character encoder: sorted, so that those with common beginnings share their work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/kernel/packed_gemm.h"
+#include "streamvec/model/spelling.h"
+#include "streamvec/model/trie_lstm.h"
+
+namespace streamvec {
+
+// Writes the vector of words[i] to row i of `out`, on `threads` threads. REQUIRES: `out` has as many rows as there are
+// words, and the encoder's dim; the encoder has rows for all characters.
+void embed_spellings(const EncoderParameters& encoder, std::shared_ptr<const PackedGemm> products,
+                     std::span<const std::span<const CharacterId>> words, int32_t threads, MatrixView<float> out);
+
+// The same for words as they are written. kInvalidArgument for an empty one.
+Status embed_words(const CharacterTable& characters, const EncoderParameters& encoder,
+                   std::shared_ptr<const PackedGemm> products, std::span<const std::string_view> words, int32_t threads,
+                   MatrixView<float> out);
+
+}  // namespace streamvec

@@ -1,0 +1,269 @@
+#include "streamvec/model/hybrid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "streamvec/kernel/row_ops.h"
+#include "streamvec/model/parameters.h"
+#include "streamvec/vocab/state_bytes.h"
+
+namespace streamvec {
+namespace {
+
+constexpr float kKnown = 100;  // occurrences that make half of a word's weight
+constexpr float kOwn = 15;     // occurrences that make half of a word's served vector
+constexpr float kWell = 300;   // occurrences that make half of a word's say in how long vectors are
+// Rows of n-grams touched for each word trained on: about a third of the time that training takes.
+constexpr double kWorkPerToken = 0.7;
+constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
+constexpr int kLastPasses = 2;
+
+constexpr std::string_view kMagic = "svhybrid";
+constexpr uint32_t kVersion = 1;
+
+float share_of(int64_t met, float half) {
+  return static_cast<float>(met) / (static_cast<float>(met) + half);
+}
+
+float length_of(const float* row, int32_t dim) {
+  return std::sqrt(mean_square(row, dim) * static_cast<float>(dim));
+}
+
+float distance(const float* a, const float* b, int32_t dim) {
+  double sum = 0;
+  for (int32_t d = 0; d < dim; ++d) sum += (double{a[d]} - b[d]) * (double{a[d]} - b[d]);
+  return static_cast<float>(std::sqrt(sum));
+}
+
+// The slot at a place of a walk that meets every slot once, neighbours far apart.
+Slot slot_at(int64_t place, int64_t slots) {
+  int64_t stride = std::max<int64_t>(1, static_cast<int64_t>(0.618 * static_cast<double>(slots)));
+  while (std::gcd(stride, slots) != 1) ++stride;
+  return static_cast<Slot>(place % slots * stride % slots);
+}
+
+void copy_row(Parameters& parameters, Slot slot, float* out) {
+  const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
+  std::copy_n(parameters.input.rows.row(slot), parameters.dim(), out);
+}
+
+bool sound(const Hybrid::Options& options) {
+  const NgramBagOptions& bag = options.bag;
+  return options.dim >= 1 && options.dim <= 65'536 && bag.minn >= 1 && bag.maxn >= bag.minn && bag.maxn <= 64 &&
+         bag.bucket_bits >= 1 && bag.bucket_bits <= 30 && bag.shrinkage > 0 && std::isfinite(bag.shrinkage) &&
+         std::isfinite(bag.length_power);
+}
+
+Status damaged(const std::string& path, const char* what) {
+  return error(Code::kDataLoss, path, ": ", what, "; the file was damaged");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Hybrid>> Hybrid::make(const Options& options) {
+  std::unique_ptr<Hybrid> made(new Hybrid(options));
+  STREAMVEC_ASSIGN_OR_RETURN(made->bag_, NgramBag::make(options.bag, options.dim, options.words_max));
+  STREAMVEC_ASSIGN_OR_RETURN(made->rows_, Matrix::make(kRowCount, options.dim));
+  made->met_ = std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(options.words_max));
+  return made;
+}
+
+void Hybrid::set_word(Slot slot, std::string_view word) {
+  STREAMVEC_CHECK(slot >= 0 && slot < options_.words_max);
+  const std::lock_guard lock(mutex_);
+  words_ = std::max<int64_t>(words_, slot + 1);
+  met_[static_cast<size_t>(slot)].store(0, std::memory_order_relaxed);
+  ++told_;
+  bag_.set_word(slot, word);
+}
+
+void Hybrid::restore_word(Slot slot, std::string_view word) {
+  const std::lock_guard lock(mutex_);
+  words_ = std::max<int64_t>(words_, slot + 1);
+  bag_.set_word(slot, word);
+}
+
+bool Hybrid::start_row(Slot slot, float* row) const {
+  const std::lock_guard lock(mutex_);
+  if (passes_ < 2) return false;
+  std::copy_n(rows_.row(kMean), options_.dim, row);
+  bag_.add_vector(slot, row);
+  return true;
+}
+
+void Hybrid::make_vector(std::string_view word, float* row) const {
+  const std::lock_guard lock(mutex_);
+  std::copy_n(rows_.row(kMean), options_.dim, row);
+  bag_.add_vector(word, row);
+}
+
+// What the row means: without the mean, and lengthened halfway, by its logarithm, to the length of well-known words'
+// vectors where it is shorter. A row that was hardly trained is little more than the mean. False where it has no length
+// or one that is not finite.
+bool Hybrid::take_meaning(float* row) const {
+  add_scaled(rows_.row(kMean), -1, dim(), row);
+  const float length = length_of(row, dim());
+  if (!(length > 0) || !std::isfinite(length)) return false;
+  const float factor = std::sqrt(std::max(1.0f, static_cast<float>(length_) / length));
+  for (int32_t d = 0; d < dim(); ++d) row[d] *= factor;
+  return true;
+}
+
+void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
+  for (const Slot slot : chunk.slots) met_[static_cast<size_t>(slot)].fetch_add(1, std::memory_order_relaxed);
+  const double share = kWorkPerToken * static_cast<double>(chunk.slots.size());
+  work_.store(std::min(work_.load(std::memory_order_relaxed) + share, kWorkMax), std::memory_order_relaxed);
+  const std::unique_lock lock(distilling_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  double left = work_.exchange(0, std::memory_order_relaxed);
+  while (left > 0) left -= distil_next(parameters);
+  work_.store(work_.load(std::memory_order_relaxed) + left, std::memory_order_relaxed);
+}
+
+void Hybrid::finish(Parameters& parameters) {
+  const std::lock_guard lock(distilling_);
+  const int64_t passes = passes_ == 0 ? kLastPasses + 1 : kLastPasses;  // the first is for the mean alone
+  for (int64_t left = passes * words_; left > 0; --left) distil_next(parameters);
+}
+
+// One step of the walk. Returns what it cost, in rows of n-grams. The row is copied without the lock, because whoever
+// tells a new word has locked its row already (in builds with locked rows).
+double Hybrid::distil_next(Parameters& parameters) {
+  Slot slot = 0;
+  int64_t told = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (place_ >= words_) end_pass();
+    if (words_ == 0) return kWorkMax;
+    slot = slot_at(place_++, words_);
+    told = told_;
+  }
+  if (met(slot) == 0) return 1;
+  float* target = rows_.row(kTarget);
+  copy_row(parameters, slot, target);
+  const std::lock_guard lock(mutex_);
+  const int64_t met = this->met(slot);
+  if (told != told_ || met == 0) return 1;  // the slot may have changed hands
+  if (!std::isfinite(mean_square(target, dim()))) return 1;
+  const float weight = share_of(met, kKnown);
+  add_scaled(target, weight, dim(), rows_.row(kSum));
+  sum_weight_ += weight;
+  if (passes_ == 0) return 2;  // the mean comes first
+  const float length = distance(target, rows_.row(kMean), dim());
+  if (!take_meaning(target)) return 2;
+  const double well = std::pow(share_of(met, kWell), 2);
+  sum_length_ += well * length;
+  sum_length_weight_ += well;
+  bag_.fit(slot, target, weight);
+  return static_cast<double>(bag_.cost(slot)) + 2;
+}
+
+void Hybrid::end_pass() {
+  place_ = 0;
+  if (sum_weight_ <= 0) return;
+  std::fill_n(rows_.row(kMean), dim(), 0.0f);
+  add_scaled(rows_.row(kSum), static_cast<float>(1 / sum_weight_), dim(), rows_.row(kMean));
+  std::fill_n(rows_.row(kSum), dim(), 0.0f);
+  sum_weight_ = 0;
+  if (sum_length_weight_ > 0) length_ = sum_length_ / sum_length_weight_;
+  sum_length_ = sum_length_weight_ = 0;
+  ++passes_;
+}
+
+Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix served, Matrix::make(rows, parameters.dim()));
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix made, Matrix::make(1, parameters.dim()));
+  for (Slot slot = 0; slot < rows; ++slot) {
+    copy_row(parameters, slot, served.row(slot));
+    const std::lock_guard lock(mutex_);
+    if (passes_ > 0) blend(slot, made.row(0), served.row(slot));
+  }
+  return served;
+}
+
+void Hybrid::blend(Slot slot, float* made, float* row) const {
+  if (!take_meaning(row)) std::fill_n(row, options_.dim, 0.0f);
+  std::fill_n(made, options_.dim, 0.0f);
+  bag_.add_vector(slot, made);
+  const float own = share_of(met(slot), kOwn);
+  for (int32_t d = 0; d < dim(); ++d) row[d] = own * row[d] + (1 - own) * made[d] + rows_.row(kMean)[d];
+}
+
+// Magic, version, dim, bag's settings, fold_case; the walk; counts by slot; mean and sum; buckets by row.
+std::string Hybrid::save() const {
+  const std::lock_guard lock(mutex_);
+  return encode();
+}
+
+Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {
+  std::string state;
+  Matrix rows;
+  {
+    const std::lock_guard lock(mutex_);
+    state = encode();
+    STREAMVEC_ASSIGN_OR_RETURN(rows, bag_.rows().copy());
+  }
+  return restore(state, "the generator", options_.words_max, rows, Matrix());
+}
+
+std::string Hybrid::encode() const {
+  StateWriter writer;
+  writer.put_all(std::span<const char>(kMagic));
+  writer.put(kVersion);
+  writer.put(options_.dim);
+  writer.put(options_.bag.minn);
+  writer.put(options_.bag.maxn);
+  writer.put(options_.bag.bucket_bits);
+  writer.put(options_.bag.length_power);
+  writer.put(options_.bag.shrinkage);
+  writer.put(static_cast<uint8_t>(options_.fold_case));
+  writer.put(place_);
+  writer.put(passes_);
+  for (const double value : {sum_weight_, sum_length_, sum_length_weight_, length_}) writer.put(value);
+  writer.put(work_.load(std::memory_order_relaxed));
+  writer.put(words_);
+  for (Slot slot = 0; slot < words_; ++slot) writer.put(static_cast<uint32_t>(met(slot)));
+  for (const int row : {kMean, kSum}) writer.put_all(rows_.view().row_span(row));
+  writer.put(static_cast<int64_t>(bag_.buckets().size()));
+  writer.put_all(bag_.buckets());
+  return writer.take();
+}
+
+Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const std::string& path, int64_t words_max,
+                                                const Matrix& rows, const Matrix& duals) {
+  StateReader reader(bytes);
+  char magic[8] = {};
+  reader.get_all(std::span<char>(magic));
+  if (std::string_view(magic, sizeof magic) != kMagic) return damaged(path, "no svhybrid");
+  if (reader.get<uint32_t>() != kVersion) return damaged(path, "a version that is not known");
+  Options options;
+  options.words_max = words_max;
+  options.dim = reader.get<int64_t>();
+  options.bag.minn = reader.get<int32_t>();
+  options.bag.maxn = reader.get<int32_t>();
+  options.bag.bucket_bits = reader.get<int32_t>();
+  options.bag.length_power = reader.get<float>();
+  options.bag.shrinkage = reader.get<float>();
+  options.fold_case = reader.get<uint8_t>() != 0;
+  if (!reader.ok() || !sound(options)) return damaged(path, "settings that cannot be");
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> made, make(options));
+  made->place_ = reader.get<int64_t>();
+  made->passes_ = reader.get<int64_t>();
+  for (double* value : {&made->sum_weight_, &made->sum_length_, &made->sum_length_weight_, &made->length_})
+    *value = reader.get<double>();
+  made->work_ = reader.get<double>();
+  const int64_t words = reader.get_count(sizeof(uint32_t));
+  if (words > words_max || made->place_ < 0) return damaged(path, "more words than there are");
+  for (int64_t slot = 0; slot < words; ++slot) made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
+  made->words_ = words;
+  for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
+  std::vector<uint32_t> buckets(static_cast<size_t>(reader.get_count(sizeof(uint32_t))));
+  reader.get_all(std::span<uint32_t>(buckets));
+  if (!reader.ok() || !reader.at_end()) return damaged(path, "cut short, or something follows");
+  if (Status adopted = made->bag_.adopt(buckets, rows, duals); !adopted.ok())
+    return damaged(path, adopted.message().c_str());
+  return made;
+}
+
+}  // namespace streamvec

@@ -1,0 +1,105 @@
+// The generator beside the tables of the hybrid model: an n-gram bag (ngram_bag.h) that is distilled from the words'
+// rows all the time they are trained, and answers where a word has no row, or one that has hardly been trained.
+//
+// A row t of a word met n times is the mean m of all rows, plus what the word means, which grows as it is trained, plus
+// noise. What it means is taken to be x = (t - m) sqrt(L / |t - m|), where L is the length that t - m has for
+// well-known words (as it is where it is longer): a row hardly trained is little more than m, and by their cosines such
+// rows are all alike. The bag learns x, weighted by n / (n + 100). A word's vector as it is served is
+//   m + n / (n + 15) x + 15 / (n + 15) g,   g what the bag makes of the spelling,
+// and m + g for a word never met. docs/BENCHMARKS.md (Hybrid) has how this was found.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/model/ngram_bag.h"
+#include "streamvec/model/word_generator.h"
+#include "streamvec/vocab/chunk.h"
+#include "streamvec/vocab/vocabulary.h"
+
+namespace streamvec {
+
+class Parameters;
+
+// Thread-safe.
+class Hybrid {
+ public:
+  struct Options {
+    int64_t dim = 200;
+    int64_t words_max = 0;   // slots below this may get a word
+    bool fold_case = false;  // the vocabulary is case-folded: spellings that are asked for have to be, too
+    NgramBagOptions bag = {};
+  };
+  static Result<std::unique_ptr<Hybrid>> make(const Options& options);
+
+  // Tells the slot's word: of every word, and again when the slot changes hands; nothing is known of how it is met
+  // then.
+  void set_word(Slot slot, std::string_view word);
+  // Writes where a row of a new word begins: what its spelling says. False, and nothing is written, while that is
+  // nothing. REQUIRES: the slot's word was told.
+  bool start_row(Slot slot, float* row) const;
+
+  // The vector of any spelling as it is served, to a padded row. Zeros before the vocabulary was gone over once.
+  void make_vector(std::string_view word, float* row) const;
+
+  // After training on a chunk: counts its words as met and distils a share of the vocabulary that goes with the chunk's
+  // length. A thread that finds another one distilling leaves its share to the next.
+  void learn(const Chunk& chunk, Parameters& parameters);
+  // At the end of a run: distils every word a few times more, so that the bag is that of the last rows.
+  void finish(Parameters& parameters);
+
+  // The vectors of the first `rows` words as queries read them. Threads may be training meanwhile.
+  Result<Matrix> served_rows(Parameters& parameters, int64_t rows) const;
+
+  // What a checkpoint keeps beside the tables bag().rows() and bag().duals(). Nobody may be distilling.
+  std::string save() const;
+  // The same generator again, to which the words have yet to be told with restore_word(). kDataLoss, with `path`, for
+  // anything that save() does not write and for tables of other shapes.
+  static Result<std::unique_ptr<Hybrid>> restore(std::string_view bytes, const std::string& path, int64_t words_max,
+                                                 const Matrix& rows, const Matrix& duals);
+  // A copy that makes vectors of spellings as this one does now; it knows no slot's word. Threads may be training
+  // meanwhile.
+  Result<std::unique_ptr<Hybrid>> copy_spellings() const;
+  // As set_word(), for a word that was known when the state was saved.
+  void restore_word(Slot slot, std::string_view word);
+
+  const NgramBag& bag() const { return bag_; }
+  const Options& options() const { return options_; }
+  int64_t words() const { return words_; }
+
+ private:
+  enum Row { kMean, kSum, kTarget, kRowCount };
+
+  explicit Hybrid(const Options& options) : options_(options) {}
+  std::string encode() const;
+  double distil_next(Parameters& parameters);
+  void end_pass();
+  void blend(Slot slot, float* made, float* row) const;
+  bool take_meaning(float* row) const;
+  int32_t dim() const { return static_cast<int32_t>(options_.dim); }
+  int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
+
+  const Options options_;
+  std::unique_ptr<std::atomic<uint32_t>[]> met_;  // by slot: how often its word was trained on
+  std::atomic<double> work_ = 0;                  // rows of n-grams that wait to be touched
+  std::mutex distilling_;                         // held by the thread that distils; before mutex_
+  mutable std::mutex mutex_;                      // of what follows, but for the row kTarget
+  NgramBag bag_;
+  Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
+  int64_t words_ = 0;  // slots below this have words
+  int64_t told_ = 0;   // words told so far
+  int64_t place_ = 0;  // in the walk over the words
+  int64_t passes_ = 0;
+  double sum_weight_ = 0, sum_length_ = 0, sum_length_weight_ = 0;  // of this pass
+  double length_ = 0;                                               // of well-known words' vectors without the mean
+};
+
+}  // namespace streamvec

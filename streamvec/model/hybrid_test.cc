@@ -1,0 +1,213 @@
+#include "streamvec/model/hybrid.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "streamvec/model/hybrid_vectors.h"
+#include "streamvec/model/model.h"
+#include "streamvec/model/parameters.h"
+#include "streamvec/model/testing.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int32_t kDim = 16;
+constexpr int32_t kStems = 8, kEndings = 8, kWords = kStems * kEndings;
+const char* const kStem[kStems] = {"boat", "ship", "lamp", "tree", "frog", "milk", "wind", "song"};
+const char* const kEnding[kEndings] = {"", "s", "ing", "ed", "er", "ers", "less", "ful"};
+
+std::string word_of(Slot slot) {
+  return std::string(kStem[slot / kEndings]) + kEnding[slot % kEndings];
+}
+
+// Rows are a mean that all share, and what the stem means.
+Parameters planted(float noise = 0) {
+  Parameters parameters = std::move(Parameters::make({.rows = kWords, .rows_max = 2 * kWords, .dim = kDim})).value();
+  Random random(5);
+  for (Slot slot = 0; slot < kWords; ++slot) {
+    float* row = parameters.input.rows.row(slot);
+    for (int32_t d = 0; d < kDim; ++d) row[d] = 1 + noise * (random.uniform() - 0.5f);
+    row[slot / kEndings] += 2;
+  }
+  parameters.hybrid = std::move(Hybrid::make({.dim = kDim, .words_max = 2 * kWords})).value();
+  for (Slot slot = 0; slot < kWords; ++slot) parameters.hybrid->set_word(slot, word_of(slot));
+  return parameters;
+}
+
+Chunk each_word(int32_t times, Slot without = kNoSlot) {
+  std::vector<std::vector<Slot>> sentences(1);
+  for (int32_t i = 0; i < times; ++i)
+    for (Slot slot = 0; slot < kWords; ++slot)
+      if (slot != without) sentences[0].push_back(slot);
+  return testing::chunk_of(sentences);
+}
+
+void learn(Parameters& parameters, const Chunk& chunk, int rounds) {
+  for (int i = 0; i < rounds; ++i) parameters.hybrid->learn(chunk, parameters);
+}
+
+std::vector<float> made_of(const Hybrid& hybrid, std::string_view word) {
+  Matrix row = std::move(Matrix::make(1, kDim)).value();
+  hybrid.make_vector(word, row.row(0));
+  return {row.row(0), row.row(0) + kDim};
+}
+
+int64_t largest(std::span<const float> values) {
+  return std::max_element(values.begin(), values.end()) - values.begin();
+}
+
+double distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(a[i] - b[i], 2);
+  return std::sqrt(sum);
+}
+
+TEST(Hybrid, GivesUnseenWordsTheMeaningOfTheirStem) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  for (int32_t stem = 0; stem < kStems; ++stem) {
+    const std::vector<float> made = made_of(*parameters.hybrid, std::string(kStem[stem]) + "ist");
+    EXPECT_EQ(largest(made), stem) << kStem[stem];
+  }
+}
+
+TEST(Hybrid, LengthensRowsThatWereHardlyTrained) {
+  Parameters parameters = planted();
+  const Slot faint = 3;
+  const auto mean = [&](int32_t d) {
+    double sum = 0;
+    for (Slot slot = 0; slot < kWords; ++slot) sum += parameters.input.rows.row(slot)[d];
+    return static_cast<float>(sum / kWords);
+  };
+  std::vector<float> middle(kDim);
+  for (int32_t d = 0; d < kDim; ++d) middle[static_cast<size_t>(d)] = mean(d);
+  const double well_known = distance(parameters.input.rows.view().row_span(faint), middle);
+  float* row = parameters.input.rows.row(faint);
+  for (int32_t d = 0; d < kDim; ++d)
+    row[d] = middle[static_cast<size_t>(d)] + (row[d] - middle[static_cast<size_t>(d)]) / 16;
+  learn(parameters, each_word(1'000), 5);
+  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
+  EXPECT_NEAR(distance(served.view().row_span(faint), middle), well_known / 4, 0.1 * well_known);
+  EXPECT_NEAR(distance(served.view().row_span(0), middle), well_known, 0.1 * well_known);
+}
+
+TEST(Hybrid, BlendsByHowOftenAWordWasMet) {
+  Parameters parameters = planted();
+  const Slot odd = 3;  // "boated", whose own row says that it is a ship
+  float* row = parameters.input.rows.row(odd);
+  std::swap(row[0], row[1]);
+  std::vector<double> away;
+  for (const int rounds : {1, 3, 200}) {
+    learn(parameters, each_word(20, odd), 20);
+    for (int i = 0; i < rounds; ++i)
+      parameters.hybrid->learn(testing::chunk_of({{odd, odd, odd, odd, odd}}), parameters);
+    const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
+    away.push_back(distance(served.view().row_span(odd), parameters.input.rows.view().row_span(odd)));
+  }
+  EXPECT_GT(away[0], 1.0);
+  EXPECT_GT(away[0], away[1]);
+  EXPECT_GT(away[1], away[2]);
+  EXPECT_LT(away[2], 0.15);
+}
+
+TEST(Hybrid, StartsANewWordOfASlotFromItsSpelling) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  parameters.restart(9, 77);
+  parameters.set_word(9, "lampist");
+  EXPECT_EQ(largest(parameters.input.rows.view().row_span(9)), 2);
+  parameters.restart(kWords, 78);  // a slot that is new altogether
+  parameters.set_word(kWords, "frogist");
+  EXPECT_EQ(largest(parameters.input.rows.view().row_span(kWords)), 4);
+}
+
+TEST(Hybrid, LeavesRowsAloneWhileItKnowsNothing) {
+  Parameters parameters = planted();
+  const std::vector<std::vector<double>> before = testing::values_of(parameters.input.rows);
+  parameters.set_word(3, "lampist");
+  EXPECT_EQ(testing::values_of(parameters.input.rows), before);
+  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
+  EXPECT_EQ(testing::values_of(served), before);
+  for (const float value : made_of(*parameters.hybrid, "boatist")) EXPECT_EQ(value, 0);
+}
+
+TEST(Hybrid, RowsThatAreNotFiniteTeachNothing) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  parameters.input.rows.row(5)[0] = std::nanf("");
+  learn(parameters, each_word(20), 3);
+  for (const float value : made_of(*parameters.hybrid, "boatist")) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(Hybrid, GoesOnBitForBitAfterItWasRestored) {
+  Parameters parameters = planted(0.5f);
+  learn(parameters, each_word(3), 7);
+  Parameters again = planted(0.5f);
+  const NgramBag& bag = parameters.hybrid->bag();
+  again.hybrid =
+      std::move(Hybrid::restore(parameters.hybrid->save(), "x", 2 * kWords, bag.rows(), bag.duals())).value();
+  for (Slot slot = 0; slot < kWords; ++slot) again.hybrid->restore_word(slot, word_of(slot));
+  EXPECT_EQ(again.hybrid->save(), parameters.hybrid->save());
+  for (Parameters* each : {&parameters, &again}) learn(*each, each_word(3), 5);
+  EXPECT_EQ(again.hybrid->save(), parameters.hybrid->save());
+  for (const char* word : {"boatist", "windy", "x"})
+    EXPECT_EQ(made_of(*again.hybrid, word), made_of(*parameters.hybrid, word));
+  EXPECT_EQ(testing::values_of(std::move(again.hybrid->served_rows(again, kWords)).value()),
+            testing::values_of(std::move(parameters.hybrid->served_rows(parameters, kWords)).value()));
+}
+
+TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(3), 7);
+  const NgramBag& bag = parameters.hybrid->bag();
+  const std::string state = parameters.hybrid->save();
+  const auto code_of = [&](std::string_view bytes) {
+    return Hybrid::restore(bytes, "x", 2 * kWords, bag.rows(), bag.duals()).status().code();
+  };
+  EXPECT_EQ(code_of(state), Code::kOk);
+  for (size_t size = 0; size < state.size(); size += size < 100 ? 1 : 97)
+    EXPECT_EQ(code_of(std::string_view(state).substr(0, size)), Code::kDataLoss) << size;
+  EXPECT_EQ(code_of(state + "x"), Code::kDataLoss);
+  for (size_t at = 0; at < 45; ++at) {
+    std::string flipped = state;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x80);
+    code_of(flipped);  // whatever it says, it says
+  }
+}
+
+TEST(Hybrid, TrainsTheTablesAsSkipGramDoes) {
+  const Vocabulary vocabulary = testing::equal_words(testing::kPlantedWords);
+  const SamplingTables tables(vocabulary, 0);
+  Parameters plain = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kDim})).value();
+  Parameters hybrid = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kDim})).value();
+  hybrid.hybrid = std::move(Hybrid::make({.dim = kDim, .words_max = testing::kPlantedWords})).value();
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) hybrid.hybrid->set_word(slot, vocabulary.word(slot));
+  for (auto [parameters, model] : {std::pair{&plain, "sgns"}, std::pair{&hybrid, "hybrid"}}) {
+    ModelOptions options;
+    options.model = model;
+    auto worker = std::move(make_model_worker(options, *parameters)).value();
+    Random random(3);
+    for (uint64_t i = 0; i < 5; ++i) worker->step(testing::planted_chunk(i), tables, 0.05f, random);
+  }
+  EXPECT_EQ(testing::values_of(hybrid.input.rows), testing::values_of(plain.input.rows));
+  EXPECT_NE(made_of(*hybrid.hybrid, "w1"), std::vector<float>(kDim, 0.0f));
+}
+
+TEST(HybridVectors, HaveAnAnswerForEverySpellingButTheEmptyOne) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  const HybridVectors vectors(std::move(parameters.hybrid));
+  std::vector<float> out(kDim);
+  EXPECT_EQ(vectors.generate("", out).code(), Code::kInvalidArgument);
+  for (const std::string word :
+       {"boats", "\xff\xfe", "\xed\x95\x9c\xea\xb5\xad", "zzz", std::string(1000, 'q').c_str()}) {
+    ASSERT_TRUE(vectors.generate(word, out).ok());
+    EXPECT_GT(distance(out, std::vector<float>(kDim)), 0.1) << word;
+  }
+}
+
+}  // namespace
+}  // namespace streamvec

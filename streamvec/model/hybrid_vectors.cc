@@ -1,0 +1,15 @@
+#include "streamvec/model/hybrid_vectors.h"
+
+#include <algorithm>
+
+namespace streamvec {
+
+Status HybridVectors::generate(std::string_view word, std::span<float> out) const {
+  if (word.empty()) return error(Code::kInvalidArgument, "the empty string has no vector");
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix row, Matrix::make(1, static_cast<int64_t>(out.size())));  // padded, unlike `out`
+  hybrid_->make_vector(word, row.row(0));
+  std::copy_n(row.row(0), out.size(), out.data());
+  return {};
+}
+
+}  // namespace streamvec

@@ -1,0 +1,32 @@
+// What a trained hybrid model says of words that it has never met.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "streamvec/core/status.h"
+#include "streamvec/model/hybrid.h"
+#include "streamvec/model/word_generator.h"
+
+namespace streamvec {
+
+// The file of a checkpoint that has Hybrid::save(), and the names of its tables.
+constexpr const char* kHybridFile = "hybrid.bin";
+constexpr const char* kHybridWords = "hybrid.words";    // the rows that are trained; `input` has those that are served
+constexpr const char* kHybridNgrams = "hybrid.ngrams";  // of the bag
+constexpr const char* kHybridDuals = "hybrid.duals";    // likewise, by slot
+
+class HybridVectors final : public WordGenerator {
+ public:
+  explicit HybridVectors(std::unique_ptr<const Hybrid> hybrid) : hybrid_(std::move(hybrid)) {}
+
+  // The mean of all words with what the spelling's n-grams add to it; the zero vector when none of them is known.
+  Status generate(std::string_view word, std::span<float> out) const override;
+  bool folds_case() const override { return hybrid_->options().fold_case; }
+
+ private:
+  std::unique_ptr<const Hybrid> hybrid_;
+};
+
+}  // namespace streamvec

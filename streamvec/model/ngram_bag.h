@@ -1,0 +1,105 @@
+// A bag of hashed character n-grams that makes the vector of a spelling, fitted to the vectors that words have.
+//
+// The vector of a word is sum over its n-grams g of s(g) z(g), where s(g) grows with the n-gram's length and the
+// squares of a word's s sum to 1. The rows z are those of a weighted ridge regression,
+//   min  sum over words of weight |target - vector|^2  +  shrinkage * sum over n-grams of |z|^2,
+// so that what only a few words share says little. It is solved by its dual, a word at a time (Shalev-Shwartz, Zhang
+// 2013): each word keeps a row a with z(g) = 1 / shrinkage * sum over words of s(g) a, and a step puts a to its best
+// value given all others. That has no learning rate, follows targets that move, and takes back exactly what a word
+// that goes has said.
+//
+// An n-gram has a row while two or more words have it; one word alone has nothing to tell others. Characters are code
+// points, Hangul in jamo, bytes where there is no UTF-8; marks stand before and behind the word.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/kernel/row_buffer.h"
+#include "streamvec/vocab/vocabulary.h"
+
+namespace streamvec {
+
+// How n-grams are weighted, and how far their rows are drawn to nothing.
+struct NgramBagOptions {
+  int32_t minn = 3;
+  int32_t maxn = 6;
+  int32_t bucket_bits = 21;   // hashes are taken modulo 2^this; fewer: more n-grams share a row
+  float length_power = 1.5f;  // s goes with length^this; more: long n-grams, which say more, have more to say
+  float shrinkage = 0.3f;     // more: bolder n-grams are held back, rare ones most
+};
+
+// Buckets and weights of a spelling's n-grams.
+struct NgramFeature {
+  uint32_t bucket;
+  float weight;
+};
+void ngram_features(std::string_view word, const NgramBagOptions& options, std::vector<NgramFeature>& out);
+
+// Used by one thread at a time.
+class NgramBag {
+ public:
+  using Options = NgramBagOptions;
+  // Slots below words_max may get a word. kResourceExhausted when the machine refuses the address space.
+  static Result<NgramBag> make(const Options& options, int64_t dim, int64_t words_max);
+
+  // Gives the slot a word. What a former word of the slot has said is taken back.
+  void set_word(Slot slot, std::string_view word);
+  // How many rows of n-grams a fit() of the slot reads and writes: what it costs.
+  int64_t cost(Slot slot) const { return static_cast<int64_t>(words_[static_cast<size_t>(slot)].rows.size()); }
+  // Lets the word say what its vector should be. `target` has a padded row's length. Returns the squared distance that
+  // its vector had from it. REQUIRES: the slot has a word; weight > 0.
+  float fit(Slot slot, const float* target, float weight);
+
+  // Adds the vector of any spelling to `out`, a padded row.
+  void add_vector(std::string_view word, float* out) const;
+  // Likewise of a slot's word.
+  void add_vector(Slot slot, float* out) const;
+
+  // What a checkpoint keeps. Rows without an n-gram have the bucket kNoBucket.
+  static constexpr uint32_t kNoBucket = ~uint32_t{0};
+  std::span<const uint32_t> buckets() const { return buckets_; }
+  const Matrix& rows() const { return rows_; }
+  const Matrix& duals() const { return duals_; }
+  // Takes it back, before any word is set; `duals` may have no rows where the bag is only asked. kDataLoss for buckets
+  // that are out of range or come twice, and for rows that are not as many.
+  Status adopt(std::span<const uint32_t> buckets, const Matrix& rows, const Matrix& duals);
+
+  const Options& options() const { return options_; }
+  int64_t dim() const { return rows_.cols(); }
+  int64_t memory_bytes() const;
+
+ private:
+  // By bucket: nothing, the only slot that has it (kOneWord set), or a row + 1.
+  static constexpr uint32_t kOneWord = uint32_t{1} << 31;
+  struct Word {
+    std::string spelling;
+    std::vector<uint32_t> rows;
+    std::vector<float> weights;
+  };
+
+  void forget(Slot slot);
+  void list_rows(Slot slot);
+  void share(uint32_t bucket, Slot other);
+  void add_scaled_rows(const Word& word, const float* step);
+  void gather(const Word& word, bool to_change);
+
+  Options options_;
+  std::vector<uint32_t> table_;    // by bucket
+  std::vector<uint32_t> buckets_;  // by row
+  std::vector<uint32_t> users_;    // by row: how often words have it
+  std::vector<uint32_t> free_rows_;
+  Matrix rows_, duals_;
+  std::vector<Word> words_;  // by slot
+  RowBuffer scratch_;
+  std::vector<float*> pointers_;
+  std::vector<NgramFeature> features_, other_features_;
+  std::vector<Slot> changed_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,221 @@
+#include "streamvec/model/ngram_bag.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kDim = 5, kWordsMax = 64;
+const std::vector<std::string> kWords = {"walk",  "walked", "walking", "walks",   "talk",  "talked",
+                                         "talks", "jump",   "jumped",  "jumping", "jumps", "unwalked"};
+
+NgramBag new_bag(NgramBagOptions options = {}) {
+  return std::move(NgramBag::make(options, kDim, kWordsMax)).value();
+}
+
+Matrix targets(uint64_t seed) {
+  Matrix rows = std::move(Matrix::make(kWordsMax, kDim)).value();
+  Random random(seed);
+  for (int64_t i = 0; i < rows.rows(); ++i)
+    for (float& value : rows.view().row_span(i)) value = random.uniform() - 0.5f;
+  return rows;
+}
+
+float weight_of(Slot slot) {
+  return 0.3f + 0.1f * static_cast<float>(slot % 5);
+}
+
+void tell(NgramBag& bag, const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) bag.set_word(static_cast<Slot>(i), words[i]);
+}
+
+void fit(NgramBag& bag, const Matrix& rows, size_t words, int passes) {
+  for (int pass = 0; pass < passes; ++pass)
+    for (Slot slot = 0; slot < static_cast<Slot>(words); ++slot) bag.fit(slot, rows.row(slot), weight_of(slot));
+}
+
+std::vector<float> vector_of(const NgramBag& bag, std::string_view word) {
+  Matrix row = std::move(Matrix::make(1, kDim)).value();
+  bag.add_vector(word, row.row(0));
+  return {row.row(0), row.row(0) + kDim};
+}
+
+// The n-grams of `words` that two or more of them have, by bucket, each with a number.
+std::map<uint32_t, size_t> shared_ngrams(const std::vector<std::string>& words) {
+  std::map<uint32_t, std::vector<size_t>> users;
+  std::vector<NgramFeature> features;
+  for (size_t i = 0; i < words.size(); ++i) {
+    ngram_features(words[i], {}, features);
+    for (const NgramFeature& feature : features)
+      if (auto& list = users[feature.bucket]; list.empty() || list.back() != i) list.push_back(i);
+  }
+  std::map<uint32_t, size_t> shared;
+  for (const auto& [bucket, list] : users)
+    if (list.size() > 1) shared.emplace(bucket, shared.size());
+  return shared;
+}
+
+// Row i: how word i is made of the shared n-grams.
+std::vector<std::vector<double>> design(const std::vector<std::string>& words,
+                                        const std::map<uint32_t, size_t>& shared) {
+  std::vector<std::vector<double>> rows(words.size(), std::vector<double>(shared.size()));
+  std::vector<NgramFeature> features;
+  for (size_t i = 0; i < words.size(); ++i) {
+    ngram_features(words[i], {}, features);
+    for (const NgramFeature& feature : features)
+      if (const auto found = shared.find(feature.bucket); found != shared.end())
+        rows[i][found->second] += feature.weight;
+  }
+  return rows;
+}
+
+// x of a x = b, by elimination; a is positive definite.
+std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
+  const size_t n = b.size();
+  for (size_t k = 0; k < n; ++k)
+    for (size_t i = k + 1; i < n; ++i) {
+      const double factor = a[i][k] / a[k][k];
+      for (size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
+      b[i] -= factor * b[k];
+    }
+  for (size_t k = n; k-- > 0;) {
+    for (size_t j = k + 1; j < n; ++j) b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+  return b;
+}
+
+TEST(NgramBag, FindsTheRowsOfTheWeightedRidgeRegression) {
+  NgramBag bag = new_bag();
+  const Matrix rows = targets(1);
+  tell(bag, kWords);
+  fit(bag, rows, kWords.size(), 300);
+
+  const auto shared = shared_ngrams(kWords);
+  const auto x = design(kWords, shared);
+  std::vector<std::vector<double>> gram(shared.size(), std::vector<double>(shared.size()));
+  for (size_t a = 0; a < shared.size(); ++a) {
+    gram[a][a] = bag.options().shrinkage;
+    for (size_t b = 0; b < shared.size(); ++b)
+      for (size_t i = 0; i < x.size(); ++i) gram[a][b] += weight_of(static_cast<Slot>(i)) * x[i][a] * x[i][b];
+  }
+  for (int64_t d = 0; d < kDim; ++d) {
+    std::vector<double> moments(shared.size());
+    for (size_t a = 0; a < shared.size(); ++a)
+      for (size_t i = 0; i < x.size(); ++i)
+        moments[a] += weight_of(static_cast<Slot>(i)) * x[i][a] * rows.row(static_cast<int64_t>(i))[d];
+    const std::vector<double> z = solve(gram, moments);
+    for (size_t row = 0; row < bag.buckets().size(); ++row)
+      EXPECT_NEAR(bag.rows().row(static_cast<int64_t>(row))[d], z[shared.at(bag.buckets()[row])], 1e-4);
+  }
+  EXPECT_EQ(bag.buckets().size(), shared.size());
+}
+
+TEST(NgramBag, AWordThatGoesTakesBackWhatItHasSaid) {
+  const Matrix rows = targets(2);
+  NgramBag bag = new_bag();
+  tell(bag, kWords);
+  fit(bag, rows, kWords.size(), 3);
+  bag.set_word(2, "unjumped");
+  // All rows are what the duals say.
+  std::vector<std::string> words = kWords;
+  words[2] = "unjumped";
+  std::vector<NgramFeature> features;
+  for (size_t row = 0; row < bag.buckets().size(); ++row) {
+    if (bag.buckets()[row] == NgramBag::kNoBucket) continue;
+    for (int64_t d = 0; d < kDim; ++d) {
+      double sum = 0;
+      for (size_t i = 0; i < words.size(); ++i) {
+        ngram_features(words[i], {}, features);
+        for (const NgramFeature& feature : features)
+          if (feature.bucket == bag.buckets()[row])
+            sum += feature.weight * bag.duals().row(static_cast<int64_t>(i))[d] / bag.options().shrinkage;
+      }
+      EXPECT_NEAR(bag.rows().row(static_cast<int64_t>(row))[d], sum, 1e-4);
+    }
+  }
+  for (const float value : bag.duals().view().row_span(2)) EXPECT_EQ(value, 0);
+}
+
+TEST(NgramBag, RowsOfNgramsThatNobodyHasAnyMoreAreUsedAgain) {
+  NgramBag bag = new_bag();
+  int64_t most = 0;
+  for (int round = 0; round < 50; ++round) {
+    const std::string stem(1 + static_cast<size_t>(round % 7), static_cast<char>('a' + round % 26));
+    bag.set_word(0, stem + "ness");
+    bag.set_word(1, stem + "nesses");
+    most = std::max<int64_t>(most, bag.rows().rows());
+  }
+  EXPECT_LT(most, 80);
+  EXPECT_GT(most, 3);
+}
+
+TEST(NgramBag, GoesOnBitForBitAfterItWasRestored) {
+  const Matrix rows = targets(3);
+  NgramBag bag = new_bag();
+  tell(bag, kWords);
+  fit(bag, rows, kWords.size(), 2);
+  NgramBag again = new_bag();
+  ASSERT_TRUE(again.adopt(bag.buckets(), bag.rows(), bag.duals()).ok());
+  tell(again, kWords);
+  for (NgramBag* each : {&bag, &again}) {
+    each->set_word(static_cast<Slot>(kWords.size()), "unjumping");
+    fit(*each, rows, kWords.size() + 1, 2);
+  }
+  for (const std::string& word : kWords) EXPECT_EQ(vector_of(bag, word), vector_of(again, word)) << word;
+  EXPECT_EQ(vector_of(bag, "unjumps"), vector_of(again, "unjumps"));
+}
+
+TEST(NgramBag, RefusesBucketsAndRowsThatDoNotBelongTogether) {
+  const Matrix two = std::move(Matrix::make(2, kDim)).value(), other = std::move(Matrix::make(2, kDim + 1)).value();
+  const Matrix none;
+  const std::vector<uint32_t> twice = {7, 7}, far = {1, uint32_t{1} << 22}, one = {3}, fine = {3, NgramBag::kNoBucket};
+  EXPECT_EQ(new_bag().adopt(twice, two, none).code(), Code::kDataLoss);
+  EXPECT_EQ(new_bag().adopt(far, two, none).code(), Code::kDataLoss);
+  EXPECT_EQ(new_bag().adopt(one, two, none).code(), Code::kDataLoss);
+  EXPECT_EQ(new_bag().adopt(fine, other, none).code(), Code::kDataLoss);
+  EXPECT_TRUE(new_bag().adopt(fine, two, none).ok());
+}
+
+TEST(NgramBag, WordsThatShareAStemHelpEachOther) {
+  NgramBag bag = new_bag();
+  std::vector<std::string> words;
+  Matrix rows = std::move(Matrix::make(kWordsMax, kDim)).value();
+  for (const char* stem : {"boat", "ship", "lamp", "tree"})
+    for (const char* ending : {"", "s", "ing", "ed"}) {
+      rows.row(static_cast<int64_t>(words.size()))[static_cast<int64_t>(words.size() / 4)] = 1;
+      words.push_back(std::string(stem) + ending);
+    }
+  tell(bag, words);
+  fit(bag, rows, words.size(), 5);
+  const std::vector<float> unseen = vector_of(bag, "shippers");
+  EXPECT_EQ(std::max_element(unseen.begin(), unseen.end()) - unseen.begin(), 1);
+}
+
+TEST(NgramFeatures, HaveWeightsWhoseSquaresSumToOneForAnyBytes) {
+  std::vector<NgramFeature> features;
+  for (const std::string word : {"a", "walking", "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4", "\xff\xfe\x80", "naïve"}) {
+    ngram_features(word, {}, features);
+    double squares = 0;
+    for (const NgramFeature& feature : features) squares += double{feature.weight} * feature.weight;
+    EXPECT_NEAR(squares, 1, 1e-5) << word;
+  }
+}
+
+TEST(NgramFeatures, TakeHangulByJamo) {
+  // Two syllables of three jamo each: with both marks 8 characters, 6 + 5 + 4 + 3 n-grams of 3 to 6.
+  std::vector<NgramFeature> features;
+  ngram_features("\xed\x95\x9c\xea\xb5\xad", {}, features);
+  EXPECT_EQ(features.size(), 6u + 5u + 4u + 3u);
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,85 @@
+// The character model (rbsg.h) in the loop: the pairs of a chunk become batches of about equal size.
+#include <algorithm>
+
+#include "streamvec/model/model.h"
+#include "streamvec/model/rbsg.h"
+#include "streamvec/model/workers.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int32_t kBatchDefault = 8'192;  // pairs
+constexpr int32_t kPool = 256;            // negatives that a batch shares
+constexpr double kWarmUpSteps = 100;      // in which the rate rises to what it should be
+
+WindowOptions whole_chunk(WindowOptions windows) {
+  windows.centres = 1 << 30;
+  windows.negatives_shared = 1;  // each batch draws its own
+  return windows;
+}
+
+class RbsgWorker final : public ModelWorker {
+ public:
+  RbsgWorker(const ModelOptions& options, Rbsg& rbsg)
+      : batch_size_(options.batch > 0 ? options.batch : kBatchDefault),
+        planner_(whole_chunk(options.windows)),
+        rbsg_(rbsg) {}
+
+  StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
+    StepStats stats;
+    planner_.begin(chunk, tables, random);
+    while (planner_.next(plan_)) {
+      collect_pairs();
+      const auto pairs = static_cast<int64_t>(centres_.size());
+      const int64_t batches = std::max<int64_t>(1, (pairs + batch_size_ / 2) / batch_size_);
+      for (int64_t b = 0; b < batches; ++b)
+        train(pairs * b / batches, pairs * (b + 1) / batches, tables, lr, random, stats);
+    }
+    return stats;
+  }
+
+  std::string kernel_name() const override { return rbsg_.kernel_name(); }
+
+ private:
+  void collect_pairs() {
+    centres_.clear();
+    contexts_.clear();
+    for (const WindowPlan::Window& window : plan_.windows)
+      for (int32_t column = window.begin; column < window.end; ++column) {
+        if (column == window.centre) continue;
+        centres_.push_back(plan_.columns[static_cast<size_t>(window.centre)]);
+        contexts_.push_back(plan_.columns[static_cast<size_t>(column)]);
+      }
+  }
+
+  void train(int64_t begin, int64_t end, const SamplingTables& tables, float lr, Random& random, StepStats& stats) {
+    batch_.centres.assign(centres_.begin() + begin, centres_.begin() + end);
+    batch_.contexts.assign(contexts_.begin() + begin, contexts_.begin() + end);
+    batch_.negatives.resize(kPool);
+    tables.negatives.sample(random, batch_.negatives);
+    const auto warmth = static_cast<float>(std::min(1.0, (rbsg_.steps() + 1) / kWarmUpSteps));
+    const Rbsg::BatchStats done = rbsg_.train_batch(batch_, lr * warmth);
+    if (done.refused) {
+      ++stats.refused;
+      return;
+    }
+    stats.pairs += done.pairs;
+    stats.loss += done.loss;
+    stats.slope += done.loss;  // the slopes of single pairs are never there: their loss stands for them
+  }
+
+  const int32_t batch_size_;
+  WindowPlanner planner_;
+  Rbsg& rbsg_;
+  WindowPlan plan_;
+  std::vector<Slot> centres_, contexts_;
+  RbsgBatch batch_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelWorker> make_rbsg_worker(const ModelOptions& options, Parameters& parameters) {
+  return std::make_unique<RbsgWorker>(options, *parameters.rbsg);
+}
+
+}  // namespace streamvec

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "streamvec/core/random.h"
+#include "streamvec/model/model.h"
+
+namespace streamvec {
+namespace {
+
+// Text of two kinds of words, those of a kind together.
+class Text {
+ public:
+  Text() {
+    for (int i = 0; i < 20; ++i)
+      vocabulary.add(std::string(1, static_cast<char>('a' + i)) + (i % 2 ? "less" : "ful"), 50);
+    Random random(1);
+    for (int sentence = 0; sentence < 100; ++sentence) {
+      const auto kind = random.below(2);
+      for (int i = 0; i < 10; ++i) chunk.slots.push_back(static_cast<Slot>(2 * random.below(10) + kind));
+      chunk.sentence_ends.push_back(static_cast<int32_t>(chunk.slots.size()));
+    }
+  }
+  Vocabulary vocabulary;
+  Chunk chunk;
+};
+
+Parameters parameters_for(const Vocabulary& vocabulary) {
+  Parameters parameters = std::move(Parameters::make({.rows = vocabulary.size(), .dim = 8})).value();
+  parameters.rbsg = std::move(Rbsg::make({.dim = 8, .hidden = 16, .character_dim = 6})).value();
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.set_word(slot, vocabulary.word(slot));
+  return parameters;
+}
+
+TEST(RbsgWorker, CutsAChunkIntoBatchesOfAboutTheSizeAskedFor) {
+  const Text text;
+  const SamplingTables tables(text.vocabulary, 0);
+  for (const auto& [batch, steps] : {std::pair{100'000, 1.0}, {1'000, 3.0}, {500, 5.0}, {100, 26.0}}) {
+    Parameters parameters = parameters_for(text.vocabulary);
+    auto worker =
+        std::move(make_model_worker({.model = "rbsg", .windows = {.window = 2}, .batch = batch}, parameters)).value();
+    Random random(3);
+    const StepStats stats = worker->step(text.chunk, tables, 1e-3f, random);
+    EXPECT_NEAR(static_cast<double>(stats.pairs), 2600, 150);
+    EXPECT_EQ(parameters.rbsg->steps(), steps);
+  }
+}
+
+TEST(RbsgWorker, LearnsWhichWordsStandTogether) {
+  const Text text;
+  const SamplingTables tables(text.vocabulary, 0);
+  Parameters parameters = parameters_for(text.vocabulary);
+  auto worker = std::move(make_model_worker({.model = "rbsg", .windows = {}, .batch = 500}, parameters)).value();
+  Random random(3);
+  std::vector<double> losses;
+  for (int i = 0; i < 30; ++i) {
+    const StepStats stats = worker->step(text.chunk, tables, 1e-2f, random);
+    EXPECT_EQ(stats.refused, 0);
+    losses.push_back(stats.loss / static_cast<double>(stats.pairs));
+  }
+  EXPECT_LT(losses.back(), losses.front() - 0.3);
+}
+
+TEST(RbsgWorker, AChunkWithoutPairsTrainsNothing) {
+  const Text text;
+  const SamplingTables tables(text.vocabulary, 0);
+  Parameters parameters = parameters_for(text.vocabulary);
+  auto worker = std::move(make_model_worker({.model = "rbsg", .windows = {}}, parameters)).value();
+  Random random(3);
+  EXPECT_EQ(worker->step({{1, 2}, {1, 2}}, tables, 1e-3f, random).pairs, 0);
+  EXPECT_EQ(parameters.rbsg->steps(), 0);
+}
+
+TEST(RbsgWorker, OneWorkerUsesAllThreads) {
+  EXPECT_EQ(worker_count({.model = "rbsg", .windows = {}, .threads = 8}), 1);
+  EXPECT_EQ(worker_count({.model = "sgns", .windows = {}, .threads = 8}), 8);
+}
+
+}  // namespace
+}  // namespace streamvec

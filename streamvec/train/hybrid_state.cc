@@ -1,0 +1,85 @@
+#include "streamvec/train/hybrid_state.h"
+
+#include <utility>
+
+namespace streamvec {
+namespace {
+
+Result<std::unique_ptr<Hybrid>> restored(Checkpoint& existing, const std::string& directory, int64_t words_max) {
+  const auto state = existing.extra.find(kHybridFile);
+  if (state == existing.extra.end())
+    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " is of a hybrid model and has no ",
+                 kHybridFile);
+  auto hybrid = Hybrid::restore(state->second, directory + "/" + kHybridFile, words_max,
+                                existing.optimizer[kHybridNgrams], existing.optimizer[kHybridDuals]);
+  for (const char* table : {kHybridNgrams, kHybridDuals}) existing.optimizer.erase(table);
+  return hybrid;
+}
+
+}  // namespace
+
+Status HybridState::take_rows(Checkpoint& existing) const {
+  const auto own = existing.optimizer.find(kHybridWords);
+  if (own == existing.optimizer.end() || own->second.rows() != existing.input.rows() ||
+      own->second.cols() != existing.input.cols())
+    return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " has no table ", kHybridWords,
+                 " beside input; files of different checkpoints were mixed up");
+  existing.input = std::move(own->second);
+  existing.optimizer.erase(own);
+  return {};
+}
+
+Status HybridState::begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
+                          Parameters& parameters) const {
+  Hybrid::Options shape;
+  shape.dim = parameters.dim();
+  shape.words_max = parameters.input.rows.rows_max();
+  shape.fold_case = options.tokenizer.fold_case;
+  int64_t known = 0;
+  if (existing != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(parameters.hybrid, restored(*existing, std::to_string(existing->step), shape.words_max));
+    known = parameters.hybrid->words();
+  } else {
+    STREAMVEC_ASSIGN_OR_RETURN(parameters.hybrid, Hybrid::make(shape));
+  }
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot) {
+    if (slot < known)
+      parameters.hybrid->restore_word(slot, vocabulary.word(slot));
+    else
+      parameters.set_word(slot, vocabulary.word(slot));
+  }
+  return {};
+}
+
+void HybridState::finish(Parameters& parameters) const {
+  parameters.hybrid->finish(parameters);
+}
+
+Result<Matrix> HybridState::input_rows(Parameters& parameters, int64_t rows) const {
+  if (parameters.hybrid == nullptr) return ModelState::input_rows(parameters, rows);  // a half of the stream
+  return parameters.hybrid->served_rows(parameters, rows);
+}
+
+Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
+  const Hybrid& hybrid = *parameters.hybrid;
+  STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
+  content.input = std::as_const(served_).view();
+  content.optimizer.push_back({kHybridWords, std::as_const(parameters.input.rows).view()});
+  content.optimizer.push_back({kHybridNgrams, hybrid.bag().rows().view()});
+  content.optimizer.push_back({kHybridDuals, hybrid.bag().duals().view()});
+  state_ = hybrid.save();
+  content.extra.push_back({kHybridFile, [this](const auto& sink) { return sink(state_); }});
+  return {};
+}
+
+bool HybridState::is_for_queries(std::string_view name) const {
+  return name == kHybridNgrams || name == kHybridFile;
+}
+
+Result<std::shared_ptr<const WordGenerator>> HybridState::generator(Checkpoint& loaded,
+                                                                    const std::string& directory) const {
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> hybrid, restored(loaded, directory, loaded.vocabulary.size()));
+  return std::shared_ptr<const WordGenerator>(std::make_shared<HybridVectors>(std::move(hybrid)));
+}
+
+}  // namespace streamvec
