@@ -108,6 +108,7 @@ void inproc() {
 
 #ifdef STREAMVEC_GRPC
 void grpc() {
+  GrpcTransport::keep_freed_memory();
   auto a = GrpcTransport::listen({.self = 1}), b = GrpcTransport::listen({.self = 2});
   if (!a.ok() || !b.ok()) return void(std::cerr << a.status().message() << b.status().message() << std::endl);
   (*a)->add_peer(2, (*b)->address());

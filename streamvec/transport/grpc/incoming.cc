@@ -59,14 +59,11 @@ class Incoming::Stream final : public grpc::ServerGenericBidiReactor {
     owner_.read_on(this);
   }
   void OnCancel() override { finish(grpc::Status::CANCELLED); }
-  void OnDone() override {
-    owner_.forget(this);
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
   void finish(const grpc::Status& status) {
-    if (!finished_.exchange(true)) Finish(status);
+    if (owner_.end(this)) Finish(status);
   }
 
   Incoming& owner_;
@@ -75,7 +72,6 @@ class Incoming::Stream final : public grpc::ServerGenericBidiReactor {
   FrameReader reader_;
   grpc::ByteBuffer message_;
   std::vector<std::string> frames_;
-  std::atomic<bool> finished_ = false;
 };
 
 Result<NodeId> Incoming::sender(const grpc::GenericCallbackServerContext& context) const {
@@ -111,8 +107,9 @@ bool Incoming::begin(Stream* stream) {
 }
 
 void Incoming::read_on(Stream* stream) {
-  if (inbox_.bytes() <= options_.inbox_bytes_max) return stream->read();
   const std::lock_guard lock(mutex_);
+  if (!streams_.contains(stream)) return;
+  if (inbox_.bytes() <= options_.inbox_bytes_max) return stream->read();
   waiting_.insert(stream);
   ++waiting_count_;
   // Whoever emptied the inbox before it could see this stream waiting will not call it.
@@ -130,12 +127,13 @@ void Incoming::taken() {
   waiting_.clear();
 }
 
-void Incoming::forget(Stream* stream) {
+bool Incoming::end(Stream* stream) {
   const std::lock_guard lock(mutex_);
-  streams_.erase(stream);
+  if (streams_.erase(stream) == 0) return false;
   waiting_count_ -= static_cast<int64_t>(waiting_.erase(stream));
   if (const auto found = newest_.find(stream->from()); found != newest_.end() && found->second == stream)
     newest_.erase(found);
+  return true;
 }
 
 bool Incoming::is_newest(const Stream* stream) const {

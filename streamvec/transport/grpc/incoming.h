@@ -34,7 +34,8 @@ class Incoming final : public grpc::CallbackGenericService {
   bool begin(Stream* stream);
   // Reads on, now or once the inbox has room.
   void read_on(Stream* stream);
-  void forget(Stream* stream);
+  // Takes the stream out; false when that was done before. No read may begin once a stream is finished.
+  bool end(Stream* stream);
   // A peer that connects again has given its older stream up: what that still holds would come too late.
   bool is_newest(const Stream* stream) const;
 

@@ -46,8 +46,10 @@ class Outgoing::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, 
   void OnReadDone(bool ok) override { ok ? StartRead(&reply_) : owner_.broken(); }
   void OnDone(const grpc::Status& status) override {
     Outgoing& owner = owner_;
-    delete this;
-    owner.ended(status);
+    const grpc::Status reason = status;
+    owner.let_go();
+    delete this;  // before the owner may be gone: the last to let a channel go must not be gRPC's own thread
+    owner.ended(reason);
   }
 
  private:
@@ -146,9 +148,14 @@ void Outgoing::broken() {
   stream_->let_end();
 }
 
+void Outgoing::let_go() {
+  const std::lock_guard lock(mutex_);
+  state_ = State::kEnding;
+  stream_ = nullptr;
+}
+
 void Outgoing::ended(const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
-  stream_ = nullptr;
   state_ = State::kIdle;
   queue_.rewind();
   status_ = error(status.ok() ? Code::kUnavailable : static_cast<Code>(status.error_code()), "node ", to_, " at ",

@@ -45,10 +45,11 @@ class Outgoing {
   void connect();
   void write_next();
   void drop_queued();
-  // Of the stream, in this order; the last hands it back.
+  // Of the stream, in this order. After let_go() it is used no more, after ended() it is gone.
   void opened();
   void written(bool ok);
   void broken();
+  void let_go();
   void ended(const grpc::Status& status);
 
   const GrpcTransport::Options options_;
@@ -58,7 +59,7 @@ class Outgoing {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   State state_ = State::kIdle;
-  Stream* stream_ = nullptr;  // owned by itself until ended()
+  Stream* stream_ = nullptr;  // owned by itself
   FrameQueue queue_;
   FrameQueue::Message writing_;
   bool is_writing_ = false, closing_ = false;

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <string>
@@ -21,8 +23,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFrameTag = 1, kFarewellTag = 2;
-constexpr size_t kUnderWayMax = 64;  // sends to a rank that MPI knows of at once
+// A message is one frame, or small frames together (each after its length in 4 bytes), or the last word of a rank.
+constexpr int kFrameTag = 1, kBatchTag = 2, kFarewellTag = 3;
+constexpr size_t kLength = sizeof(uint32_t);
+constexpr size_t kSmallBelow = 16 << 10, kBatchBytes = 64 << 10;
+constexpr size_t kUnderWayMax = 64;  // messages to a rank that MPI knows of at once
 
 Status mpi_error(const char* doing, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -31,11 +36,49 @@ Status mpi_error(const char* doing, int code) {
   return error(Code::kUnavailable, "MPI failed at ", doing, ": ", std::string(text, static_cast<size_t>(size)));
 }
 
-// A frame and the operation that moves it. Its place must not change meanwhile, so it lives in a deque.
+// A message and the operation that moves it. Its place must not change meanwhile, so it lives in a deque.
 struct Moving {
-  std::string frame;
+  std::string bytes;
+  int tag = kFrameTag;
+  int64_t frames = 1, frame_bytes = 0;
   MPI_Request request = MPI_REQUEST_NULL;
 };
+
+// The next message of what is queued. REQUIRES: queued is not empty.
+Moving take_message(std::deque<std::string>& queued) {
+  Moving message;
+  if (queued.front().size() >= kSmallBelow || queued.size() == 1) {
+    message.bytes = std::move(queued.front());
+    message.frame_bytes = static_cast<int64_t>(message.bytes.size());
+    queued.pop_front();
+    return message;
+  }
+  message.tag = kBatchTag;
+  for (message.frames = 0; !queued.empty() && queued.front().size() < kSmallBelow && message.bytes.size() < kBatchBytes;
+       ++message.frames) {
+    const auto size = static_cast<uint32_t>(queued.front().size());
+    message.bytes.append(reinterpret_cast<const char*>(&size), kLength);
+    message.bytes += queued.front();
+    message.frame_bytes += size;
+    queued.pop_front();
+  }
+  return message;
+}
+
+// False for a message that take_message() does not write.
+bool for_each_frame(Moving& message, const std::function<void(std::string)>& use) {
+  if (message.tag != kBatchTag) return use(std::move(message.bytes)), true;
+  for (size_t at = 0; at < message.bytes.size();) {
+    uint32_t size = 0;
+    if (message.bytes.size() - at < kLength) return false;
+    std::memcpy(&size, message.bytes.data() + at, kLength);
+    at += kLength;
+    if (message.bytes.size() - at < size) return false;
+    use(message.bytes.substr(at, size));
+    at += size;
+  }
+  return true;
+}
 
 // What goes to and comes from one rank. `queued` is of the lock, the rest of MPI's thread.
 struct Peer {
@@ -160,7 +203,7 @@ class Ranks final : public MpiTransport {
   // when none did for a while.
   void idle(Clock::duration quiet) {
     using std::chrono::microseconds;
-    if (quiet < microseconds(200)) return std::this_thread::yield();
+    if (quiet < microseconds(20)) return;  // to yield would cost a time slice on a busy machine
     const auto wait = quiet < std::chrono::seconds(1) ? microseconds(50) : microseconds(500);
     std::unique_lock lock(mutex_);
     work_.wait_for(lock, wait, [&] { return has_work_ || closing_; });
@@ -182,11 +225,10 @@ class Ranks final : public MpiTransport {
       {
         const std::lock_guard lock(mutex_);
         if (peer.queued.empty()) return moved;
-        peer.sends.push_back({std::move(peer.queued.front())});
-        peer.queued.pop_front();
+        peer.sends.push_back(take_message(peer.queued));
       }
       Moving& send = peer.sends.back();
-      check("sending", MPI_Isend(send.frame.data(), static_cast<int>(send.frame.size()), MPI_BYTE, rank, kFrameTag,
+      check("sending", MPI_Isend(send.bytes.data(), static_cast<int>(send.bytes.size()), MPI_BYTE, rank, send.tag,
                                  MPI_COMM_WORLD, &send.request));
       moved = true;
     }
@@ -197,11 +239,11 @@ class Ranks final : public MpiTransport {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     bool moved = false;
     for (; !peer.sends.empty() && is_done(peer.sends.front()); moved = true) {
-      const auto size = static_cast<int64_t>(peer.sends.front().frame.size());
-      peer.sends.pop_front();
-      count(true, size);
       const std::lock_guard lock(mutex_);
-      peer.queued_bytes -= size;
+      totals_.frames_sent += peer.sends.front().frames;
+      totals_.bytes_sent += peer.sends.front().frame_bytes;
+      peer.queued_bytes -= peer.sends.front().frame_bytes;
+      peer.sends.pop_front();
     }
     return moved;
   }
@@ -210,7 +252,8 @@ class Ranks final : public MpiTransport {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     bool moved = false;
     for (; !peer.receives.empty() && is_done(peer.receives.front()); moved = true) {
-      inbox_.push(static_cast<NodeId>(rank), std::move(peer.receives.front().frame));
+      const auto use = [&](std::string frame) { inbox_.push(static_cast<NodeId>(rank), std::move(frame)); };
+      if (!for_each_frame(peer.receives.front(), use)) check("reading a message", MPI_ERR_TRUNCATE);
       peer.receives.pop_front();
     }
     return moved;
@@ -231,8 +274,10 @@ class Ranks final : public MpiTransport {
       check("receiving", MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE));
       return peer.farewell_came = true;
     }
-    Moving& receive = peer.receives.emplace_back(std::string(static_cast<size_t>(size), '\0'));
-    check("receiving", MPI_Imrecv(receive.frame.data(), size, MPI_BYTE, &message, &receive.request));
+    Moving& receive = peer.receives.emplace_back();
+    receive.bytes.resize(static_cast<size_t>(size));
+    receive.tag = status.MPI_TAG;
+    check("receiving", MPI_Imrecv(receive.bytes.data(), size, MPI_BYTE, &message, &receive.request));
     return true;
   }
 
