@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "streamvec/core/heap.h"
 #include "streamvec/transport/inproc.h"
 #ifdef STREAMVEC_GRPC
 #include "streamvec/transport/grpc/grpc_transport.h"
@@ -108,7 +109,7 @@ void inproc() {
 
 #ifdef STREAMVEC_GRPC
 void grpc() {
-  GrpcTransport::keep_freed_memory();
+  keep_large_blocks();
   auto a = GrpcTransport::listen({.self = 1}), b = GrpcTransport::listen({.self = 2});
   if (!a.ok() || !b.ok()) return void(std::cerr << a.status().message() << b.status().message() << std::endl);
   (*a)->add_peer(2, (*b)->address());

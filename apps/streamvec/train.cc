@@ -229,7 +229,7 @@ Result<int> run_train(const Arguments& arguments) {
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
   set_cluster_options(arguments, options.cluster);
   set_fetching(arguments);
-  return_large_blocks();
+  options.cluster.on() ? keep_large_blocks() : return_large_blocks();
   ProgressLine line(2);
   const auto result = train(options, arguments.words, out, hooks_on(line, stop));
   line.clear();

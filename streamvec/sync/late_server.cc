@@ -23,23 +23,35 @@ class LateServer final : public Owner {
   };
 
   void take_in(Push push, Outbox& out) override {
-    if (options_.scheme.admission != Admission::kSoftsync) {
-      const int64_t before = slowest();
-      apply(push);
-      ++version_;
-      settle(push);
-      answer(push.from, out);
-      give_back(push);
-      if (slowest() > before) announce_slowest(push.from, out);
-      return;
-    }
-    waiting_.push_back(std::move(push));
-    if (waiting_.size() >=
-        std::min<size_t>(static_cast<size_t>(std::max(options_.scheme.group, 1)), view_.workers.size()))
-      complete_group(out);
+    const int64_t before = slowest();
+    const NodeId from = push.from;
+    settle(push);
+    if (options_.scheme.admission == Admission::kSoftsync)
+      add_to_group(std::move(push));
+    else
+      apply_at_once(push);
+    answer(from, out);
+    if (slowest() > before) announce_slowest(from, out);
   }
 
-  std::vector<Push> drop_waiting() override { return std::exchange(waiting_, {}); }
+  void apply_at_once(Push& push) {
+    apply(push);
+    ++version_;
+    give_back(push);
+  }
+
+  // A push is answered before its group is full: with several owners, each of which has its groups, workers would
+  // otherwise wait for each other in a circle.
+  void add_to_group(Push push) {
+    waiting_.push_back(std::move(push));
+    const auto group = static_cast<size_t>(std::max(options_.scheme.group, 1));
+    if (waiting_.size() >= std::min(group, view_.workers.size())) complete_group();
+  }
+
+  std::vector<Push> drop_waiting() override {
+    if (!waiting_.empty()) complete_group();
+    return {};
+  }
 
   const Shard& told_to_all() const override { return rows_; }
 
@@ -94,9 +106,9 @@ class LateServer final : public Owner {
   }
 
   // The mean of the group, each change divided by how many groups went by since its worker heard of us.
-  void complete_group(Outbox& out) {
+  void complete_group() {
     const auto dim = static_cast<int32_t>(options_.dim);
-    for (const Push& push : waiting_) {
+    for (Push& push : waiting_) {
       const auto staleness = static_cast<float>(std::max<int64_t>(version_ - push.version, 1));
       const float share = 1 / (staleness * static_cast<float>(waiting_.size()));
       for (size_t i = 0; i < push.rows.size(); ++i) {
@@ -104,13 +116,9 @@ class LateServer final : public Owner {
         add_scaled(push.changes.row(static_cast<int64_t>(i)), share, dim, rows_.row(place));
         moved(place);
       }
-    }
-    ++version_;
-    for (const Push& push : waiting_) settle(push);
-    for (Push& push : waiting_) {
-      answer(push.from, out);
       give_back(push);
     }
+    ++version_;
     waiting_.clear();
   }
 

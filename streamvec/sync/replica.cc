@@ -101,7 +101,8 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
     float* change = changes.row(static_cast<int64_t>(push.rows.size()));
     std::copy_n(base_row(key), options_.dim, change);
     subtract_from(live_row(key), dim, change);
-    if (options_.change_min <= 0 || dot(change, change, dim) >= options_.change_min * dot(base_row(key), base_row(key), dim))
+    if (options_.change_min <= 0 ||
+        dot(change, change, dim) >= options_.change_min * dot(base_row(key), base_row(key), dim))
       push.rows.push_back(key);
   }
   changes.rows = static_cast<int64_t>(push.rows.size());

@@ -2,8 +2,6 @@
 
 #include <grpc/support/log.h>
 #include <grpcpp/server.h>
-#include <malloc.h>
-
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
@@ -153,13 +151,6 @@ class Node final : public GrpcTransport {
 };
 
 }  // namespace
-
-void GrpcTransport::keep_freed_memory() {
-#ifdef M_TRIM_THRESHOLD  // glibc
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-#endif
-}
 
 Result<std::unique_ptr<GrpcTransport>> GrpcTransport::listen(const Options& options) {
   if (std::getenv("GRPC_VERBOSITY") == nullptr)  // what goes wrong is told by status, not on standard error

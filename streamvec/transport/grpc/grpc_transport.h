@@ -33,10 +33,6 @@ class GrpcTransport : public Transport {
   // when the address cannot be listened on.
   static Result<std::unique_ptr<GrpcTransport>> listen(const Options& options);
 
-  // Has malloc keep what is freed instead of giving it back to the system: halves the cost of large frames, which is
-  // mostly page faults. Of the whole process, so it is for programs to decide.
-  static void keep_freed_memory();
-
   // Where this node listens, with the port that was chosen.
   virtual std::string address() const = 0;
   // Why the peer cannot be reached at the moment; ok when it can, or when nothing was sent to it.
