@@ -4,7 +4,7 @@ import random
 import struct
 
 import pytest
-from support import assert_one_line, run
+from support import assert_one_line, run, topical_text
 
 TOPICS, WORDS, DIM = 8, 320, 16
 MOVED = "c42"  # goes from the words with c to those with f
@@ -115,6 +115,18 @@ class TestPaths:
         done = run("drift", model, "xyzzy", MOVED, exit=1)
         assert MOVED in done.out and "xyzzy" in done.err
         assert_one_line(done.err)
+
+
+class TestGoingOn:
+    def test_a_stream_that_goes_on_counts_its_steps_on(self, tmp_path):
+        """What is measured and remembered after a restart comes after what was before it."""
+        for turn in range(2):
+            (tmp_path / f"text{turn}").write_text(topical_text(20_000, seed=turn))
+            run("train", tmp_path / f"text{turn}", "--stream", "--out", tmp_path / "model", "--dim", 16,
+                "--snapshot-every", 5_000, "--evaluate-every", 0, exit=0)
+        lines = [json.loads(line) for line in (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()]
+        steps = [line["step"] for line in lines]
+        assert len(steps) >= 2 and steps == sorted(set(steps)), steps
 
 
 class TestMisuse:

@@ -24,11 +24,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "SOURCE... --out DIR [options]",
      .summary = "learn vectors from text",
      .details =
-         "A SOURCE is a file (plain, .gz, .zst, .xz, .bz2), a directory of such files, or - for standard input.\n"
+         "A SOURCE is a file (plain, .gz, .zst, .xz, .bz2), a directory of such files, - for standard input, or what "
+         "is read as it comes: a web address (feed, sitemap, page), tail:, watch:, sse+https://, wss://, nats://, "
+         "redis://, kafka:// and others (docs/SOURCES.md). What never ends is trained on as a stream.\n"
          "The model goes to DIR. If DIR holds a model already, training continues from it: an interrupted run goes on "
-         "where it stopped, and new text adds to what was learned, new words included. --model and --dim are then "
-         "those "
-         "of DIR unless given; others than those of DIR are refused.\n"
+         "where it stopped, and new text adds to what was learned, new words included. --model, --dim and what else "
+         "shapes the model are then those of DIR unless given; others than those of DIR are refused.\n"
+         "Options that say `of` a model are passed over by the others.\n"
          "Progress goes to standard error. Ctrl-C or SIGTERM saves and leaves with 0; a second Ctrl-C leaves at once.",
      .examples = "streamvec train corpus.txt.xz --out model --dim 200 --epochs 3\n"
                  "zcat news.gz | streamvec train - --out model --json\n",
@@ -39,11 +41,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      .summary = "measure a model",
      .details =
          "Similarity files hold a pair of words and a score a line (tab, space or comma); the figure is Spearman's "
-         "rank "
-         "correlation. Analogy files hold four words a line, sections begin with `: name`; the answer is sought among "
-         "the most frequent words only.\n"
-         "--text gives the held-out loss, and is the text for --pip; without it --pip reads the sources that the model "
-         "was trained on, if they can still be read.",
+         "rank correlation. Analogy files hold four words a line, sections begin with `: name`; the answer is sought "
+         "among the most frequent words only.\n"
+         "--text gives the held-out loss, and is the text for --pip; without it --pip reads the sources that the "
+         "model was trained on, if they can still be read.",
      .examples = "streamvec eval model --similarity wordsim353.tsv --analogy questions-words.txt\n"
                  "streamvec eval model --pip --text corpus.txt --json\n",
      .words_min = 1,
@@ -52,11 +53,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      .synopsis = "DIR WORD... [-k 10]",
      .summary = "show the words nearest to each WORD",
      .details =
-         "By cosine, over all words of the model. A model that makes vectors of spellings (subword, hybrid) has "
-         "neighbours for "
-         "any word, and says which ones it has never seen (in JSON: \"seen\": false). Words that another model does "
-         "not know are named on standard error (in JSON: no neighbours) and the exit is 1; the others are answered all "
-         "the same.",
+         "By cosine, over all words of the model. A model that makes vectors of spellings (subword, rbsg, hybrid) has "
+         "neighbours for any word, and says which ones it has never seen (in JSON: \"seen\": false). Words that "
+         "another model does not know are named on standard error (in JSON: no neighbours) and the exit is 1; the "
+         "others are answered all the same.",
      .examples = "streamvec nearest model king queen -k 5\n",
      .words_min = 2,
      .words_max = -1},
@@ -86,9 +86,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      .details =
          "Compares two snapshots of the stream in DIR/history, by default the newest and the earliest that had a "
          "quarter of its text. A word's change is how much nearer or farther its neighbours of then and of now have "
-         "come; the score says by how many "
-         "spreads that exceeds what chance makes of two halves of the stream and what words of like frequency do. "
-         "A star marks words that moved beyond chance (false discoveries at most 5%) and by 3 spreads.\n"
+         "come. What two models of the stream's halves both saw is no chance: the score says by how many spreads a "
+         "word's agreed change exceeds that of words of like frequency. Streams without such halves (--no-drift, "
+         "glove, rbsg) are judged by the change alone, which is less sharp. A star marks words that moved beyond "
+         "chance (false discoveries at most 5%) and by 3 spreads.\n"
          "A number is a step; a time has a dash (2024-05, 2024-05-01T12:00Z).\n"
          "With WORDs: their count and neighbours at every snapshot, and how near they are to the last one.",
      .examples = "streamvec drift model\nstreamvec drift model --from 2019-01 --to 2024-06 -k 50 --json\n"
@@ -102,8 +103,7 @@ constexpr std::array kCommands = std::to_array<Command>({
          "word2vec and word2vec-bin are what gensim and fastText read; glove is word2vec without the first line. "
          "npy and safetensors write the words to a .vocab.tsv beside OUT; projector makes OUT a directory with the "
          "two TSV files that the TensorBoard projector loads; fasttext-bin is fastText's own model file, with the "
-         "n-grams "
-         "of a subword model. Files appear whole or not at all.",
+         "n-grams of a subword model (not with --jamo). Files appear whole or not at all.",
      .examples = "streamvec export model --format word2vec-bin vectors.bin\n",
      .words_min = 2,
      .words_max = 2},
@@ -162,9 +162,10 @@ constexpr std::array kOptions = std::to_array<Option>({
      "words never seen and helps those seen rarely"},
     {"dim", Kind::kInteger, "N", "200", "", "train", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train", "most words to each side that count as context", 1, 1000},
-    {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair", 1, 1000},
-    {"sample", Kind::kReal, "X", "2e-3", "", "train", "words above this share of the text are thinned out; 0: none", 0,
-     1},
+    {"negatives", Kind::kInteger, "N", "10", "", "train", "random words weighed against each pair; not of glove", 1,
+     1000},
+    {"sample", Kind::kReal, "X", "2e-3", "", "train",
+     "words above this share of the text are thinned out; 0: none; not of glove", 0, 1},
     {"min-count", Kind::kInteger, "N", "3", "", "train", "words seen less often are left out", 1, kIntegerMax},
     {"minn", Kind::kInteger, "N", "3", "", "train", "of subword: characters of the shortest n-gram", 1, 64},
     {"maxn", Kind::kInteger, "N", "6", "", "train", "of subword: characters of the longest n-gram", 1, 64},
@@ -183,20 +184,22 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda", "cpu", "", "train", "where to train"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train",
-     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001); of a stream, all the time "
-     "(half of "
-     "that)",
+     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); of a stream, "
+     "all the time (half of that)",
      1e-9, 100},
-    {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train", "how the learning rate falls"},
-    {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train", "how gradients become steps"},
+    {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train",
+     "how the learning rate falls; that of glove and of streams does not"},
+    {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train",
+     "how gradients become steps; rbsg always has Adam, glove AdaGrad of its own"},
     {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train",
-     "which arithmetic; auto is the fastest this machine has"},
+     "which arithmetic; auto is the fastest this machine has (glove has simd and reference alone)"},
     {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train",
-     "centre words of a block (to 4096); of rbsg pairs (8192)", 0, 1000000},
+     "centre words of a block (to 4096); of rbsg pairs (8192); not of glove", 0, 1000000},
     {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
      kSlotsMax},
     {"stream", Kind::kFlag, "", "false", "", "train",
-     "train on the text as it comes, in one pass; sources that never end always are"},
+     "train on the text as it comes, in one pass; sources that never end always are, and --half-life and --replay ask "
+     "for it"},
     {"half-life", Kind::kText, "TIME", "never", "", "train",
      "how fast a stream's past fades: tokens (5M) or time (12h, 30d, 1y)"},
     {"replay", Kind::kChoice, "once|uniform|loss|gradient", "uniform", "", "train",
@@ -211,7 +214,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"snapshot-every", Kind::kInteger, "TOKENS", "5000000", "", "train",
      "how often a stream's vectors go into DIR/history, for drift; 0: never", 0, kIntegerMax},
     {"no-drift", Kind::kFlag, "", "false", "", "train",
-     "do not train the two half-stream models that tell drift from chance"},
+     "do not train the two half-stream models that tell drift from chance (glove and rbsg never do)"},
     {"seed", Kind::kInteger, "N", "1", "", "train demo", "of all random numbers", 0, kIntegerMax},
     {"checkpoint-every", Kind::kReal, "SECONDS", "0", "0, at the end only; 60 for a stream", "train",
      "save this often while training", 0, kSecondsMax},

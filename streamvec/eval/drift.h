@@ -6,8 +6,8 @@
 // lies denser or looser among the same neighbours gets little. Neighbours that moved themselves are left out in a
 // second round, so that the words around them do not seem to move. It needs no alignment, and on dated abstracts
 // of 2016-2026 it ranked words better than the aligned cosine and than the cosine of similarities to anchor words;
-// other measures over the same neighbours came close (docs/BENCHMARKS.md). The cosine after alignment on stable words
-// (procrustes.h) and the overlap of the 10 nearest are shown beside it.
+// other measures over the same neighbours came close. The cosine after alignment on stable words (procrustes.h) and the
+// overlap of the 10 nearest are shown beside it.
 //
 // What is chance. Vectors of rare words differ from sample to sample, and two snapshots of one stream share most of
 // their text, so that neither the change itself nor a comparison of two other models says what is too much. Halves do:

@@ -228,7 +228,13 @@ Result<std::optional<HalvesThenAndNow>> History::load_halves(int64_t old_step, i
     return std::min_element(listed.begin(), listed.end(),
                             [&](const auto& x, const auto& y) { return distance(x) < distance(y); });
   };
-  const auto then = nearest(old_step), now = nearest(new_step);
+  // Halves of then must not have seen what came later; those are thinned, so that the nearest may have.
+  auto then = nearest(old_step);
+  const auto now = nearest(new_step);
+  for (auto pair = listed.begin(); pair != listed.end(); ++pair) {
+    const int64_t step = pair->a.moment.step;
+    if (step <= old_step && (then->a.moment.step > old_step || then->a.moment.step < step)) then = pair;
+  }
   if (then == now) return std::optional<HalvesThenAndNow>();
   HalvesThenAndNow loaded;
   for (auto [entry, snapshot] : {std::pair{&then->a, &loaded.old_a}, std::pair{&then->b, &loaded.old_b},

@@ -64,8 +64,8 @@ class History {
   Result<std::vector<HistoryEntry>> list(std::vector<std::string>* notes = nullptr) const;
   Result<std::vector<HistoryHalves>> list_halves(std::vector<std::string>* notes = nullptr) const;
 
-  // The halves nearest to two steps. Nothing when both are nearest to the same ones, or when one does not load, which
-  // `notes` then tells.
+  // The halves nearest to two steps, of the old one the last before it where there are such. Nothing when that is the
+  // same pair twice, or when one does not load, which `notes` then tells.
   Result<std::optional<HalvesThenAndNow>> load_halves(int64_t old_step, int64_t new_step,
                                                       std::vector<std::string>* notes = nullptr) const;
 

@@ -88,7 +88,7 @@ TEST_F(HistoryTest, HalvesComeInPairsAndDoNotCountAsSnapshots) {
   EXPECT_NE(a.input.row(0)[0], b.input.row(0)[0]);
 }
 
-TEST_F(HistoryTest, HalvesOfTwoMomentsAreTheNearestToThem) {
+TEST_F(HistoryTest, HalvesOfTwoMomentsAreTheNearestAndThoseOfThenNotLater) {
   History history(dir_);
   for (const int64_t step : {10, 20, 30})
     ASSERT_TRUE(history.add_halves(snapshot(4, step), snapshot(4, step + 1), {.step = step}).ok());
@@ -98,7 +98,9 @@ TEST_F(HistoryTest, HalvesOfTwoMomentsAreTheNearestToThem) {
   EXPECT_EQ(halves->old_b.step, 10);
   EXPECT_EQ(halves->new_a.step, 30);
   EXPECT_NE(halves->new_a.input.row(0)[0], halves->new_b.input.row(0)[0]);
-  EXPECT_FALSE(history.load_halves(28, 40).value().has_value());  // the same for both
+  EXPECT_EQ(history.load_halves(28, 40).value()->old_a.step, 20);
+  EXPECT_EQ(history.load_halves(5, 40).value()->old_a.step, 10);  // there is none before
+  EXPECT_FALSE(history.load_halves(30, 40).value().has_value());  // the same for both
   std::ofstream(file("10-b.vocab.tsv")) << "damaged";
   std::vector<std::string> notes;
   EXPECT_FALSE(history.load_halves(12, 40, &notes).value().has_value());

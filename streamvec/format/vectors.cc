@@ -177,8 +177,8 @@ Result<Snapshot> import_safetensors(const std::string& path) {
   }
   const auto model = file.metadata().find("model");
   if (model != file.metadata().end()) snapshot.model = model->second;
-  // Only the composed vectors are in such a file.
-  if (snapshot.model == "subword" || snapshot.model == "hybrid") snapshot.model = "sgns";
+  // Of models that have more than two tables only the vectors are in such a file.
+  if (snapshot.model != "cbow") snapshot.model = "sgns";
   return snapshot;
 }
 

@@ -351,8 +351,7 @@ float cut_steps(const PairBlock& block, int32_t columns, const float* c, float* 
     total = hn::Add(total, sum);
     output_cuts[i] = std::min(1.0f, step_max / std::max(hn::GetLane(hn::SumOfLanes(d, sum)), 1e-30f));
   }
-  for (int32_t j = 0; j < columns; ++j)
-    input_cuts[j] = std::min(1.0f, step_max / std::max(input_cuts[j], 1e-30f));
+  for (int32_t j = 0; j < columns; ++j) input_cuts[j] = std::min(1.0f, step_max / std::max(input_cuts[j], 1e-30f));
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 

@@ -191,9 +191,12 @@ void Hybrid::blend(Slot slot, float* made, float* row) const {
 }
 
 // Magic, version, dim, bag's settings, fold_case; the walk; counts by slot; mean and sum; buckets by row.
-std::string Hybrid::save() const {
+Result<Hybrid::Saved> Hybrid::save() const {
   const std::lock_guard lock(mutex_);
-  return encode();
+  Saved saved{encode(), {}, {}};
+  STREAMVEC_ASSIGN_OR_RETURN(saved.rows, bag_.rows().copy());
+  STREAMVEC_ASSIGN_OR_RETURN(saved.duals, bag_.duals().copy());
+  return saved;
 }
 
 Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {

@@ -59,10 +59,14 @@ class Hybrid {
   // The vectors of the first `rows` words as queries read them. Threads may be training meanwhile.
   Result<Matrix> served_rows(Parameters& parameters, int64_t rows) const;
 
-  // What a checkpoint keeps beside the tables bag().rows() and bag().duals(). Nobody may be distilling.
-  std::string save() const;
+  // What a checkpoint keeps, of one moment. Threads may be distilling meanwhile.
+  struct Saved {
+    std::string state;
+    Matrix rows, duals;  // of the bag
+  };
+  Result<Saved> save() const;
   // The same generator again, to which the words have yet to be told with restore_word(). kDataLoss, with `path`, for
-  // anything that save() does not write and for tables of other shapes.
+  // a state that save() does not write and for tables of other shapes.
   static Result<std::unique_ptr<Hybrid>> restore(std::string_view bytes, const std::string& path, int64_t words_max,
                                                  const Matrix& rows, const Matrix& duals);
   // A copy that makes vectors of spellings as this one does now; it knows no slot's word. Threads may be training

@@ -146,13 +146,12 @@ TEST(Hybrid, GoesOnBitForBitAfterItWasRestored) {
   Parameters parameters = planted(0.5f);
   learn(parameters, each_word(3), 7);
   Parameters again = planted(0.5f);
-  const NgramBag& bag = parameters.hybrid->bag();
-  again.hybrid =
-      std::move(Hybrid::restore(parameters.hybrid->save(), "x", 2 * kWords, bag.rows(), bag.duals())).value();
+  const Hybrid::Saved saved = std::move(parameters.hybrid->save()).value();
+  again.hybrid = std::move(Hybrid::restore(saved.state, "x", 2 * kWords, saved.rows, saved.duals)).value();
   for (Slot slot = 0; slot < kWords; ++slot) again.hybrid->restore_word(slot, word_of(slot));
-  EXPECT_EQ(again.hybrid->save(), parameters.hybrid->save());
+  EXPECT_EQ(again.hybrid->save()->state, parameters.hybrid->save()->state);
   for (Parameters* each : {&parameters, &again}) learn(*each, each_word(3), 5);
-  EXPECT_EQ(again.hybrid->save(), parameters.hybrid->save());
+  EXPECT_EQ(again.hybrid->save()->state, parameters.hybrid->save()->state);
   for (const char* word : {"boatist", "windy", "x"})
     EXPECT_EQ(made_of(*again.hybrid, word), made_of(*parameters.hybrid, word));
   EXPECT_EQ(testing::values_of(std::move(again.hybrid->served_rows(again, kWords)).value()),
@@ -162,10 +161,10 @@ TEST(Hybrid, GoesOnBitForBitAfterItWasRestored) {
 TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
   Parameters parameters = planted();
   learn(parameters, each_word(3), 7);
-  const NgramBag& bag = parameters.hybrid->bag();
-  const std::string state = parameters.hybrid->save();
+  const Hybrid::Saved saved = std::move(parameters.hybrid->save()).value();
+  const std::string& state = saved.state;
   const auto code_of = [&](std::string_view bytes) {
-    return Hybrid::restore(bytes, "x", 2 * kWords, bag.rows(), bag.duals()).status().code();
+    return Hybrid::restore(bytes, "x", 2 * kWords, saved.rows, saved.duals).status().code();
   };
   EXPECT_EQ(code_of(state), Code::kOk);
   for (size_t size = 0; size < state.size(); size += size < 100 ? 1 : 97)

@@ -8,8 +8,9 @@
 // value given all others. That has no learning rate, follows targets that move, and takes back exactly what a word
 // that goes has said.
 //
-// An n-gram has a row while two or more words have it; one word alone has nothing to tell others. Characters are code
-// points, Hangul in jamo, bytes where there is no UTF-8; marks stand before and behind the word.
+// An n-gram gets a row when a second word has it, since one word alone has nothing to tell others, and keeps it until
+// none has. Characters are code points, Hangul in jamo, bytes where there is no UTF-8; marks stand before and behind
+// the word.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +73,6 @@ class NgramBag {
 
   const Options& options() const { return options_; }
   int64_t dim() const { return rows_.cols(); }
-  int64_t memory_bytes() const;
 
  private:
   // By bucket: nothing, the only slot that has it (kOneWord set), or a row + 1.
@@ -86,8 +86,6 @@ class NgramBag {
   void forget(Slot slot);
   void list_rows(Slot slot);
   void share(uint32_t bucket, Slot other);
-  void add_scaled_rows(const Word& word, const float* step);
-  void gather(const Word& word, bool to_change);
 
   Options options_;
   std::vector<uint32_t> table_;    // by bucket
@@ -99,7 +97,6 @@ class NgramBag {
   RowBuffer scratch_;
   std::vector<float*> pointers_;
   std::vector<NgramFeature> features_, other_features_;
-  std::vector<Slot> changed_;
 };
 
 }  // namespace streamvec

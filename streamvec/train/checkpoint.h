@@ -3,7 +3,8 @@
 //   DIR/<step>/model.safetensors   the tables: `input`, `output`, and the optimiser's under names of their own
 //   DIR/<step>/vocab.tsv           the words, by slot
 //   DIR/<step>/cursors.json        where each source stands
-//   DIR/<step>/*.bin               what a stream goes on with: vocabulary with its sketch, replay, filters; subword.bin
+//   DIR/<step>/*.bin               what a stream goes on with (vocabulary with its sketch, replay, filters), and
+//                                  what a model has of its own: subword.bin, hybrid.bin, rbsg.bin, glove.bin
 //   DIR/<step>/state.json          everything else, and the XXH3 sums of all files
 //   DIR/latest                     the newest step, for other programs; loading does not need it
 //   DIR/.lock                      locked by the one process that writes here

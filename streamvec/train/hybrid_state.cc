@@ -65,10 +65,10 @@ Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
   STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
   content.input = std::as_const(served_).view();
   content.optimizer.push_back({kHybridWords, std::as_const(parameters.input.rows).view()});
-  content.optimizer.push_back({kHybridNgrams, hybrid.bag().rows().view()});
-  content.optimizer.push_back({kHybridDuals, hybrid.bag().duals().view()});
-  state_ = hybrid.save();
-  content.extra.push_back({kHybridFile, [this](const auto& sink) { return sink(state_); }});
+  STREAMVEC_ASSIGN_OR_RETURN(saved_, hybrid.save());
+  content.optimizer.push_back({kHybridNgrams, std::as_const(saved_.rows).view()});
+  content.optimizer.push_back({kHybridDuals, std::as_const(saved_.duals).view()});
+  content.extra.push_back({kHybridFile, [this](const auto& sink) { return sink(saved_.state); }});
   return {};
 }
 

@@ -26,7 +26,7 @@ class HybridState final : public ModelState {
 
  private:
   Matrix served_;
-  std::string state_;
+  Hybrid::Saved saved_;
 };
 
 }  // namespace streamvec

@@ -1,6 +1,6 @@
 // What a model has beyond the two tables of rows (model/parameters.h): how it is checked, begun, saved, and asked for
-// words never seen. The loops, checkpoints and imports know models through this alone; a model with tables only needs
-// nothing of it and has the functions as they are here.
+// words never seen. Checkpoints and imports know models through this alone, the loops nearly; a model with tables only
+// needs nothing of it and has the functions as they are here.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ class ModelState {
   // of the vocabulary. Words that come later are told by Parameters::set_word().
   virtual Status begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
                        Parameters& parameters) const;
-  // Whether the two halves of a stream, drift's null, can be trained by workers over further Parameters.
+  // Whether the two halves of a stream, which tell drift from chance, can be trained by workers over further
+  // Parameters.
   virtual bool has_halves() const;
 
   // What is left to do when all text was trained on and no thread trains any more.

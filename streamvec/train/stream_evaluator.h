@@ -101,8 +101,6 @@ class StreamEvaluator {
   bool stopping_ = false;
   ProbeSppmi probe_;
   std::optional<StreamMetrics> latest_;
-  std::vector<std::string> drift_words_;
-  int64_t drift_alerts_ = 0;
   std::vector<std::string> notes_;
 };
 

@@ -92,6 +92,7 @@ class StreamTraining {
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
     STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
+    if (existing) step_ = existing->step;  // from which the evaluator counts
     STREAMVEC_RETURN_IF_ERROR(make_evaluator());
     STREAMVEC_RETURN_IF_ERROR(make_intake(std::move(sources)));
     if (existing) STREAMVEC_RETURN_IF_ERROR(go_on(*existing));

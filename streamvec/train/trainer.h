@@ -26,7 +26,7 @@ struct StreamOptions {
   std::vector<std::string> languages;            // wanted (en, ko, ...); none: all
   double evaluate_every_s = 30;                  // between two lines of DIR/metrics.jsonl; 0: only at the end
   int64_t snapshot_every = 5'000'000;            // tokens between two snapshots of DIR/history; 0: no history
-  bool drift = true;                             // train the models of both halves, drift's null: doubles the work
+  bool drift = true;                             // train both halves, to tell drift from chance: doubles the work
   std::vector<std::string> similarity, analogy;  // sets to measure on the way
 };
 
@@ -58,7 +58,7 @@ struct ClusterSettings {
 };
 
 struct TrainOptions {
-  std::optional<std::string> model;  // sgns, cbow, subword, glove or rbsg; unset: what the directory holds, else sgns
+  std::optional<std::string> model;  // one of model_names() (model/model.h); unset: what the directory holds, else sgns
   std::optional<int64_t> dim;        // unset: what the directory holds, else 200
   int32_t window = 5;                // words to each side, each centre draws 1..window
   int32_t negatives = 10;            // negative samples weighed against each pair
