@@ -1,6 +1,7 @@
 """Several nodes that train together: launch, the schemes, death of a node, other options than the leader's."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -33,17 +34,21 @@ def start_nodes(tmp_path, count, *options, per_node=None):
 
 
 def start_and_kill(tmp_path, count, victim):
-    """Nodes of which one is killed in the middle; a run that is over before that is made longer."""
-    for epochs in [50, 200, 800, 3200]:
-        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 2, "--sync-words", 1000)
-        time.sleep(1.5)
+    """Nodes of which one is killed in the middle, after a first checkpoint; a run that is over before is made longer."""
+    for epochs in [100, 400, 1600, 6400]:
+        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
+                            "--checkpoint-every", 0.2)
+        deadline = time.time() + 60
+        while not (tmp_path / "model" / "latest").exists() and time.time() < deadline:
+            time.sleep(0.05)
         nodes[victim].send_signal(signal.SIGKILL)
-        if nodes[victim].wait() == -signal.SIGKILL and all(node.poll() is None for node in nodes if node != nodes[victim]):
+        others = [node for node in nodes if node != nodes[victim]]
+        if nodes[victim].wait() == -signal.SIGKILL and all(node.poll() is None for node in others):
             return nodes
-        for node in nodes:
+        for node in others:
             node.kill()
             node.wait()
-        subprocess.run(["rm", "-rf", tmp_path / "model"], check=True)
+        shutil.rmtree(tmp_path / "model")
     raise AssertionError("no run was long enough")
 
 
