@@ -45,3 +45,12 @@ foreach(broker "libnats;3.4;nats:// sources (libnats-dev)" "hiredis;0.14;redis:/
     message(STATUS "Without ${meaning}: ${module} ${version} was not found")
   endif()
 endforeach()
+# Transports between nodes: found or skipped.
+pkg_check_modules(grpc++ QUIET IMPORTED_TARGET grpc++>=1.51)
+if(NOT grpc++_FOUND)
+  message(STATUS "Without gRPC between nodes (libgrpc++-dev): grpc++ 1.51 was not found")
+endif()
+find_package(MPI QUIET COMPONENTS CXX)
+if(NOT MPI_CXX_FOUND)
+  message(STATUS "Without MPI between nodes (libopenmpi-dev): it was not found")
+endif()

@@ -26,5 +26,8 @@ function(streamvec_test name)
   include(GoogleTest)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} streamvec_flags GTest::gmock GTest::gtest_main)
+  # A clean build is mostly tests, and a test mostly headers and macros: both together halve its time.
+  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <functional> <memory> <string> <vector>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   gtest_discover_tests(${name} TEST_PREFIX ${arg_PREFIX} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

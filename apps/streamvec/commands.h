@@ -17,5 +17,6 @@ Result<int> run_drift(const Arguments& arguments);
 Result<int> run_export(const Arguments& arguments);
 Result<int> run_import(const Arguments& arguments);
 Result<int> run_source(const Arguments& arguments);
+Result<int> run_launch(const Arguments& arguments);
 
 }  // namespace streamvec::cli

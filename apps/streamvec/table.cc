@@ -127,6 +127,20 @@ constexpr std::array kCommands = std::to_array<Command>({
                  "streamvec source check http://127.0.0.1:8000/ --allow-private 127.0.0.1:8000\n",
      .words_min = 2,
      .words_max = 2},
+    {.name = "launch",
+     .synopsis = "-n NODES [--servers S] -- train ...",
+     .summary = "train on this machine as a cluster of several processes",
+     .details =
+         "Starts `train` once for every node, with the options after --; each reads the same sources and trains on its "
+         "share of them, and --sync says how they keep in step. The first node writes the model and the report. "
+         "Without "
+         "--threads the cores are divided among the nodes. For several machines, start `train` on each with --nodes "
+         "and "
+         "--rank.",
+     .examples = "streamvec launch -n 4 -- train corpus.txt --out model --sync ssp\n"
+                 "streamvec launch -n 4 --servers 2 -- train corpus.txt --out model --json\n",
+     .words_min = 1,
+     .words_max = -1},
     {.name = "version", .synopsis = "", .summary = "print the version", .details = "", .examples = ""},
     {.name = "help",
      .synopsis = "[COMMAND]",
@@ -221,6 +235,31 @@ constexpr std::array kOptions = std::to_array<Option>({
      "distance to the factorised co-occurrence statistics (SPPMI), with its references"},
     {"text", Kind::kText, "F", "", "", "eval", "text for the held-out loss and --pip", 0, 0, true},
     {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
+    {"nodes", Kind::kText, "HOST:PORT,...", "", "", "train", "the nodes of a cluster, this one among them"},
+    {"rank", Kind::kInteger, "N", "0", "", "train", "which of --nodes this is, from 0; the first leads and saves", 0,
+     65535},
+    {"servers", Kind::kInteger, "N", "0", "0: every node owns a share", "train launch",
+     "how many of the last nodes only own rows", 0, 65535},
+    {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async", "bsp", "", "train",
+     "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
+     "freely"},
+    {"combine", Kind::kChoice, "adasum|mean|sum", "adasum", "", "train",
+     "what becomes of changes that several nodes made to one row"},
+    {"codec", Kind::kChoice, "onebit|strom|fp16|fp32", "onebit", "", "train", "how changes are sent"},
+    {"staleness", Kind::kInteger, "N", "2", "", "train", "of ssp: pushes that a node may be ahead of the slowest", 0,
+     1000000},
+    {"backups", Kind::kInteger, "N", "1", "", "train", "of backup: nodes that a round does not wait for", 0, 65535},
+    {"group", Kind::kInteger, "N", "2", "", "train", "of softsync: pushes that make a step", 1, 65535},
+    {"sync-words", Kind::kInteger, "N", "10000", "", "train", "words that a node trains on between two pushes at least",
+     1, kIntegerMax},
+    {"dead-after", Kind::kReal, "SECONDS", "10", "", "train", "a node that is silent for longer is left out", 0.1,
+     kSecondsMax},
+    {"cluster-ca", Kind::kText, "F.pem", "", "", "train",
+     "who signed the nodes' certificates; nodes on other machines need these three, or a shared secret in "
+     "STREAMVEC_CLUSTER_TOKEN"},
+    {"cluster-certificate", Kind::kText, "F.pem", "", "", "train", "this node's certificate"},
+    {"cluster-key", Kind::kText, "F.pem", "", "", "train", "its key"},
+    {"n", Kind::kInteger, "N", "", "", "launch", "how many nodes train", 1, 1024, false, "launch"},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
     {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",
      "the snapshot nearest to this step or time"},

@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "apps/streamvec/commands.h"
@@ -45,6 +46,12 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped) 
                {"words_dropped", result.words_dropped},
                {"updates_refused", result.updates_refused},
                {"notes", result.notes}};
+  if (result.nodes > 1)
+    json.update({{"nodes", result.nodes},
+                 {"pushes", result.pushes},
+                 {"bytes_sent", result.bytes_sent},
+                 {"bytes_received", result.bytes_received},
+                 {"waiting_s", rounded(result.waiting_s)}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;
   json["prequential_loss"] = rounded(result.prequential_loss);
@@ -153,6 +160,35 @@ TrainOptions train_options(const Arguments& arguments) {
   return options;
 }
 
+// "a:1,b:2" as two addresses.
+std::vector<std::string> addresses(const std::string& list) {
+  std::vector<std::string> nodes;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    nodes.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return nodes;
+}
+
+void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
+  cluster.nodes = addresses(arguments.text("nodes"));
+  cluster.rank = static_cast<int32_t>(arguments.integer("rank"));
+  cluster.servers = static_cast<int32_t>(arguments.integer("servers"));
+  cluster.sync = arguments.text("sync");
+  cluster.combine = arguments.text("combine");
+  cluster.codec = arguments.text("codec");
+  cluster.staleness = arguments.integer("staleness");
+  cluster.backups = static_cast<int32_t>(arguments.integer("backups"));
+  cluster.group = static_cast<int32_t>(arguments.integer("group"));
+  cluster.words_min = arguments.integer("sync-words");
+  cluster.dead_after_s = arguments.real("dead-after");
+  cluster.ca = arguments.text("cluster-ca");
+  cluster.certificate = arguments.text("cluster-certificate");
+  cluster.key = arguments.text("cluster-key");
+  if (const char* token = std::getenv("STREAMVEC_CLUSTER_TOKEN"); token != nullptr) cluster.token = token;
+}
+
 // A stream is what never ends, what is asked to be one, and what options of streams are given for.
 Status set_stream_options(const Arguments& arguments, StreamOptions& stream) {
   stream.on = arguments.flag("stream") || arguments.given("half-life") || arguments.given("replay-ratio") ||
@@ -191,8 +227,9 @@ Result<int> run_train(const Arguments& arguments) {
   const std::atomic<bool>& stop = stop_on_signals();
   TrainOptions options = train_options(arguments);
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
+  set_cluster_options(arguments, options.cluster);
   set_fetching(arguments);
-  return_large_blocks();
+  options.cluster.on() ? keep_large_blocks() : return_large_blocks();
   ProgressLine line(2);
   const auto result = train(options, arguments.words, out, hooks_on(line, stop));
   line.clear();

@@ -14,6 +14,13 @@ void return_large_blocks() {
 #endif
 }
 
+void keep_large_blocks() {
+#ifdef __GLIBC__
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+#endif
+}
+
 void return_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);

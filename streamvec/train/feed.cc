@@ -5,8 +5,13 @@
 
 namespace streamvec {
 
-Feed::Feed(Source& source, int32_t epochs, RunState state)
-    : source_(source), epochs_(epochs), state_(std::move(state)), steps_given_(state_.step) {
+Feed::Feed(Source& source, int32_t epochs, RunState state, int32_t part, int32_t parts)
+    : source_(source),
+      epochs_(epochs),
+      part_(part),
+      parts_(parts),
+      state_(std::move(state)),
+      steps_given_(state_.step) {
   ended_ = state_.epoch >= epochs_;
 }
 
@@ -31,7 +36,8 @@ bool Feed::next(Piece& piece) {
   }
 }
 
-Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
+// The next document of the source, in this epoch or the next one; false after the last.
+Result<bool> Feed::read_document(Deadline deadline) {
   documents_.clear();
   STREAMVEC_ASSIGN_OR_RETURN(int64_t count, source_.read(1, deadline, documents_));
   while (count == 0) {
@@ -43,9 +49,18 @@ Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
     STREAMVEC_RETURN_IF_ERROR(source_.seek(""));
     STREAMVEC_ASSIGN_OR_RETURN(count, source_.read(1, deadline, documents_));
   }
+  return true;
+}
+
+Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
+  do {
+    STREAMVEC_ASSIGN_OR_RETURN(const bool read, read_document(deadline));
+    if (!read) return false;
+    ++steps_given_;
+  } while ((steps_given_ - 1) % parts_ != part_);
   piece.document = std::move(documents_.front());
   piece.epoch = state_.epoch;
-  piece.step = steps_given_++;
+  piece.step = steps_given_ - 1;
   piece.fraction = state_.fraction(epochs_);
   state_.cursor = piece.document.cursor;
   return true;

@@ -29,8 +29,9 @@ struct PieceResult {
 // Thread-safe.
 class Feed {
  public:
-  // Begins at `state`; the source must stand there already.
-  Feed(Source& source, int32_t epochs, RunState state);
+  // Begins at `state`; the source must stand there already. Of `parts` nodes that read the same source this one takes
+  // every parts-th piece, from `part` on.
+  Feed(Source& source, int32_t epochs, RunState state, int32_t part = 0, int32_t parts = 1);
 
   // The next piece; false when there is none: all epochs are over, stop() was called, or the source failed.
   // Waits while the feed is paused. Every piece must be given back with finish().
@@ -50,9 +51,10 @@ class Feed {
 
  private:
   Result<bool> read_piece(Deadline deadline, Piece& piece);
+  Result<bool> read_document(Deadline deadline);
 
   Source& source_;
-  const int32_t epochs_;
+  const int32_t epochs_, part_, parts_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable over_;  // its own, so that pieces which come and go do not wake who waits for the end

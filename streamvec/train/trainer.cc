@@ -10,6 +10,7 @@
 #include "streamvec/optim/schedule.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
+#include "streamvec/train/cluster_start.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/glove_trainer.h"
 #include "streamvec/train/pacer.h"
@@ -33,15 +34,22 @@ double seconds_since(Clock::time_point start) {
 // The run itself: workers over a feed, watched by the calling thread.
 class Training {
  public:
-  Training(TrainingStart start, CheckpointWriter writer, const TrainOptions& options, const TrainHooks& hooks)
+  // Of a cluster only the first node writes; the others have no writer.
+  Training(TrainingStart start, std::optional<CheckpointWriter> writer, const TrainOptions& options,
+           const TrainHooks& hooks)
       : start_(std::move(start)),
         writer_(std::move(writer)),
         options_(options),
         hooks_(hooks),
-        feed_(*start_.source, options.epochs, start_.state) {}
+        feed_(*start_.source, options.epochs, start_.state, options.cluster.rank,
+              options.cluster.on() ? options.cluster.workers() : 1) {}
 
   Result<TrainProgress> run() {
     STREAMVEC_RETURN_IF_ERROR(make_workers());
+    if (options_.cluster.on()) {
+      STREAMVEC_ASSIGN_OR_RETURN(node_, join_cluster(options_, start_));
+    }
+    if (options_.cluster.rank >= options_.cluster.workers() && node_ != nullptr) return serve_rows();
     const Clock::time_point begin = Clock::now();
     std::vector<std::thread> threads;
     for (auto& worker : workers_) threads.emplace_back([&] { work(*worker); });
@@ -50,9 +58,11 @@ class Training {
     STREAMVEC_RETURN_IF_ERROR(watched);
     const bool finished = feed_.state().epoch >= options_.epochs;
     if (finished) start_.own->finish(start_.parameters);
+    const Status parted = part(begin);
     RunState state = state_now(begin);
-    state.finished = finished;
+    state.finished = finished && parted.ok();
     STREAMVEC_RETURN_IF_ERROR(save(state));
+    STREAMVEC_RETURN_IF_ERROR(parted);
     if (Status failed = feed_.status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
     return progress(state, state.mean_loss());
@@ -88,7 +98,24 @@ class Training {
         result.refused = stats.refused;
       }
       feed_.finish(piece, result);
+      if (node_ != nullptr && !node_->trained(result.tokens).ok()) feed_.stop();
     }
+  }
+
+  // A node that only owns rows: there until everybody has finished.
+  Result<TrainProgress> serve_rows() {
+    STREAMVEC_RETURN_IF_ERROR(node_->finish({}).status());
+    return progress(start_.state, 0);
+  }
+
+  // Leaves the cluster once all have finished. The first node then speaks for all of them.
+  Status part(Clock::time_point begin) {
+    if (node_ == nullptr) return {};
+    const RunState own = state_now(begin);
+    const Result<TrainedTotals> all = node_->finish({own.tokens, own.pairs, own.loss, own.loss_pairs});
+    if (!all.ok()) return all.status();
+    if (options_.cluster.rank == 0) all_ = *all;
+    return {};
   }
 
   // Reports, saves and stops in time. Returns an error when a save in the middle failed; the workers have stopped then.
@@ -137,6 +164,7 @@ class Training {
   }
 
   Status save(const RunState& state) {
+    if (!writer_) return {};
     CheckpointContent content{.step = state.step,
                               .model = start_.model,
                               .vocabulary = mapper_->vocabulary(),
@@ -149,7 +177,7 @@ class Training {
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
     STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
-    return writer_.save(content);
+    return writer_->save(content);
   }
 
   TrainProgress progress(const RunState& state, double loss) const {
@@ -157,16 +185,31 @@ class Training {
     progress.fraction = state.fraction(options_.epochs);
     progress.lr = scheduled_rate(start_.schedule, start_.lr, progress.fraction);
     progress.kernel = workers_.front()->kernel_name();
+    if (all_) {
+      progress.tokens = all_->tokens;
+      progress.pairs = all_->pairs;
+      progress.loss = all_->loss_pairs > 0 ? all_->loss / static_cast<double>(all_->loss_pairs) : 0;
+    }
+    if (node_ != nullptr) {
+      const ClusterStats cluster = node_->stats();
+      progress.nodes = cluster.nodes;
+      progress.pushes = cluster.pushes;
+      progress.bytes_sent = cluster.bytes_sent;
+      progress.bytes_received = cluster.bytes_received;
+      progress.waiting_s = cluster.waiting_s;
+    }
     return progress;
   }
 
   TrainingStart start_;
-  CheckpointWriter writer_;
+  std::optional<CheckpointWriter> writer_;
   const TrainOptions& options_;
   const TrainHooks& hooks_;
   Feed feed_;
   std::unique_ptr<SlotMapper> mapper_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
+  std::unique_ptr<ClusterNode> node_;  // before what it borrows goes
+  std::optional<TrainedTotals> all_;   // of the whole cluster, at the end
   RunState reported_;
   double seconds_saving_ = 0;
 };
@@ -193,7 +236,11 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
                             const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_options(given));
   STREAMVEC_ASSIGN_OR_RETURN(auto opened, open_each(sources));
-  STREAMVEC_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::open(out));
+  STREAMVEC_RETURN_IF_ERROR(check_cluster(given));
+  std::optional<CheckpointWriter> writer;
+  if (given.cluster.rank == 0) {
+    STREAMVEC_ASSIGN_OR_RETURN(writer, CheckpointWriter::open(out));
+  }
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(given, *existing, out));
   const std::string model = existing ? existing->model : given.model.value_or("sgns");
@@ -201,7 +248,7 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
   const bool read_again = !stream && all_replayable(opened);
   const TrainOptions options = settled(given, model, read_again);
   if (stream)
-    return train_stream(options, std::move(opened), sources, std::move(writer), out, std::move(existing), hooks);
+    return train_stream(options, std::move(opened), sources, std::move(*writer), out, std::move(existing), hooks);
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
                              prepare(options, sources, chained(std::move(opened)), out, std::move(existing), hooks));
@@ -211,7 +258,8 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
     return nothing;
   }
   if (model == "glove" && read_again)
-    return train_glove(std::move(start), options, std::move(writer), out, position, hooks);
+    return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
+  if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
   return Training(std::move(start), std::move(writer), options, hooks).run();
 }
 

@@ -37,6 +37,26 @@ struct GloveOptions {
   int64_t memory_mb = 1024;  // for co-occurrences; files: the rest goes to temporary files; streams: is dropped
 };
 
+// A cluster of fixed nodes, all of which read the same sources and train on their share of them.
+struct ClusterSettings {
+  std::vector<std::string> nodes;  // host:port of each, workers first; none: no cluster
+  int32_t rank = 0;                // which of them this is
+  int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
+  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
+  std::string combine = "adasum";  // adasum, mean, sum
+  std::string codec = "onebit";    // onebit, strom, fp16, fp32
+  int64_t staleness = 2;           // of ssp
+  int32_t backups = 1;             // of backup
+  int32_t group = 2;               // of softsync
+  int64_t words_min = 10'000;      // trained on a node between two pushes at least
+  double dead_after_s = 10;
+  std::string ca, certificate, key;  // PEM files of mutual TLS; all or none
+  std::string token;                 // that all nodes share; on addresses that others reach, this or TLS is needed
+
+  bool on() const { return !nodes.empty(); }
+  int32_t workers() const { return static_cast<int32_t>(nodes.size()) - servers; }
+};
+
 struct TrainOptions {
   std::optional<std::string> model;  // one of model_names() (model/model.h); unset: what the directory holds, else sgns
   std::optional<int64_t> dim;        // unset: what the directory holds, else 200
@@ -67,6 +87,7 @@ struct TrainOptions {
   std::string stem;                     // a Snowball language; "" none
   std::string lemmas;                   // a file of "form<TAB>lemma" lines; "" none
   StreamOptions stream;
+  ClusterSettings cluster;
 };
 
 // What the progress line and --json show.
@@ -84,8 +105,12 @@ struct TrainProgress {
   std::string kernel;                                                  // the one that ran
   int64_t bytes_replaced = 0, words_dropped = 0, updates_refused = 0;  // bad input met on the way
   int64_t documents = -1;                                              // of a stream; -1: it was none
-  double prequential_loss = 0;     // of a stream, since the last report: on text before it is trained on
-  std::string bottleneck;          // of a stream: what the rest waits for
+  double prequential_loss = 0;  // of a stream, since the last report: on text before it is trained on
+  std::string bottleneck;       // of a stream: what the rest waits for
+  // Of a cluster, at the end: how many nodes took part, and this one's traffic.
+  int32_t nodes = 1;
+  int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
+  double waiting_s = 0;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 

@@ -1,0 +1,124 @@
+// streamvec launch: a cluster on this machine. Starts `train` once for every node, each told the addresses of all, and
+// ends with what the first one ends with.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "apps/streamvec/commands.h"
+#include "apps/streamvec/signals.h"
+
+extern char** environ;
+
+namespace streamvec::cli {
+namespace {
+
+// Ports that nobody listens on at this moment, all different.
+Result<std::vector<int>> free_ports(int64_t count) {
+  std::vector<int> sockets, ports;
+  for (int64_t i = 0; i < count; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (fd >= 0) sockets.push_back(fd);
+    if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      break;
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int fd : sockets) ::close(fd);
+  if (static_cast<int64_t>(ports.size()) < count)
+    return error(Code::kUnavailable, "no free port on 127.0.0.1 (", std::strerror(errno), "); try fewer nodes");
+  return ports;
+}
+
+bool is_given(const std::vector<std::string>& words, std::string_view flag) {
+  for (const std::string& word : words)
+    if (word == flag || word.rfind(std::string(flag) + "=", 0) == 0) return true;
+  return false;
+}
+
+// The first node has our output; the others are heard only when they complain.
+Result<pid_t> start(const std::vector<std::string>& words, bool first) {
+  std::vector<char*> argv;
+  std::string program = "streamvec";
+  argv.push_back(program.data());
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (!first) posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (!first) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  pid_t pid = 0;
+  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return error(Code::kInternal, "cannot start a node: ", std::strerror(failed));
+  return pid;
+}
+
+// Passes a wish to stop on until every node has ended; returns the first node's exit code.
+int await(const std::vector<pid_t>& nodes, const std::atomic<bool>& stop) {
+  std::vector<int> codes(nodes.size(), -1);
+  size_t running = nodes.size();
+  bool passed_on = false;
+  while (running > 0) {
+    if (stop && !passed_on) {
+      for (const pid_t pid : nodes) ::kill(pid, SIGTERM);
+      passed_on = true;
+    }
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      int status = 0;
+      if (codes[i] >= 0 || ::waitpid(nodes[i], &status, WNOHANG) != nodes[i]) continue;
+      codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+      if (WIFSIGNALED(status))
+        std::cerr << "node " << i + 1 << " was ended by " << ::strsignal(WTERMSIG(status)) << std::endl;
+      --running;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return codes.front();
+}
+
+}  // namespace
+
+Result<int> run_launch(const Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.words;
+  if (words.front() != "train")
+    return error(Code::kInvalidArgument, "launch runs train, not ", words.front(),
+                 "; try `streamvec launch -n 4 -- train ...`");
+  const int64_t workers = arguments.integer("n"), servers = arguments.integer("servers"), all = workers + servers;
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<int> ports, free_ports(all));
+  std::string addresses;
+  for (const int port : ports) addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+  const std::atomic<bool>& stop = stop_on_signals();
+  std::vector<pid_t> nodes;
+  for (int64_t rank = 0; rank < all; ++rank) {
+    std::vector<std::string> node = words;
+    for (const std::string& word : {std::string("--nodes"), addresses, std::string("--rank"), std::to_string(rank),
+                                    std::string("--servers"), std::to_string(servers)})
+      node.push_back(word);
+    if (!is_given(words, "--threads")) {
+      const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+      node.insert(node.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / workers))});
+    }
+    auto pid = start(node, rank == 0);
+    if (!pid.ok()) {
+      for (const pid_t started : nodes) ::kill(started, SIGTERM);
+      return pid.status();
+    }
+    nodes.push_back(*pid);
+  }
+  return await(nodes, stop);
+}
+
+}  // namespace streamvec::cli

@@ -1,0 +1,61 @@
+// What nodes of a cluster send each other (sync/message.h, its payloads by sync/codec.h, cluster/control.h). Whatever
+// is read is written again as it was, rows rise and stay below the end, and a payload fills its rows or is refused.
+#include <algorithm>
+#include <functional>
+
+#include "fuzz/fuzz.h"
+#include "streamvec/cluster/control.h"
+#include "streamvec/sync/message.h"
+
+namespace streamvec {
+namespace {
+
+constexpr RowKey kEnd = 1'000;
+constexpr int64_t kDim = 9;
+
+std::string push(CodecKind codec) {
+  Message message;
+  message.codec = codec;
+  message.epoch = 3;
+  message.clock = 17;
+  message.version = int64_t{3} << 40;
+  message.clocks = {{1, 2, 3}};
+  message.rows = {0, 7, 999};
+  Matrix rows = std::move(Matrix::make(3, kDim)).value();
+  for (int64_t i = 0; i < 3; ++i) rows.row(i)[i] = 0.25f * static_cast<float>(i + 1);
+  make_codec(codec)->encode(rows.view(), message.payload);
+  return encode(message);
+}
+
+void check_rows(std::string_view bytes) {
+  const Result<Message> message = decode_message(bytes, {.rows_max = 64, .clocks_max = 16, .key_end = kEnd});
+  if (!message.ok()) return;
+  STREAMVEC_CHECK(message->rows.size() <= 64 && message->clocks.size() <= 16);
+  STREAMVEC_CHECK(std::adjacent_find(message->rows.begin(), message->rows.end(), std::greater_equal<>()) ==
+                  message->rows.end());
+  STREAMVEC_CHECK(message->rows.empty() || message->rows.back() < kEnd);
+  const Result<Message> again = decode_message(encode(*message), {.key_end = kEnd});
+  STREAMVEC_CHECK(again.ok() && again->rows == message->rows && again->payload == message->payload);
+  Matrix rows = std::move(Matrix::make(static_cast<int64_t>(message->rows.size()), kDim)).value();
+  if (!make_codec(message->codec)->decode(message->payload, rows.view()).ok()) return;
+}
+
+}  // namespace
+
+FuzzStart fuzz_start() {
+  View view{2, {1, 2}, {1}};
+  return {.seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
+                    encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{})},
+          .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint"}};
+}
+
+}  // namespace streamvec
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace streamvec;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  check_rows(bytes);
+  if (const Result<Control> control = decode_control(bytes); control.ok())
+    STREAMVEC_CHECK(decode_control(encode(*control)).ok());
+  return 0;
+}

@@ -1,0 +1,364 @@
+#include "streamvec/cluster/node.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+namespace streamvec {
+namespace {
+
+constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
+constexpr auto kReceiveWait = std::chrono::microseconds(500);
+constexpr int32_t kFlushPushes = 2;  // the first tells what is left, the second brings back the others'
+constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool has(const std::vector<NodeId>& nodes, NodeId node) {
+  return std::binary_search(nodes.begin(), nodes.end(), node);
+}
+
+std::set<NodeId> all_of(const View& view) {
+  std::set<NodeId> all(view.workers.begin(), view.workers.end());
+  all.insert(view.servers.begin(), view.servers.end());
+  return all;
+}
+
+}  // namespace
+
+ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport)
+    : options_(options), transport_(std::move(transport)), self_(transport_->self()) {
+  const std::set<NodeId> all = all_of({0, options.workers, options.servers});
+  leader_ = *all.begin();
+  is_worker_ = has(options.workers, self_);
+  for (const NodeId node : all) links_.emplace(node, kLink);
+  started_s_ = seconds_now();
+  for (const NodeId node : all) heard_s_[node] = started_s_;
+}
+
+Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& options,
+                                                        std::unique_ptr<Transport> transport,
+                                                        std::vector<Matrix*> tables) {
+  std::unique_ptr<ClusterNode> node(new ClusterNode(options, std::move(transport)));
+  STREAMVEC_RETURN_IF_ERROR(node->make_parts(tables));
+  node->thread_ = std::thread([raw = node.get()] { raw->run(); });
+  return node;
+}
+
+Status ClusterNode::make_parts(const std::vector<Matrix*>& tables) {
+  SyncOptions sync = options_.sync;
+  sync.self = self_;
+  sync.initial = [this, tables](RowKey key, std::span<float> row) {
+    if (replica_ != nullptr) return replica_->known_value(key, row);
+    std::copy_n(tables[key % tables.size()]->row(static_cast<int64_t>(key / tables.size())), row.size(), row.begin());
+  };
+  if (is_worker_) {
+    STREAMVEC_ASSIGN_OR_RETURN(replica_, Replica::make(sync, tables));
+  }
+  if (has(options_.servers, self_)) {
+    STREAMVEC_ASSIGN_OR_RETURN(server_, make_row_server(sync));
+  }
+  return {};
+}
+
+ClusterNode::~ClusterNode() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+Status ClusterNode::await_start() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return phase_ != Phase::kStarting || !status_.ok(); });
+  return status_;
+}
+
+Status ClusterNode::trained(int64_t words) {
+  const int64_t now = words_.fetch_add(words) + words;
+  std::unique_lock lock(mutex_);
+  const auto may_go_on = [&] { return !status_.ok() || now - begun_words_ <= options_.words_max; };
+  if (!may_go_on()) {
+    const double begun = seconds_now();
+    changed_.wait(lock, may_go_on);
+    stats_.waiting_s += seconds_now() - begun;
+  }
+  return status_;
+}
+
+Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
+  std::unique_lock lock(mutex_);
+  if (phase_ == Phase::kTraining && is_worker_) {
+    phase_ = Phase::kFinished;
+    Control finished;
+    finished.kind = ControlKind::kFinished;
+    finished.trained = own;
+    leads() ? receive_control(self_, finished) : send(leader_, encode(finished));
+  }
+  changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
+  if (!status_.ok()) return status_;
+  return leads() ? trained_ : own;
+}
+
+ClusterStats ClusterNode::stats() const {
+  const std::lock_guard lock(mutex_);
+  ClusterStats stats = stats_;
+  const TransportTotals totals = transport_->totals();
+  stats.bytes_sent = totals.bytes_sent;
+  stats.bytes_received = totals.bytes_received;
+  stats.epoch = view_.epoch;
+  stats.nodes = static_cast<int32_t>(all_of(view_).size());
+  return stats;
+}
+
+void ClusterNode::run() {
+  {
+    const std::lock_guard lock(mutex_);
+    const Control hello{ControlKind::kHello, {}, options_.fingerprint, {}, options_.fingerprint_of};
+    leads() ? receive_control(self_, hello) : send(leader_, encode(hello));
+  }
+  while (!stopping_) {
+    NodeId from = 0;
+    std::string frame;
+    const Status got = transport_->receive(Deadline::after(kReceiveWait), from, frame);
+    const std::lock_guard lock(mutex_);
+    const double now = seconds_now();
+    if (got.ok()) {
+      const auto link = links_.find(from);
+      std::vector<std::string> messages, frames;
+      if (link != links_.end() && link->second.receive(frame, now, messages, frames).ok()) heard_s_[from] = now;
+      for (std::string& answer : frames) transport_->send(from, std::move(answer));
+      for (const std::string& message : messages) receive_message(from, message);
+    } else if (got.code() == Code::kUnavailable) {
+      fail(got);
+    }
+    step(now);
+  }
+}
+
+void ClusterNode::step(double now_s) {
+  deliver_own();
+  if (!status_.ok()) return;
+  keep_in_touch(now_s);
+  if (leads()) lead(now_s);
+  push_if_due(now_s);
+  deliver_own();
+}
+
+void ClusterNode::deliver_own() {
+  while (!own_.empty())
+    for (const std::string& message : std::exchange(own_, {})) receive_message(self_, message);
+}
+
+void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
+  if (!is_control(bytes)) {
+    if (const Status status = receive_rows(from, bytes); !status.ok()) fail(status);
+    return;
+  }
+  const Result<Control> control = decode_control(bytes);
+  if (!control.ok()) return fail(control.status());
+  receive_control(from, *control);
+}
+
+Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
+  const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
+                          message.kind == MessageKind::kClock || message.kind == MessageKind::kValues;
+  Outbox out;
+  if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
+  if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
+  send_out(out);
+  return {};
+}
+
+void ClusterNode::receive_control(NodeId from, const Control& control) {
+  if (leads())
+    receive_from_follower(from, control);
+  else if (from == leader_)
+    receive_from_leader(control);
+}
+
+void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
+  switch (control.kind) {
+    case ControlKind::kHello:
+      if (control.fingerprint == options_.fingerprint) {
+        present_.insert(from);
+        break;
+      }
+      return refuse(from, control);
+    case ControlKind::kFinished:
+      finished_.insert(from);
+      trained_.tokens += control.trained.tokens;
+      trained_.pairs += control.trained.pairs;
+      trained_.loss += control.trained.loss;
+      trained_.loss_pairs += control.trained.loss_pairs;
+      break;
+    case ControlKind::kFlushed:
+      flushed_.insert(from);
+      break;
+    default:
+      break;
+  }
+}
+
+void ClusterNode::refuse(NodeId node, const Control& hello) {
+  Control refusal;
+  refusal.kind = ControlKind::kRefusal;
+  refusal.text = "node " + std::to_string(node) + " has " + hello.text + ", node " + std::to_string(self_) + " has " +
+                 options_.fingerprint_of + "; give all nodes the same text and options";
+  send(node, encode(refusal));
+}
+
+void ClusterNode::receive_from_leader(const Control& control) {
+  switch (control.kind) {
+    case ControlKind::kView:
+      return take_view(control.view);
+    case ControlKind::kRefusal:
+      return fail(error(Code::kFailedPrecondition, control.text));
+    case ControlKind::kFlush:
+      if (phase_ == Phase::kFinished) phase_ = Phase::kFlushing;
+      return;
+    case ControlKind::kEnd:
+      phase_ = Phase::kEnded;
+      return changed_.notify_all();
+    default:
+      return;
+  }
+}
+
+void ClusterNode::take_view(const View& view) {
+  if (view.epoch <= view_.epoch) return;
+  if (!has(view.workers, self_) && !has(view.servers, self_))
+    return fail(error(Code::kAborted, "node ", self_, " was not heard for ", options_.dead_after_s,
+                      " s, and the others go on without it; what it has learnt since is not in their model"));
+  view_ = view;
+  Outbox out;
+  if (server_ != nullptr) server_->set_view(view, out);
+  if (replica_ != nullptr) replica_->set_view(view, out);
+  send_out(out);
+  if (phase_ == Phase::kStarting) phase_ = Phase::kTraining;
+  changed_.notify_all();
+}
+
+// What only the leader does: begin when all are there, leave out the silent, end when all have finished.
+void ClusterNode::lead(double now_s) {
+  if (view_.epoch == 0) {
+    const View all{1, options_.workers, options_.servers};
+    const std::set<NodeId> wanted = all_of(all);
+    if (present_ == wanted) return announce(all);
+    if (now_s - started_s_ <= options_.start_within_s) return;
+    std::string missing;
+    for (const NodeId node : wanted)
+      if (present_.count(node) == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
+    return fail(error(Code::kUnavailable, "node ", missing, " did not come within ", options_.start_within_s,
+                      " s; are all nodes started with the same --nodes?"));
+  }
+  View next{view_.epoch + 1, {}, {}};
+  const auto lives = [&](NodeId node) { return node == self_ || now_s - heard_s_[node] <= options_.dead_after_s; };
+  std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), lives);
+  std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), lives);
+  if (next.workers.size() < view_.workers.size() || next.servers.size() < view_.servers.size()) {
+    if (next.workers.empty() || next.servers.empty())
+      return fail(error(Code::kUnavailable, "no ", next.workers.empty() ? "worker" : "owner of rows",
+                        " is left: none was heard for ", options_.dead_after_s, " s"));
+    announce(next);
+  }
+  const auto all_in = [&](const std::set<NodeId>& nodes) {
+    return std::all_of(view_.workers.begin(), view_.workers.end(), [&](NodeId node) { return nodes.count(node) > 0; });
+  };
+  if (phase_ != Phase::kEnded && all_in(flushed_)) {
+    tell_all(ControlKind::kEnd);
+    phase_ = Phase::kEnded;
+    changed_.notify_all();
+  } else if (all_in(finished_)) {
+    tell_all(ControlKind::kFlush);
+    if (phase_ == Phase::kFinished) phase_ = Phase::kFlushing;
+    finished_.clear();
+  }
+}
+
+void ClusterNode::announce(const View& view) {
+  const std::set<NodeId> told = view_.epoch == 0 ? all_of(view) : all_of(view_);
+  for (const NodeId node : told)
+    if (node != self_) send(node, encode(Control{ControlKind::kView, view, 0, {}, {}}));
+  take_view(view);
+}
+
+void ClusterNode::tell_all(ControlKind kind) {
+  for (const NodeId node : all_of(view_))
+    if (node != self_) send(node, encode(Control{kind, {}, 0, {}, {}}));
+}
+
+void ClusterNode::keep_in_touch(double now_s) {
+  for (auto& [node, link] : links_) {
+    std::vector<std::string> frames;
+    link.tick(now_s, frames);
+    for (std::string& frame : frames) transport_->send(node, std::move(frame));
+  }
+  if (!leads() && phase_ != Phase::kEnded && now_s - heard_s_[leader_] > options_.dead_after_s)
+    fail(error(Code::kUnavailable, "node ", leader_, ", which leads, was not heard for ", options_.dead_after_s,
+               " s; what was learnt here is saved, start the cluster again to go on"));
+  if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
+  alive_sent_s_ = now_s;
+  const std::string alive = encode(Control{});
+  if (!leads()) return send(leader_, alive);
+  for (const NodeId node : view_.epoch == 0 ? present_ : all_of(view_))
+    if (node != self_) send(node, alive);
+}
+
+void ClusterNode::push_if_due(double now_s) {
+  if (replica_ == nullptr || !replica_->idle() || phase_ == Phase::kStarting || phase_ == Phase::kEnded) return;
+  const int64_t words = words_;
+  if (phase_ == Phase::kTraining && words - begun_words_ < options_.words_min) return;
+  Outbox out;
+  if (!replica_->may_train()) {
+    if (now_s - refreshed_s_ < kRefreshEvery) return;
+    refreshed_s_ = now_s;
+    replica_->refresh(out);
+    return send_out(out);
+  }
+  if (phase_ == Phase::kFlushing && flush_pushes_ == kFlushPushes) {
+    phase_ = Phase::kFlushed;
+    const Control flushed{ControlKind::kFlushed, {}, 0, {}, {}};
+    leads() ? receive_control(self_, flushed) : send(leader_, encode(flushed));
+  }
+  int64_t rows = options_.sync.key_end;
+  if (phase_ == Phase::kFlushing)
+    ++flush_pushes_;
+  else if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1)); zeros < 24)
+    rows = std::min<int64_t>(rows, 2 * options_.hot_rows << zeros);
+  std::vector<RowKey> due(static_cast<size_t>(rows));
+  std::iota(due.begin(), due.end(), RowKey{0});
+  stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
+  replica_->begin(due, out);
+  ++stats_.pushes;
+  begun_words_ = words;
+  changed_.notify_all();
+  send_out(out);
+}
+
+void ClusterNode::send_out(Outbox& out) {
+  for (Outgoing& outgoing : out) send(outgoing.to, encode(outgoing.message));
+}
+
+void ClusterNode::send(NodeId to, std::string bytes) {
+  if (to == self_) {
+    own_.push_back(std::move(bytes));
+    return;
+  }
+  const auto link = links_.find(to);
+  if (link == links_.end()) return;
+  std::vector<std::string> frames;
+  link->second.send(std::move(bytes), seconds_now(), frames);
+  for (std::string& frame : frames) transport_->send(to, std::move(frame));
+}
+
+void ClusterNode::fail(Status status) {
+  if (!status_.ok()) return;
+  status_ = std::move(status);
+  changed_.notify_all();
+}
+
+}  // namespace streamvec

@@ -1,0 +1,123 @@
+// A node of a cluster: keeps its tables in step with the others' while its threads train on them. A thread of its own
+// does all the talking, so that training goes on while changes travel: a new push begins as soon as the last one is
+// answered and enough was trained, so that a fast network syncs often and a slow one rarely, by itself.
+//
+// The node with the lowest id leads: it waits for all, says who takes part, leaves out nodes that are silent, and knows
+// when everybody has finished. A node that loses the leader ends with an error; what it has learnt can be saved.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "streamvec/cluster/control.h"
+#include "streamvec/core/deadline.h"
+#include "streamvec/core/status.h"
+#include "streamvec/sync/replica.h"
+#include "streamvec/sync/row_server.h"
+#include "streamvec/transport/reliable_link.h"
+#include "streamvec/transport/transport.h"
+
+namespace streamvec {
+
+struct ClusterOptions {
+  std::vector<NodeId> workers, servers;  // at first; rising
+  SyncOptions sync;                      // without `self` and `initial`
+  int64_t words_min = 10'000;   // trained here between two pushes at least; less: closer to one node, and more to send
+  int64_t words_max = 100'000;  // at most: then training waits
+  int64_t hot_rows = 2'048;     // push i has the hot_rows * 2^(zeros at the end of i) most frequent words
+  double dead_after_s = 10;     // a node that is silent for longer takes no further part
+  double start_within_s = 60;   // all nodes have to be there by then
+  uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
+  std::string fingerprint_of;   // the same in words
+};
+
+struct ClusterStats {
+  int64_t pushes = 0;
+  double waiting_s = 0;        // training threads waited, summed
+  int64_t staleness_most = 0;  // clocks ahead of the slowest, when a push began
+  int64_t bytes_sent = 0, bytes_received = 0;
+  uint32_t epoch = 0;
+  int32_t nodes = 0;
+};
+
+class ClusterNode {
+ public:
+  // `tables` are borrowed and hold their initial values. The transport must know its peers.
+  static Result<std::unique_ptr<ClusterNode>> start(const ClusterOptions& options, std::unique_ptr<Transport> transport,
+                                                    std::vector<Matrix*> tables);
+  ~ClusterNode();  // parts at once, as a crash would for the others
+
+  // Waits until all nodes are there.
+  Status await_start();
+  // Training threads tell what they have trained; waits when the node is too far ahead, or the scheme says so (SSP). An
+  // error when the cluster has failed: training is to stop.
+  Status trained(int64_t words);
+  // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
+  // others learnt. Then every node's tables are equal, but for what the codec has left out. The leader returns what all
+  // have trained, the others what they have.
+  Result<TrainedTotals> finish(const TrainedTotals& own);
+  ClusterStats stats() const;
+
+ private:
+  enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kEnded };
+
+  ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport);
+  Status make_parts(const std::vector<Matrix*>& tables);
+  void run();
+  void step(double now_s);
+  void receive_all(double now_s);
+  void receive_message(NodeId from, const std::string& bytes);
+  Status receive_rows(NodeId from, const std::string& bytes);
+  void receive_control(NodeId from, const Control& control);
+  void receive_from_follower(NodeId from, const Control& control);
+  void refuse(NodeId node, const Control& hello);
+  void receive_from_leader(const Control& control);
+  void take_view(const View& view);
+  void lead(double now_s);
+  void announce(const View& view);
+  void tell_all(ControlKind kind);
+  void keep_in_touch(double now_s);
+  void push_if_due(double now_s);
+  void send(NodeId to, std::string bytes);
+  void send_out(Outbox& out);
+  void deliver_own();
+  void fail(Status status);
+  bool leads() const { return self_ == leader_; }
+
+  const ClusterOptions options_;
+  const std::unique_ptr<Transport> transport_;
+  const NodeId self_;
+  NodeId leader_ = 0;
+  bool is_worker_ = false;
+  std::unique_ptr<Replica> replica_;
+  std::unique_ptr<RowServer> server_;
+  std::map<NodeId, ReliableLink> links_;
+  std::vector<std::string> own_;  // messages to ourselves
+
+  mutable std::mutex mutex_;  // of all above but the transport, and of what follows
+  std::condition_variable changed_;
+  Phase phase_ = Phase::kStarting;
+  Status status_;
+  View view_;
+  std::map<NodeId, double> heard_s_;
+  std::set<NodeId> present_, finished_, flushed_;  // of the leader
+  TrainedTotals trained_;                          // by the workers that have finished
+  int32_t flush_pushes_ = 0;
+  int64_t begun_words_ = 0;  // trained when the last push began
+  double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
+  ClusterStats stats_;
+
+  std::atomic<int64_t> words_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,194 @@
+#include "streamvec/cluster/node.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "streamvec/transport/inproc.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kRows = 40, kDim = 8;
+// Of what a thread adds to a row at the very moment that the node moves it, some may be lost (Hogwild).
+constexpr double kLost = 0.01;
+
+// A node whose "training" adds whole numbers: node i to column i.
+struct Member {
+  Matrix tables[2];
+  std::unique_ptr<ClusterNode> node;
+  double added = 0;
+
+  void train(NodeId id, int steps) {
+    for (int step = 0; step < steps; ++step) {
+      tables[step % 2].row(step % kRows)[id - 1] += 1;
+      added += 1;
+      if (!node->trained(10).ok()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+  double sum(NodeId column) const {
+    double sum = 0;
+    for (const Matrix& table : tables)
+      for (int64_t i = 0; i < kRows; ++i) sum += table.row(i)[column - 1];
+    return sum;
+  }
+};
+
+class Cluster {
+ public:
+  Cluster(int nodes, Scheme scheme, int servers = 0, double dead_after_s = 10) {
+    ClusterOptions options;
+    for (int i = 0; i < nodes; ++i) options.workers.push_back(static_cast<NodeId>(i + 1));
+    options.servers = options.workers;
+    if (servers > 0) options.servers.clear();
+    for (int i = 0; i < servers; ++i) options.servers.push_back(static_cast<NodeId>(nodes + i + 1));
+    options.sync.scheme = scheme;
+    options.sync.dim = kDim;
+    options.sync.key_end = 2 * kRows;
+    options.words_min = 50;
+    options.words_max = 1'000;
+    options.hot_rows = 4;
+    options.dead_after_s = dead_after_s;
+    members.resize(static_cast<size_t>(nodes + servers));
+    for (size_t i = 0; i < members.size(); ++i) {
+      auto transport = network.join(static_cast<NodeId>(i + 1));
+      for (size_t k = 0; k < members.size(); ++k)
+        if (k != i) transport->add_peer(static_cast<NodeId>(k + 1), "");
+      for (Matrix& table : members[i].tables) table = std::move(Matrix::make(kRows, kDim)).value();
+      members[i].node =
+          std::move(ClusterNode::start(options, std::move(transport), {&members[i].tables[0], &members[i].tables[1]}))
+              .value();
+    }
+  }
+
+  // Every worker trains so many steps and finishes; returns their statuses.
+  std::vector<Status> run(const std::vector<int>& steps) {
+    std::vector<Status> statuses(members.size());
+    totals.assign(members.size(), 0);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < members.size(); ++i)
+      threads.emplace_back([&, i] {
+        Member& member = members[i];
+        statuses[i] = member.node->await_start();
+        if (i < steps.size()) member.train(static_cast<NodeId>(i + 1), steps[i]);
+        TrainedTotals own;
+        own.tokens = i < steps.size() ? steps[i] : 0;
+        const Result<TrainedTotals> all = member.node->finish(own);
+        statuses[i] = all.status();
+        if (all.ok()) totals[i] = all->tokens;
+      });
+    for (std::thread& thread : threads) thread.join();
+    return statuses;
+  }
+
+  InprocNetwork network;
+  std::vector<Member> members;
+  std::vector<int64_t> totals;
+};
+
+Scheme exact(Admission admission) {
+  Scheme scheme;
+  scheme.admission = admission;
+  scheme.combine = Combine::kSum;
+  scheme.codec = CodecKind::kFp32;
+  return scheme;
+}
+
+class EveryScheme : public testing::TestWithParam<Admission> {};
+
+TEST_P(EveryScheme, LeavesEveryNodeWithWhatAllHaveLearnt) {
+  Cluster cluster(3, exact(GetParam()));
+  for (const Status& status : cluster.run({300, 500, 100})) ASSERT_TRUE(status.ok()) << status.message();
+  for (const Member& member : cluster.members)
+    for (NodeId column = 1; column <= 3; ++column) EXPECT_EQ(member.sum(column), cluster.members[column - 1].added);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, testing::Values(Admission::kBsp, Admission::kSsp, Admission::kAsync));
+
+TEST(ClusterNode, OwnersOfRowsNeedNotTrain) {
+  Cluster cluster(2, exact(Admission::kBsp), 2);
+  for (const Status& status : cluster.run({200, 200})) ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_NEAR(cluster.members[0].sum(2), 200, 1 + 200 * kLost);
+  EXPECT_NEAR(cluster.members[1].sum(1), 200, 1 + 200 * kLost);
+}
+
+TEST(ClusterNode, TheLeaderKnowsWhatAllHaveTrained) {
+  Cluster cluster(3, exact(Admission::kAsync));
+  cluster.run({10, 20, 30});
+  EXPECT_EQ(cluster.totals, (std::vector<int64_t>{60, 20, 30}));
+}
+
+TEST(ClusterNode, GoesOnWithoutANodeThatDies) {
+  Cluster cluster(3, exact(Admission::kBsp), 0, 2);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  std::thread first([&] { cluster.members[0].train(1, 4'000); }), second([&] { cluster.members[1].train(2, 4'000); });
+  cluster.members[2].train(3, 200);
+  cluster.members[2].node.reset();  // parts at once
+  first.join();
+  second.join();
+  Result<TrainedTotals> other = TrainedTotals{};
+  std::thread finishing([&] { other = cluster.members[1].node->finish({}); });
+  const Result<TrainedTotals> leader = cluster.members[0].node->finish({});
+  finishing.join();
+  ASSERT_TRUE(leader.ok()) << leader.status().message();
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  EXPECT_EQ(cluster.members[0].node->stats().nodes, 2);
+  for (NodeId column = 1; column <= 2; ++column) {
+    EXPECT_NEAR(cluster.members[0].sum(column), 4'000, 4'000 * kLost);
+    EXPECT_EQ(cluster.members[0].sum(column), cluster.members[1].sum(column));
+  }
+}
+
+TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLost) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 2);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.members[0].node.reset();
+  const Result<TrainedTotals> left = cluster.members[1].node->finish({});
+  ASSERT_FALSE(left.ok());
+  EXPECT_EQ(left.status().code(), Code::kUnavailable);
+  EXPECT_NE(left.status().message().find("node 1"), std::string::npos);
+}
+
+TEST(ClusterNode, ANodeThatIsCutOffEndsAndTheOthersGoOn) {
+  Cluster cluster(3, exact(Admission::kAsync), 0, 2);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.network.cut(1, 3);
+  cluster.network.cut(2, 3);
+  const Result<TrainedTotals> alone = cluster.members[2].node->finish({});
+  EXPECT_FALSE(alone.ok());
+  Result<TrainedTotals> other = TrainedTotals{};
+  std::thread finishing([&] { other = cluster.members[1].node->finish({}); });
+  EXPECT_TRUE(cluster.members[0].node->finish({}).ok());
+  finishing.join();
+  EXPECT_TRUE(other.ok());
+}
+
+TEST(ClusterNode, ANodeWithAnotherVocabularyIsToldWhy) {
+  InprocNetwork network;
+  std::vector<Member> members(2);
+  for (NodeId id = 1; id <= 2; ++id) {
+    ClusterOptions options;
+    options.workers = options.servers = {1, 2};
+    options.sync.scheme = exact(Admission::kBsp);
+    options.sync.dim = kDim;
+    options.sync.key_end = 2 * kRows;
+    options.fingerprint = id;
+    options.fingerprint_of = std::to_string(id) + " words";
+    options.start_within_s = 0.5;
+    auto transport = network.join(id);
+    transport->add_peer(3 - id, "");
+    Member& member = members[id - 1];
+    for (Matrix& table : member.tables) table = std::move(Matrix::make(kRows, kDim)).value();
+    member.node =
+        std::move(ClusterNode::start(options, std::move(transport), {&member.tables[0], &member.tables[1]})).value();
+  }
+  const Status refused = members[1].node->await_start();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_NE(refused.message().find("2 words"), std::string::npos);
+  EXPECT_FALSE(members[0].node->await_start().ok());
+}
+
+}  // namespace
+}  // namespace streamvec

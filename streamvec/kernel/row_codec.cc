@@ -1,0 +1,141 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "streamvec/kernel/row_codec.cc"
+#include "streamvec/kernel/row_codec.h"
+
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace streamvec::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+// At most 16 lanes, so that a vector's mask is one or two bytes of a row's bits and the padding covers the last one.
+using D = hn::CappedTag<float, 16>;
+
+constexpr float kHalfMax = 65504.0f;
+
+OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* HWY_RESTRICT bits) {
+  const D d;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const auto zero = hn::Zero(d);
+  auto high = zero, low = zero;
+  int32_t above = 0;
+  const int32_t bytes = (dim + 7) / 8;
+  if (lanes < 8) std::memset(bits, 0, static_cast<size_t>(bytes));
+  for (int32_t k = 0; k < dim; k += lanes) {
+    const auto value = hn::Load(d, row + k);
+    const auto live = hn::FirstN(d, static_cast<size_t>(std::min(lanes, dim - k)));
+    const auto mask = hn::And(hn::Ge(value, zero), live);
+    high = hn::Add(high, hn::IfThenElseZero(mask, value));
+    low = hn::Add(low, hn::IfThenZeroElse(mask, value));
+    above += static_cast<int32_t>(hn::CountTrue(d, mask));
+    uint8_t stored[8] = {};
+    hn::StoreMaskBits(d, mask, stored);
+    if (lanes >= 8)
+      std::memcpy(bits + k / 8, stored, static_cast<size_t>(std::min(lanes / 8, bytes - k / 8)));
+    else
+      bits[k / 8] = static_cast<uint8_t>(bits[k / 8] | (stored[0] & ((1 << lanes) - 1)) << (k % 8));
+  }
+  OneBitLevels levels;
+  if (above > 0) levels.high = hn::GetLane(hn::SumOfLanes(d, high)) / static_cast<float>(above);
+  if (above < dim) levels.low = hn::GetLane(hn::SumOfLanes(d, low)) / static_cast<float>(dim - above);
+  return levels;
+}
+
+void onebit_decode(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, int32_t dim, float* HWY_RESTRICT row) {
+  const D d;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const auto high = hn::Set(d, levels.high), low = hn::Set(d, levels.low);
+  const int32_t bytes = (dim + 7) / 8;
+  for (int32_t k = 0; k < dim; k += lanes) {
+    uint8_t stored[8] = {};
+    std::memcpy(stored, bits + k / 8, static_cast<size_t>(std::min(std::max(lanes / 8, 1), bytes - k / 8)));
+    if (lanes < 8) stored[0] = static_cast<uint8_t>(stored[0] >> (k % 8));
+    const auto live = hn::FirstN(d, static_cast<size_t>(std::min(lanes, dim - k)));
+    const auto value = hn::IfThenElse(hn::LoadMaskBits(d, stored), high, low);
+    hn::Store(hn::IfThenElseZero(live, value), d, row + k);
+  }
+}
+
+void half_encode(const float* HWY_RESTRICT row, float scale, int32_t dim, uint16_t* HWY_RESTRICT halves) {
+  const D d;
+  const hn::Rebind<hwy::float16_t, D> d16;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale), most = hn::Set(d, kHalfMax), least = hn::Set(d, -kHalfMax);
+  HWY_ALIGN hwy::float16_t narrow[16];
+  for (int32_t k = 0; k < dim; k += lanes) {
+    const auto value = hn::Min(hn::Max(hn::Mul(factor, hn::Load(d, row + k)), least), most);
+    hn::Store(hn::DemoteTo(d16, value), d16, narrow);
+    std::memcpy(halves + k, narrow, sizeof(uint16_t) * static_cast<size_t>(std::min(lanes, dim - k)));
+  }
+}
+
+void half_decode(const uint16_t* HWY_RESTRICT halves, float scale, int32_t dim, float* HWY_RESTRICT row) {
+  const D d;
+  const hn::Rebind<hwy::float16_t, D> d16;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale);
+  HWY_ALIGN hwy::float16_t narrow[16];
+  for (int32_t k = 0; k < dim; k += lanes) {
+    std::memset(narrow, 0, sizeof(narrow));
+    std::memcpy(narrow, halves + k, sizeof(uint16_t) * static_cast<size_t>(std::min(lanes, dim - k)));
+    hn::Store(hn::Mul(factor, hn::PromoteTo(d, hn::Load(d16, narrow))), d, row + k);
+  }
+}
+
+float largest_magnitude(const float* HWY_RESTRICT row, int32_t dim) {
+  const D d;
+  auto most = hn::Zero(d);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+    most = hn::Max(most, hn::Abs(hn::Load(d, row + k)));
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {
+  const D d;
+  const auto of_a = hn::Set(d, x), of_b = hn::Set(d, y);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
+    hn::Store(hn::MulAdd(of_a, hn::Load(d, a + k), hn::Mul(of_b, hn::Load(d, b + k))), d, out + k);
+}
+
+}  // namespace streamvec::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace streamvec {
+
+HWY_EXPORT(onebit_encode);
+HWY_EXPORT(onebit_decode);
+HWY_EXPORT(half_encode);
+HWY_EXPORT(half_decode);
+HWY_EXPORT(largest_magnitude);
+HWY_EXPORT(blend);
+
+OneBitLevels onebit_encode(const float* row, int32_t dim, uint8_t* bits) {
+  return HWY_DYNAMIC_DISPATCH(onebit_encode)(row, dim, bits);
+}
+
+void onebit_decode(const uint8_t* bits, OneBitLevels levels, int32_t dim, float* row) {
+  HWY_DYNAMIC_DISPATCH(onebit_decode)(bits, levels, dim, row);
+}
+
+void half_encode(const float* row, float scale, int32_t dim, uint16_t* halves) {
+  HWY_DYNAMIC_DISPATCH(half_encode)(row, scale, dim, halves);
+}
+
+void half_decode(const uint16_t* halves, float scale, int32_t dim, float* row) {
+  HWY_DYNAMIC_DISPATCH(half_decode)(halves, scale, dim, row);
+}
+
+float largest_magnitude(const float* row, int32_t dim) {
+  return HWY_DYNAMIC_DISPATCH(largest_magnitude)(row, dim);
+}
+
+void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {
+  HWY_DYNAMIC_DISPATCH(blend)(a, x, b, y, dim, out);
+}
+
+}  // namespace streamvec
+#endif

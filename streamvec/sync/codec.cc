@@ -1,0 +1,225 @@
+#include "streamvec/sync/codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "streamvec/kernel/row_codec.h"
+#include "streamvec/sync/rice.h"
+
+namespace streamvec {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
+
+constexpr std::string_view kNames[] = {"fp32", "fp16", "onebit", "strom"};
+
+Status wrong_size(std::string_view name, size_t bytes, int64_t rows, int64_t dim) {
+  return error(Code::kInvalidArgument, "a payload of ", bytes, " bytes is not ", rows, " ", name, " rows of ", dim,
+               " values; the sender runs another version or has another --dim");
+}
+
+// A codec whose rows all take the same number of bytes.
+template <typename Derived>
+class RowCodec : public Codec {
+ public:
+  void encode(MatrixView<float> rows, std::string& out) final {
+    const size_t each = bytes(rows.cols), start = out.size();
+    out.resize(start + each * static_cast<size_t>(rows.rows));
+    for (int64_t i = 0; i < rows.rows; ++i)
+      Derived::encode_row(rows.row(i), static_cast<int32_t>(rows.cols),
+                          out.data() + start + each * static_cast<size_t>(i));
+  }
+  Status decode(std::string_view payload, MatrixView<float> rows) const final {
+    const size_t each = bytes(rows.cols);
+    if (payload.size() != each * static_cast<size_t>(rows.rows))
+      return wrong_size(name_of(kind()), payload.size(), rows.rows, rows.cols);
+    for (int64_t i = 0; i < rows.rows; ++i)
+      Derived::decode_row(payload.data() + each * static_cast<size_t>(i), static_cast<int32_t>(rows.cols), rows.row(i));
+    return {};
+  }
+
+ private:
+  static size_t bytes(int64_t dim) { return Derived::row_bytes(static_cast<size_t>(dim)); }
+};
+
+class Fp32Codec final : public RowCodec<Fp32Codec> {
+ public:
+  CodecKind kind() const override { return CodecKind::kFp32; }
+  static size_t row_bytes(size_t dim) { return dim * sizeof(float); }
+  static void encode_row(float* row, int32_t dim, char* out) {
+    std::memcpy(out, row, row_bytes(static_cast<size_t>(dim)));
+  }
+  static void decode_row(const char* in, int32_t dim, float* row) {
+    std::memcpy(row, in, row_bytes(static_cast<size_t>(dim)));
+  }
+};
+
+// A row's values times 2^-exponent fill the range of half precision.
+class Fp16Codec final : public RowCodec<Fp16Codec> {
+ public:
+  CodecKind kind() const override { return CodecKind::kFp16; }
+  static size_t row_bytes(size_t dim) { return 1 + dim * sizeof(uint16_t); }
+  static void encode_row(float* row, int32_t dim, char* out) {
+    const float most = largest_magnitude(row, dim);
+    int exponent = 0;
+    if (std::isfinite(most) && most > 0) exponent = std::max(std::ilogb(most) - kTop, kExponentMin);
+    *out = static_cast<char>(exponent);
+    uint16_t halves[kBlock];
+    for (int32_t k = 0; k < dim; k += kBlock) {
+      const int32_t count = std::min(kBlock, dim - k);
+      half_encode(row + k, std::ldexp(1.0f, -exponent), count, halves);
+      std::memcpy(out + 1 + 2 * k, halves, sizeof(uint16_t) * static_cast<size_t>(count));
+    }
+    decode_row(out, dim, row);
+  }
+  static void decode_row(const char* in, int32_t dim, float* row) {
+    const float scale = std::ldexp(1.0f, static_cast<int8_t>(*in));
+    uint16_t halves[kBlock];
+    for (int32_t k = 0; k < dim; k += kBlock) {
+      const int32_t count = std::min(kBlock, dim - k);
+      std::memcpy(halves, in + 1 + 2 * k, sizeof(uint16_t) * static_cast<size_t>(count));
+      half_decode(halves, scale, count, row + k);
+    }
+  }
+
+ private:
+  static constexpr int32_t kBlock = 256;     // a multiple of the padding
+  static constexpr int kTop = 14;            // 2^14 <= largest half < 2^16
+  static constexpr int kExponentMin = -112;  // 2^-exponent stays finite
+};
+
+class OneBitCodec final : public RowCodec<OneBitCodec> {
+ public:
+  CodecKind kind() const override { return CodecKind::kOneBit; }
+  static size_t row_bytes(size_t dim) { return 2 * sizeof(uint16_t) + (dim + 7) / 8; }
+  static void encode_row(float* row, int32_t dim, char* out) {
+    auto* bits = reinterpret_cast<uint8_t*>(out + 2 * sizeof(uint16_t));
+    const OneBitLevels levels = onebit_encode(row, dim, bits);
+    const uint16_t stored[2] = {narrow(levels.high), narrow(levels.low)};
+    std::memcpy(out, stored, sizeof(stored));
+    decode_row(out, dim, row);
+  }
+  static void decode_row(const char* in, int32_t dim, float* row) {
+    uint16_t stored[2];
+    std::memcpy(stored, in, sizeof(stored));
+    onebit_decode(reinterpret_cast<const uint8_t*>(in + sizeof(stored)), {widen(stored[0]), widen(stored[1])}, dim,
+                  row);
+  }
+
+ private:
+  // bf16: the range of a float in two bytes. What is cut off is sent later like any other error.
+  static uint16_t narrow(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
+  static float widen(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
+};
+
+// The threshold is the magnitude that one value in twenty of the message reaches: so many are sent, whatever the
+// learning rate has come down to (Strom fixes it for the whole run).
+class StromCodec final : public Codec {
+ public:
+  CodecKind kind() const override { return CodecKind::kStrom; }
+
+  void encode(MatrixView<float> rows, std::string& out) override {
+    const float threshold = choose_threshold(rows);
+    const int64_t values = rows.rows * rows.cols;
+    const int64_t sent = threshold > 0 ? count_from(rows, threshold) : 0;
+    RiceWriter writer(out);
+    writer.header(threshold, sent, RiceWriter::best_shift(values, sent));
+    int64_t last = -1;
+    for (int64_t i = 0; i < rows.rows; ++i) {
+      float* row = rows.row(i);
+      for (int64_t k = 0; k < rows.cols; ++k) {
+        const bool past = sent > 0 && std::abs(row[k]) >= threshold;
+        if (past) {
+          const int64_t place = i * rows.cols + k;
+          writer.gap(static_cast<uint64_t>(place - last - 1), row[k] < 0);
+          last = place;
+        }
+        row[k] = past ? std::copysign(threshold, row[k]) : 0.0f;
+      }
+    }
+    writer.finish();
+  }
+
+  Status decode(std::string_view payload, MatrixView<float> rows) const override {
+    RiceReader reader(payload);
+    if (!reader.header()) return wrong_size("strom", payload.size(), rows.rows, rows.cols);
+    for (int64_t i = 0; i < rows.rows; ++i) std::memset(rows.row(i), 0, sizeof(float) * static_cast<size_t>(rows.cols));
+    const auto values = static_cast<uint64_t>(rows.rows * rows.cols);
+    uint64_t place = 0;
+    for (int64_t n = 0; n < reader.count(); ++n, ++place) {
+      uint64_t gap = 0;
+      bool negative = false;
+      if (!reader.gap(gap, negative) || gap >= values || place + gap >= values)
+        return wrong_size("strom", payload.size(), rows.rows, rows.cols);
+      place += gap;
+      const auto at = static_cast<int64_t>(place);
+      rows.row(at / rows.cols)[at % rows.cols] = negative ? -reader.threshold() : reader.threshold();
+    }
+    if (!reader.at_end()) return wrong_size("strom", payload.size(), rows.rows, rows.cols);
+    return {};
+  }
+
+ private:
+  static constexpr int64_t kOneIn = 20, kSampled = 16'384;
+
+  // By a sample of evenly spread values; half the largest where most values are zero.
+  float choose_threshold(MatrixView<float> rows) {
+    const int64_t values = rows.rows * rows.cols, step = values / kSampled + 1;
+    magnitudes_.clear();
+    for (int64_t at = 0; at < values; at += step)
+      magnitudes_.push_back(std::abs(rows.row(at / rows.cols)[at % rows.cols]));
+    if (magnitudes_.empty()) return 0;
+    const auto nth = magnitudes_.begin() + static_cast<std::ptrdiff_t>(magnitudes_.size() / kOneIn);
+    std::nth_element(magnitudes_.begin(), nth, magnitudes_.end(), std::greater<>());
+    if (*nth > 0) return std::isfinite(*nth) ? *nth : 0;
+    float most = 0;
+    for (int64_t i = 0; i < rows.rows; ++i)
+      most = std::max(most, largest_magnitude(rows.row(i), static_cast<int32_t>(rows.cols)));
+    return std::isfinite(most) ? most / 2 : 0;
+  }
+  static int64_t count_from(MatrixView<float> rows, float threshold) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows.rows; ++i)
+      for (const float value : rows.row_span(i)) count += std::abs(value) >= threshold;
+    return count;
+  }
+
+  std::vector<float> magnitudes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_codec(CodecKind kind) {
+  switch (kind) {
+    case CodecKind::kFp32:
+      return std::make_unique<Fp32Codec>();
+    case CodecKind::kFp16:
+      return std::make_unique<Fp16Codec>();
+    case CodecKind::kOneBit:
+      return std::make_unique<OneBitCodec>();
+    case CodecKind::kStrom:
+      return std::make_unique<StromCodec>();
+  }
+  return nullptr;
+}
+
+Result<CodecKind> parse_codec(std::string_view name) {
+  for (size_t i = 0; i < std::size(kNames); ++i)
+    if (kNames[i] == name) return static_cast<CodecKind>(i);
+  return error(Code::kInvalidArgument, "no codec is called '", name, "'; try fp32, fp16, onebit or strom");
+}
+
+Result<CodecKind> codec_of(uint8_t number) {
+  if (number < std::size(kNames)) return static_cast<CodecKind>(number);
+  return error(Code::kInvalidArgument, "a message has codec ", int{number}, ", which nobody knows");
+}
+
+std::string_view name_of(CodecKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
+
+}  // namespace streamvec

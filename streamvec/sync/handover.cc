@@ -1,0 +1,213 @@
+#include "streamvec/sync/handover.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace streamvec {
+namespace {
+
+// Collects rows of one state into messages of at most so many rows.
+class ValuesWriter {
+ public:
+  ValuesWriter(NodeId to, Message header, const SyncOptions& options, Outbox& out)
+      : to_(to), header_(std::move(header)), options_(options), out_(out), next_(header_) {}
+  ~ValuesWriter() { flush(); }
+  void add(RowKey key, const float* row) {
+    next_.rows.push_back(key);
+    next_.payload.append(reinterpret_cast<const char*>(row), sizeof(float) * static_cast<size_t>(options_.dim));
+    if (static_cast<int64_t>(next_.rows.size()) == options_.message_rows_max) flush();
+  }
+
+ private:
+  void flush() {
+    if (next_.rows.empty()) return;
+    out_.push_back({to_, std::move(next_)});
+    next_ = header_;
+  }
+
+  const NodeId to_;
+  const Message header_;
+  const SyncOptions& options_;
+  Outbox& out_;
+  Message next_;
+};
+
+}  // namespace
+
+void Handover::begin(const View& view, int64_t version, std::span<const WorkerClock> clocks, Shard& owned,
+                     Outbox& out) {
+  // A view that came before this one was whole has told nobody anything: its newcomers still are.
+  newcomers_.clear();
+  for (const NodeId worker : view.workers)
+    if (known_.count(worker) == 0) newcomers_.insert(worker);
+  view_ = view;
+  unconfirmed_.clear();
+  workers_ = {view.workers.begin(), view.workers.end()};
+  servers_ = {view.servers.begin(), view.servers.end()};
+  reports_.clear();
+  newest_.clear();
+  give_up(version, clocks, owned, out);
+  gained_.clear();
+  stayed_.clear();
+  for (RowKey key = 0; key < options_.key_end; ++key) {
+    if (owner_of(key, view.servers) != options_.self) continue;
+    (owned.find(key) >= 0 ? stayed_ : gained_).push_back(key);
+  }
+}
+
+// A row that is given is kept until its new owner has taken it: before that the membership may change again.
+void Handover::give_up(int64_t version, std::span<const WorkerClock> clocks, Shard& owned, Outbox& out) {
+  for (const RowKey key : owned.keys()) {
+    if (owner_of(key, view_.servers) == options_.self) continue;
+    const int64_t place = owned.find(key);
+    if (owned.touched(place))
+      given_[key] = {
+          0, 0, version + 1, {clocks.begin(), clocks.end()}, {owned.row(place), owned.row(place) + options_.dim}};
+    owned.remove(key);
+  }
+  for (auto& [key, given] : given_) {
+    given.to = owner_of(key, view_.servers);
+    given.epoch = view_.epoch;
+    Message message = values_message(given.version, given.clocks);
+    message.kind = MessageKind::kGiven;
+    message.rows = {key};
+    message.payload.assign(reinterpret_cast<const char*>(given.value.data()), sizeof(float) * given.value.size());
+    out.push_back({given.to, std::move(message)});
+  }
+  for (const NodeId server : view_.servers) {
+    Message end = values_message(version, clocks);
+    end.kind = MessageKind::kGiven;
+    end.last = true;
+    out.push_back({server, std::move(end)});
+  }
+}
+
+void Handover::confirm(NodeId worker, Outbox& out) {
+  if (unconfirmed_.erase(worker) == 0 || !unconfirmed_.empty()) return;
+  inherited_.clear();
+  for (const NodeId server : view_.servers) {
+    Message taken = values_message(0, {});
+    taken.kind = MessageKind::kTaken;
+    taken.last = true;
+    out.push_back({server, std::move(taken)});
+  }
+}
+
+void Handover::forget_given(NodeId taker, uint32_t epoch) {
+  std::erase_if(given_, [&](const auto& entry) { return entry.second.to == taker && entry.second.epoch <= epoch; });
+}
+
+Status Handover::receive(NodeId from, const Message& message) {
+  if (message.kind == MessageKind::kTaken) {
+    forget_given(from, message.epoch);
+    return {};
+  }
+  const bool of_worker = message.kind == MessageKind::kKnown;
+  std::set<NodeId>& waiting = of_worker ? workers_ : servers_;
+  if (message.epoch != view_.epoch || waiting.count(from) == 0) return {};
+  if (!message.rows.empty()) {
+    Report report{from, of_worker, message.version, message.clocks, message.rows, {}};
+    STREAMVEC_ASSIGN_OR_RETURN(report.values, Matrix::make(static_cast<int64_t>(message.rows.size()), options_.dim));
+    STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, report.values.view()));
+    reports_.push_back(std::move(report));
+  }
+  if (message.last) waiting.erase(from);
+  return {};
+}
+
+void Handover::choose() {
+  const std::unordered_set<RowKey> gained(gained_.begin(), gained_.end());
+  for (size_t i = 0; i < reports_.size(); ++i)
+    for (size_t k = 0; k < reports_[i].rows.size(); ++k) {
+      if (gained.count(reports_[i].rows[k]) == 0) continue;  // the worker has not heard yet that it is ours
+      const Newest candidate{i, static_cast<int64_t>(k)};
+      const auto [found, is_first] = newest_.try_emplace(reports_[i].rows[k], candidate);
+      if (!is_first && reports_[found->second.report].version < reports_[i].version) found->second = candidate;
+    }
+}
+
+// What the states taken over say of pushes, theirs and those they had inherited.
+void Handover::inherit() {
+  std::map<std::pair<NodeId, NodeId>, int64_t> clocks;
+  for (const WorkerClock& known : inherited_) clocks[{known.server, known.worker}] = known.clock;
+  for (const auto& [key, newest] : newest_)
+    for (const WorkerClock& known : reports_[newest.report].clocks) {
+      int64_t& clock = clocks[{known.server, known.worker}];
+      clock = std::max(clock, known.clock);
+    }
+  inherited_.clear();
+  for (const auto& [who, clock] : clocks)
+    if (who.first != options_.self) inherited_.push_back({who.first, who.second, clock});
+}
+
+void Handover::fill(Shard& owned) const {
+  for (const RowKey key : gained_) {
+    const int64_t place = owned.add(key);
+    const auto found = newest_.find(key);
+    if (found == newest_.end()) {
+      options_.initial(key, {owned.row(place), static_cast<size_t>(options_.dim)});
+      continue;
+    }
+    const float* row = reports_[found->second.report].values.row(found->second.row);
+    std::copy_n(row, options_.dim, owned.row(place));
+    owned.touch(place);
+  }
+}
+
+Message Handover::values_message(int64_t version, std::span<const WorkerClock> clocks) const {
+  Message message;
+  message.kind = MessageKind::kValues;
+  message.last = false;
+  message.epoch = view_.epoch;
+  message.version = version;
+  message.clocks.assign(clocks.begin(), clocks.end());
+  return message;
+}
+
+// The rows of which another worker had heard later.
+void Handover::tell_gained(NodeId worker, Outbox& out) const {
+  std::unordered_map<RowKey, int64_t> told;
+  for (const Report& report : reports_)
+    if (report.of_worker && report.from == worker)
+      for (const RowKey key : report.rows) told[key] = report.version;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    ValuesWriter writer(worker, values_message(reports_[i].version, reports_[i].clocks), options_, out);
+    for (size_t k = 0; k < reports_[i].rows.size(); ++k) {
+      const RowKey key = reports_[i].rows[k];
+      const auto newest = newest_.find(key);
+      if (newest == newest_.end() || newest->second.report != i) continue;
+      const auto own = told.find(key);
+      const bool has_it = own != told.end() && own->second == reports_[i].version;
+      if (!has_it) writer.add(key, reports_[i].values.row(static_cast<int64_t>(k)));
+    }
+  }
+}
+
+void Handover::tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& told, int64_t version,
+                           std::span<const WorkerClock> clocks, Outbox& out) const {
+  ValuesWriter writer(worker, values_message(version, clocks), options_, out);
+  for (const RowKey key : keys)
+    if (const int64_t place = told.find(key); place >= 0 && told.touched(place)) writer.add(key, told.row(place));
+}
+
+void Handover::finish(const Shard& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
+                      std::vector<WorkerClock> clocks, Shard& owned, Outbox& out) {
+  choose();
+  inherit();
+  clocks.insert(clocks.end(), inherited_.begin(), inherited_.end());
+  fill(owned);
+  for (const NodeId worker : view_.workers) {
+    tell_gained(worker, out);
+    tell_stayed(worker, is_newcomer(worker) ? stayed_ : missed_by(worker), told, version, clocks, out);
+    Message end = values_message(version, clocks);
+    end.last = true;
+    end.clock = slowest;
+    out.push_back({worker, std::move(end)});
+  }
+  known_ = {view_.workers.begin(), view_.workers.end()};
+  unconfirmed_ = known_;
+  reports_.clear();
+  newest_.clear();
+}
+
+}  // namespace streamvec

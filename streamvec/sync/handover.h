@@ -1,0 +1,90 @@
+// How rows reach their owner in a new membership: collects what the workers know of them, takes the newest, and writes
+// what each worker has to be told. Part of RowServer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "streamvec/core/status.h"
+#include "streamvec/sync/message.h"
+#include "streamvec/sync/row_server.h"
+#include "streamvec/sync/shard.h"
+#include "streamvec/sync/view.h"
+
+namespace streamvec {
+
+class Handover {
+ public:
+  explicit Handover(const SyncOptions& options) : options_(options) {}
+
+  // Gives rows of `owned` that are another's now to their owners, at a version after `version`, and notes which are
+  // ours now. Workers that took part before know the rows that stay; the others will be told all of them.
+  void begin(const View& view, int64_t version, std::span<const WorkerClock> clocks, Shard& owned, Outbox& out);
+  // Values that a worker knows or a former owner gives; a row that nobody names has its initial value. kInvalidArgument
+  // as Codec::decode.
+  Status receive(NodeId from, const Message& message);
+  bool complete() const { return workers_.empty() && servers_.empty(); }
+  // Rows that stayed and of which a worker does not know the latest.
+  using MissedBy = std::function<std::vector<RowKey>(NodeId worker)>;
+  // Fills the new rows and writes the answers, after which every worker knows the state of `version`. `clocks` are
+  // those of the rows that stayed, `told` has what workers are told of them. To be called once, when complete().
+  void finish(const Shard& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
+              std::vector<WorkerClock> clocks, Shard& owned, Outbox& out);
+  // What is known of pushes to former owners of our rows, until no worker can ask any more.
+  std::span<const WorkerClock> inherited() const { return inherited_; }
+  // The worker has what it was told. Once all have, former owners may forget the rows that they gave.
+  void confirm(NodeId worker, Outbox& out);
+  std::span<const RowKey> gained() const { return gained_; }
+  bool is_newcomer(NodeId worker) const { return newcomers_.count(worker) > 0; }
+
+ private:
+  // A message of a worker: rows of one former owner, at its version.
+  struct Report {
+    NodeId from = 0;
+    bool of_worker = true;
+    int64_t version = 0;
+    std::vector<WorkerClock> clocks;
+    std::vector<RowKey> rows;
+    Matrix values;
+  };
+  // A row that was ours, until its new owner has it.
+  struct Given {
+    NodeId to = 0;
+    uint32_t epoch = 0;
+    int64_t version = 0;
+    std::vector<WorkerClock> clocks;
+    std::vector<float> value;
+  };
+  struct Newest {
+    size_t report = 0;
+    int64_t row = 0;
+  };
+
+  void give_up(int64_t version, std::span<const WorkerClock> clocks, Shard& owned, Outbox& out);
+  void forget_given(NodeId taker, uint32_t epoch);
+  void choose();
+  void inherit();
+  void fill(Shard& owned) const;
+  void tell_gained(NodeId worker, Outbox& out) const;
+  void tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& told, int64_t version,
+                   std::span<const WorkerClock> clocks, Outbox& out) const;
+  Message values_message(int64_t version, std::span<const WorkerClock> clocks) const;
+
+  const SyncOptions& options_;
+  View view_;
+  std::set<NodeId> known_, newcomers_;
+  std::set<NodeId> unconfirmed_;
+  std::set<NodeId> workers_, servers_;  // whose values have not all come
+  std::vector<RowKey> stayed_, gained_;
+  std::vector<Report> reports_;
+  std::vector<WorkerClock> inherited_;
+  std::map<RowKey, Given> given_;
+  std::unordered_map<RowKey, Newest> newest_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,76 @@
+// What owners of all schemes have in common: rows, membership and its handover, clocks, pushes that are refused. A
+// scheme says what becomes of a push. Part of RowServer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "streamvec/core/status.h"
+#include "streamvec/kernel/row_buffer.h"
+#include "streamvec/sync/handover.h"
+#include "streamvec/sync/row_server.h"
+
+namespace streamvec {
+
+class Owner : public RowServer {
+ public:
+  Status receive(NodeId from, const Message& message, Outbox& out) final;
+  void set_view(const View& view, Outbox& out) final;
+  bool ready() const final { return ready_; }
+  const Shard& rows() const final { return rows_; }
+  int64_t version() const final { return version_; }
+
+ protected:
+  struct Push {
+    NodeId from = 0;
+    int64_t clock = 0, version = 0;
+    std::vector<RowKey> rows;
+    RowBuffer changes;
+  };
+
+  Owner(const SyncOptions& options, Shard rows);
+
+  // Takes the push in, now or when others have come.
+  virtual void take_in(Push push, Outbox& out) = 0;
+  // Forgets the pushes that wait for others and returns them.
+  virtual std::vector<Push> drop_waiting() = 0;
+  // The rows as workers of every membership know them: what newcomers are told.
+  virtual const Shard& told_to_all() const = 0;
+  // Rows of which a worker that took part before has not been told the latest.
+  virtual std::vector<RowKey> missed_by(NodeId worker) const = 0;
+  // The membership has changed: everybody knows the rows gained and missed, newcomers all.
+  virtual void on_view(const Handover& handover) = 0;
+
+  // An answer with what is common to all.
+  Message update() const;
+  int64_t slowest() const;
+  std::vector<WorkerClock> clocks() const;  // of pushes to us and to former owners of our rows
+  // The push is in our rows, or is dropped for good: it will not be answered again.
+  void settle(const Push& push) { clocks_[push.from] = push.clock; }
+  // Its memory is used again.
+  void give_back(Push& push) { spare_.push_back(std::move(push.changes)); }
+
+  const SyncOptions options_;
+  const std::unique_ptr<Codec> codec_;
+  Shard rows_;
+  View view_;
+  int64_t version_ = 0;
+
+ private:
+  Result<Push> read_push(NodeId from, const Message& message);
+  std::vector<WorkerClock> own_clocks() const;
+  void finish_handover(Outbox& out);
+
+  Handover handover_;
+  std::map<NodeId, int64_t> clocks_;               // of the workers of the view
+  std::vector<RowBuffer> spare_;
+  std::vector<std::pair<NodeId, Message>> early_;  // of epochs to come
+  bool ready_ = false;
+};
+
+Result<std::unique_ptr<RowServer>> make_round_server(const SyncOptions& options);  // BSP, backup workers
+Result<std::unique_ptr<RowServer>> make_late_server(const SyncOptions& options);   // SSP, softsync, async
+
+}  // namespace streamvec

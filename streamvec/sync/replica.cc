@@ -1,0 +1,348 @@
+#include "streamvec/sync/replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "streamvec/kernel/logistic_rows.h"
+#include "streamvec/kernel/row_ops.h"
+
+namespace streamvec {
+namespace {
+
+constexpr NodeId kNobody = UINT32_MAX;
+
+// Up to which clock the pushes of `worker` to `server` are in a state.
+int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker) {
+  for (const WorkerClock& known : clocks)
+    if (known.server == server && known.worker == worker) return known.clock;
+  return 0;
+}
+
+}  // namespace
+
+Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
+    : options_(options),
+      codec_(make_codec(options.scheme.codec)),
+      live_(std::move(live)),
+      touched_(options.key_end, 0),
+      owner_(options.key_end, kNobody) {
+  row_.reserve_zeroed(1, options.dim);
+}
+
+Result<std::unique_ptr<Replica>> Replica::make(const SyncOptions& options, std::vector<Matrix*> live) {
+  std::unique_ptr<Replica> replica(new Replica(options, std::move(live)));
+  STREAMVEC_RETURN_IF_ERROR(replica->copy_base());
+  return replica;
+}
+
+Status Replica::copy_base() {
+  for (const Matrix* table : live_) {
+    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, table->copy());
+    base_.push_back(std::move(copy));
+  }
+  return {};
+}
+
+float* Replica::live_row(RowKey key) const {
+  return live_[key % live_.size()]->row(key / live_.size());
+}
+float* Replica::base_row(RowKey key) {
+  return base_[key % base_.size()].row(key / base_.size());
+}
+const float* Replica::base_row(RowKey key) const {
+  return base_[key % base_.size()].row(key / base_.size());
+}
+
+void Replica::known_value(RowKey key, std::span<float> out) const {
+  std::copy_n(base_row(key), options_.dim, out.begin());
+  if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
+    for (size_t i = 0; i < out.size(); ++i) out[i] -= orphan->second.change[i];
+}
+
+int64_t Replica::bytes_of_base() const {
+  int64_t bytes = 0;
+  for (const Matrix& table : base_) bytes += table.rows() * table.stride() * static_cast<int64_t>(sizeof(float));
+  return bytes;
+}
+
+bool Replica::may_train() const {
+  return options_.scheme.admission != Admission::kSsp || slowest() >= clock_ - options_.scheme.staleness;
+}
+
+int64_t Replica::slowest() const {
+  int64_t slowest = INT64_MAX;
+  for (const NodeId server : view_.servers) {
+    const auto found = owners_.find(server);
+    slowest = std::min(slowest, found == owners_.end() ? 0 : found->second.slowest);
+  }
+  return view_.servers.empty() ? 0 : slowest;
+}
+
+void Replica::begin(std::span<const RowKey> due, Outbox& out) {
+  ++clock_;
+  std::map<NodeId, std::vector<RowKey>> parts;
+  for (const NodeId server : view_.servers) parts[server];
+  for (const RowKey key : due) parts[owner_[key]].push_back(key);
+  for (const auto& [owner, rows] : parts) push(owner, rows, out);
+}
+
+void Replica::refresh(Outbox& out) {
+  for (const NodeId server : view_.servers) push(server, {}, out);
+}
+
+void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
+  const auto dim = static_cast<int32_t>(options_.dim);
+  Push& push = in_flight_[owner];
+  push.clock = clock_;
+  push.rows.clear();
+  push.changes = take_buffer();
+  auto changes = push.changes.reserve(static_cast<int64_t>(rows.size()), options_.dim);
+  for (const RowKey key : rows) {
+    float* change = changes.row(static_cast<int64_t>(push.rows.size()));
+    std::copy_n(base_row(key), options_.dim, change);
+    subtract_from(live_row(key), dim, change);
+    if (options_.change_min <= 0 ||
+        dot(change, change, dim) >= options_.change_min * dot(base_row(key), base_row(key), dim))
+      push.rows.push_back(key);
+  }
+  changes.rows = static_cast<int64_t>(push.rows.size());
+  Message message;
+  message.kind = MessageKind::kPush;
+  message.codec = options_.scheme.codec;
+  message.epoch = view_.epoch;
+  message.clock = clock_;
+  message.version = owners_[owner].version;
+  message.rows = push.rows;
+  codec_->encode(changes, message.payload);
+  for (size_t i = 0; i < push.rows.size(); ++i)
+    add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, base_row(push.rows[i]));
+  out.push_back({owner, std::move(message)});
+}
+
+Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
+  const bool stays = std::binary_search(view_.servers.begin(), view_.servers.end(), from);
+  if (!stays) return {};  // of an owner that is gone: what it said last is settled by the new one
+  switch (message.kind) {
+    case MessageKind::kUpdate:
+      STREAMVEC_RETURN_IF_ERROR(receive_update(from, message));
+      break;
+    case MessageKind::kValues:
+      STREAMVEC_RETURN_IF_ERROR(receive_values(from, message));
+      break;
+    case MessageKind::kRefused:
+      if (const auto found = in_flight_.find(from); found != in_flight_.end() && found->second.clock == message.clock) {
+        for (size_t i = 0; i < found->second.rows.size(); ++i)
+          take_back(found->second.rows[i], found->second.changes.row(static_cast<int64_t>(i)));
+        settle(found);
+      }
+      break;
+    case MessageKind::kClock:
+      return {};
+    case MessageKind::kPush:
+    case MessageKind::kKnown:
+    case MessageKind::kGiven:
+    case MessageKind::kTaken:
+      return error(Code::kInvalidArgument, "node ", from, " sent a worker a message that only owners of rows take");
+  }
+  try_to_tell_values(out);
+  return {};
+}
+
+// Buffers are used again: fresh ones would cost more in page faults than the arithmetic. Their padding stays zero.
+RowBuffer Replica::take_buffer() {
+  if (spare_.empty()) return {};
+  RowBuffer buffer = std::move(spare_.back());
+  spare_.pop_back();
+  return buffer;
+}
+
+void Replica::settle(std::map<NodeId, Push>::iterator push) {
+  spare_.push_back(std::move(push->second.changes));
+  in_flight_.erase(push);
+}
+
+Status Replica::receive_update(NodeId from, const Message& message) {
+  const auto changes = changes_.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
+  STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, changes));
+  OwnerState& owner = owners_[from];
+  owner.version = message.version;
+  owner.slowest = message.clock;
+  owner.clocks = message.clocks;
+  const auto found = in_flight_.find(from);
+  const bool answered =
+      found != in_flight_.end() && clock_of(message.clocks, from, options_.self) >= found->second.clock;
+  apply(from, message, answered ? &found->second : nullptr);
+  if (answered) settle(found);
+  return {};
+}
+
+// Whether the row is its owner's in that epoch, and still when the owners of a later one have been told.
+bool Replica::is_of(NodeId owner, uint32_t epoch, RowKey key) const {
+  const auto then = servers_of_.find(epoch);
+  if (then == servers_of_.end() || owner_of(key, then->second) != owner) return false;
+  return mine_to_take(owner, key);
+}
+
+// Rows that have moved to another owner, whom we have told what we know, are no longer this one's to change.
+bool Replica::mine_to_take(NodeId from, RowKey key) const {
+  return !untold_.empty() || owner_of(key, view_.servers) == from;
+}
+
+// The answer replaces the push that it answers: rows move by the one less the other.
+void Replica::apply(NodeId from, const Message& message, const Push* answered) {
+  const auto dim = static_cast<int32_t>(options_.dim);
+  const size_t pushed = answered == nullptr ? 0 : answered->rows.size();
+  float* by = row_.row(0);
+  for (size_t i = 0, k = 0; i < message.rows.size() || k < pushed;) {
+    const bool of_answer = k == pushed || (i < message.rows.size() && message.rows[i] <= answered->rows[k]);
+    const RowKey key = of_answer ? message.rows[i] : answered->rows[k];
+    std::fill_n(by, options_.dim, 0.0f);
+    if (of_answer) add_scaled(changes_.row(static_cast<int64_t>(i++)), 1, dim, by);
+    if (k < pushed && answered->rows[k] == key)
+      add_scaled(answered->changes.row(static_cast<int64_t>(k++)), -1, dim, by);
+    if (!settled_ && !mine_to_take(from, key)) continue;
+    move(key, by);
+    touched_[key] = 1;
+  }
+}
+
+void Replica::move(RowKey key, const float* by) {
+  const auto dim = static_cast<int32_t>(options_.dim);
+  add_scaled(by, 1, dim, live_row(key));
+  add_scaled(by, 1, dim, base_row(key));
+}
+
+void Replica::take_back(RowKey key, const float* change) {
+  add_scaled(change, -1, static_cast<int32_t>(options_.dim), base_row(key));
+}
+
+void Replica::set_view(const View& view, Outbox& out) {
+  if (view.epoch <= view_.epoch) return;
+  view_ = view;
+  servers_of_[view.epoch] = view.servers;
+  settled_ = false;
+  untold_ = unconfirmed_ = {view.servers.begin(), view.servers.end()};
+  for (auto flight = in_flight_.begin(); flight != in_flight_.end();) {
+    if (untold_.count(flight->first) > 0) {
+      ++flight;
+      continue;
+    }
+    const Push& push = flight->second;
+    for (size_t i = 0; i < push.rows.size(); ++i) {
+      const float* change = push.changes.row(static_cast<int64_t>(i));
+      orphans_[push.rows[i]] = {flight->first, push.clock, std::vector<float>(change, change + options_.dim)};
+    }
+    flight = in_flight_.erase(flight);
+  }
+  try_to_tell_values(out);
+}
+
+void Replica::try_to_tell_values(Outbox& out) {
+  if (settled_ || !in_flight_.empty() || untold_.empty()) return;
+  for (const NodeId server : untold_) tell_values(server, out);
+  untold_.clear();
+}
+
+// The state that a row is of: its owner's as we know it now, or as we knew it when the row was first told to another.
+std::shared_ptr<const Replica::Told> Replica::state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now) {
+  if (const auto found = told_.find(key); found != told_.end()) return found->second;
+  std::shared_ptr<const Told>& state = now[owner_[key]];
+  if (state == nullptr) state = std::make_shared<Told>(Told{owners_[owner_[key]].version, owners_[owner_[key]].clocks});
+  return told_[key] = state;
+}
+
+// What we know of the rows that have come to `owner` from others, without what those may never have got.
+void Replica::tell_values(NodeId owner, Outbox& out) {
+  const auto start = [&](const Told& state) {
+    Message message;
+    message.kind = MessageKind::kKnown;
+    message.last = false;
+    message.epoch = view_.epoch;
+    message.version = state.version;
+    message.clocks = state.clocks;
+    return message;
+  };
+  std::map<NodeId, std::shared_ptr<const Told>> now;
+  std::map<std::shared_ptr<const Told>, Message> parts;
+  for (RowKey key = 0; key < options_.key_end; ++key) {
+    if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
+    const std::shared_ptr<const Told> state = state_of(key, now);
+    Message& part = parts.try_emplace(state, start(*state)).first->second;
+    std::vector<float> value(static_cast<size_t>(options_.dim));
+    known_value(key, value);
+    part.rows.push_back(key);
+    part.payload.append(reinterpret_cast<const char*>(value.data()), sizeof(float) * value.size());
+    if (static_cast<int64_t>(part.rows.size()) < options_.message_rows_max) continue;
+    out.push_back({owner, std::exchange(part, start(*state))});
+  }
+  for (auto& [state, part] : parts)
+    if (!part.rows.empty()) out.push_back({owner, std::move(part)});
+  Message end = start({});
+  end.last = true;
+  out.push_back({owner, std::move(end)});
+}
+
+Status Replica::receive_values(NodeId from, const Message& message) {
+  OwnerState& owner = owners_[from];
+  owner.values.push_back(message);
+  return message.last ? install_values(from) : Status();
+}
+
+// All at once: a half would be neither the old owner's state nor the new one's.
+Status Replica::install_values(NodeId from) {
+  OwnerState& owner = owners_[from];
+  const std::vector<Message> values = std::exchange(owner.values, {});
+  std::vector<RowBuffer> decoded(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto rows = decoded[i].reserve_zeroed(static_cast<int64_t>(values[i].rows.size()), options_.dim);
+    STREAMVEC_RETURN_IF_ERROR(make_codec(values[i].codec)->decode(values[i].payload, rows));
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t k = 0; k < values[i].rows.size(); ++k)
+      if (is_of(from, values.back().epoch, values[i].rows[k]))
+        install_row(values[i].rows[k], decoded[i].row(static_cast<int64_t>(k)), values[i].clocks);
+  settle_orphans(from, values.back().epoch);
+  for (RowKey key = 0; key < options_.key_end; ++key)
+    if (is_of(from, values.back().epoch, key)) {
+      owner_[key] = from;
+      told_.erase(key);
+    }
+  owner.version = values.back().version;
+  owner.clocks = values.back().clocks;
+  owner.slowest = values.back().clock;
+  clock_ = std::max(clock_, clock_of(owner.clocks, from, options_.self));
+  if (values.back().epoch == view_.epoch) unconfirmed_.erase(from);
+  settled_ = unconfirmed_.empty() && untold_.empty();
+  if (settled_) servers_of_.erase(servers_of_.begin(), servers_of_.find(view_.epoch));
+  return {};
+}
+
+// The row is `value` at its owner, with our pushes up to `clocks` in it; what we have added since stays on top.
+void Replica::install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks) {
+  const auto dim = static_cast<int32_t>(options_.dim);
+  float* by = row_.row(0);
+  std::copy_n(base_row(key), options_.dim, by);
+  const auto orphan = orphans_.find(key);
+  if (orphan != orphans_.end() && orphan->second.clock > clock_of(clocks, orphan->second.server, options_.self))
+    for (int32_t i = 0; i < dim; ++i) by[i] -= orphan->second.change[static_cast<size_t>(i)];
+  subtract_from(value, dim, by);  // how far the owner is from what we have told or know to be in it
+  add_scaled(by, 1, dim, live_row(key));
+  std::copy_n(value, options_.dim, base_row(key));
+  if (orphan != orphans_.end()) orphans_.erase(orphan);
+  touched_[key] = 1;
+}
+
+// Rows that the owner did not speak of are as we knew them: our last changes are not in them.
+void Replica::settle_orphans(NodeId owner, uint32_t epoch) {
+  for (auto orphan = orphans_.begin(); orphan != orphans_.end();) {
+    if (!is_of(owner, epoch, orphan->first)) {
+      ++orphan;
+      continue;
+    }
+    for (int64_t i = 0; i < options_.dim; ++i)
+      base_row(orphan->first)[i] -= orphan->second.change[static_cast<size_t>(i)];
+    orphan = orphans_.erase(orphan);
+  }
+}
+
+}  // namespace streamvec

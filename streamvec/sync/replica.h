@@ -1,0 +1,121 @@
+// A worker's side of the cluster: its own whole copy of the tables, which its threads train on without waiting, and
+// what the rows' owners know of it. A pure state machine beside RowServer, on the same terms.
+//
+// For every row there are two values: the live one, and `base`, what the owner knows of it counting the push on its
+// way. Their difference is what training has added and nobody was told; what a codec leaves out of a push stays there
+// by itself, for the next one. An answer moves both by the same amount, so that nothing trained meanwhile is lost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/kernel/row_buffer.h"
+#include "streamvec/sync/message.h"
+#include "streamvec/sync/row_server.h"
+#include "streamvec/sync/view.h"
+
+namespace streamvec {
+
+// Used by one thread, while others may train on the live tables: what they add to a row at the very moment that it is
+// moved may be lost, as between themselves (Hogwild).
+class Replica {
+ public:
+  // `live`: the tables, borrowed, all of as many rows; key = row * live.size() + table. They hold their initial values.
+  static Result<std::unique_ptr<Replica>> make(const SyncOptions& options, std::vector<Matrix*> live);
+
+  // Another membership. Waits for the answers of owners that stay, then tells the owners of moved rows what it knows.
+  void set_view(const View& view, Outbox& out);
+  // kInvalidArgument for a payload that is not what its rows need: nothing of it was applied.
+  Status receive(NodeId from, const Message& message, Outbox& out);
+
+  // Every push is answered and the membership is settled: begin() may be called.
+  bool idle() const { return settled_ && in_flight_.empty(); }
+  // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
+  bool may_train() const;
+  // A new clock: sends what changed in the rows named (rising) to their owners, an empty push to owners of none of
+  // them. REQUIRES: idle() and may_train().
+  void begin(std::span<const RowKey> due, Outbox& out);
+  // Asks for what has changed, without a new clock. REQUIRES: idle().
+  void refresh(Outbox& out);
+
+  int64_t clock() const { return clock_; }
+  int64_t slowest() const;  // of the workers, as far as this one's rows know: their changes up to there are in them
+  bool settled() const { return settled_; }
+  uint32_t epoch() const { return view_.epoch; }
+  int64_t bytes_of_base() const;
+  // The row as its owner has it, as far as this worker knows: at first, its initial value.
+  void known_value(RowKey key, std::span<float> out) const;
+
+ private:
+  struct Push {
+    int64_t clock = 0;
+    std::vector<RowKey> rows;
+    RowBuffer changes;  // as the owner will decode them
+  };
+  struct Orphan {
+    NodeId server = 0;
+    int64_t clock = 0;
+    std::vector<float> change;
+  };
+  struct OwnerState {
+    int64_t version = 0, slowest = 0;
+    std::vector<WorkerClock> clocks;
+    std::vector<Message> values;  // of the new membership, until the last has come
+  };
+
+  // The state of an owner that rows told to others are of.
+  struct Told {
+    int64_t version = 0;
+    std::vector<WorkerClock> clocks;
+  };
+
+  Replica(const SyncOptions& options, std::vector<Matrix*> live);
+  Status copy_base();
+  float* live_row(RowKey key) const;
+  float* base_row(RowKey key);
+  const float* base_row(RowKey key) const;
+  void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
+  RowBuffer take_buffer();
+  void settle(std::map<NodeId, Push>::iterator push);
+  Status receive_update(NodeId from, const Message& message);
+  void apply(NodeId from, const Message& message, const Push* answered);
+  void move(RowKey key, const float* by);
+  void take_back(RowKey key, const float* change);
+  void try_to_tell_values(Outbox& out);
+  void tell_values(NodeId owner, Outbox& out);
+  std::shared_ptr<const Told> state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now);
+  Status receive_values(NodeId from, const Message& message);
+  Status install_values(NodeId from);
+  void install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks);
+  void settle_orphans(NodeId owner, uint32_t epoch);
+  bool is_of(NodeId owner, uint32_t epoch, RowKey key) const;
+  bool mine_to_take(NodeId from, RowKey key) const;
+
+  const SyncOptions options_;
+  const std::unique_ptr<Codec> codec_;
+  const std::vector<Matrix*> live_;
+  std::vector<Matrix> base_;
+  std::vector<uint8_t> touched_;  // by key: somebody has trained on it
+  std::vector<NodeId> owner_;     // by key: the last that has told us its state
+  View view_;
+  std::map<uint32_t, std::vector<NodeId>> servers_of_;  // by epoch, since the last that was settled
+  int64_t clock_ = 0;
+  std::map<NodeId, OwnerState> owners_;
+  std::map<NodeId, Push> in_flight_;
+  // Changes sent to owners that are gone, by key: whether they were applied is not known yet.
+  std::map<RowKey, Orphan> orphans_;
+  std::map<RowKey, std::shared_ptr<const Told>> told_;  // rows told to new owners that have not answered yet
+  std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
+  bool settled_ = false;
+  RowBuffer changes_, row_;
+  std::vector<RowBuffer> spare_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,127 @@
+#include "streamvec/sync/row_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "streamvec/sync/owner.h"
+
+namespace streamvec {
+namespace {
+
+// Versions of a later epoch are greater than all of an earlier one, whoever gave them.
+constexpr int kEpochShift = 40;
+
+}  // namespace
+
+Owner::Owner(const SyncOptions& options, Shard rows)
+    : options_(options), codec_(make_codec(options.scheme.codec)), rows_(std::move(rows)), handover_(options_) {}
+
+Status Owner::receive(NodeId from, const Message& message, Outbox& out) {
+  if (message.epoch > view_.epoch) {  // the sender has heard of it first
+    early_.emplace_back(from, message);
+    return {};
+  }
+  if (message.kind == MessageKind::kKnown || message.kind == MessageKind::kGiven ||
+      message.kind == MessageKind::kTaken) {
+    STREAMVEC_RETURN_IF_ERROR(handover_.receive(from, message));
+    if (!ready_ && handover_.complete()) finish_handover(out);
+    return {};
+  }
+  if (message.kind != MessageKind::kPush)
+    return error(Code::kInvalidArgument, "node ", from, " sent an owner of rows a message that only workers take");
+  // A worker pushes only after it has told its values, so that a push of this epoch finds us ready.
+  if (message.epoch != view_.epoch || !ready_ || clocks_.count(from) == 0) {
+    Message refused;
+    refused.kind = MessageKind::kRefused;
+    refused.epoch = view_.epoch;
+    refused.clock = message.clock;
+    out.push_back({from, std::move(refused)});
+    return {};
+  }
+  handover_.confirm(from, out);
+  STREAMVEC_ASSIGN_OR_RETURN(Push push, read_push(from, message));
+  take_in(std::move(push), out);
+  return {};
+}
+
+Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
+  Push push{from, message.clock, message.version, message.rows, {}};
+  for (const RowKey key : message.rows)
+    if (rows_.find(key) < 0)
+      return error(Code::kOutOfRange, "node ", from, " changed row ", key, ", which node ", options_.self,
+                   " does not own in epoch ", view_.epoch);
+  if (!spare_.empty()) {
+    push.changes = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  const auto changes = push.changes.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
+  STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, changes));
+  return push;
+}
+
+void Owner::set_view(const View& view, Outbox& out) {
+  if (view.epoch <= view_.epoch) return;
+  for (const Push& push : drop_waiting()) {
+    Message refused;
+    refused.kind = MessageKind::kRefused;
+    refused.epoch = view.epoch;
+    refused.clock = push.clock;
+    out.push_back({push.from, std::move(refused)});
+  }
+  view_ = view;
+  ready_ = false;
+  handover_.begin(view, version_, clocks(), rows_, out);
+  if (handover_.complete()) finish_handover(out);
+  for (const auto& [from, message] : std::exchange(early_, {})) {
+    // Bad values of a worker are as good as none: it will not be told that we are ready.
+    if (const Status status = receive(from, message, out); !status.ok()) continue;
+  }
+}
+
+void Owner::finish_handover(Outbox& out) {
+  // A newcomer begins where the slowest is: nobody has to wait until it has caught up.
+  const int64_t begin = slowest();
+  std::map<NodeId, int64_t> kept;
+  for (const NodeId worker : view_.workers) kept[worker] = clocks_.count(worker) > 0 ? clocks_[worker] : begin;
+  clocks_ = std::move(kept);
+  version_ = std::max(version_, int64_t{view_.epoch} << kEpochShift) + 1;
+  const auto missed = [this](NodeId worker) { return missed_by(worker); };
+  handover_.finish(told_to_all(), missed, version_, slowest(), own_clocks(), rows_, out);
+  ready_ = true;
+  on_view(handover_);
+}
+
+Message Owner::update() const {
+  Message message;
+  message.kind = MessageKind::kUpdate;
+  message.codec = options_.scheme.codec;
+  message.epoch = view_.epoch;
+  message.clock = slowest();
+  message.version = version_;
+  message.clocks = clocks();
+  return message;
+}
+
+int64_t Owner::slowest() const {
+  int64_t slowest = INT64_MAX;
+  for (const auto& [worker, clock] : clocks_) slowest = std::min(slowest, clock);
+  return clocks_.empty() ? 0 : slowest;
+}
+
+std::vector<WorkerClock> Owner::own_clocks() const {
+  std::vector<WorkerClock> clocks;
+  for (const auto& [worker, clock] : clocks_) clocks.push_back({options_.self, worker, clock});
+  return clocks;
+}
+
+std::vector<WorkerClock> Owner::clocks() const {
+  std::vector<WorkerClock> clocks = own_clocks();
+  clocks.insert(clocks.end(), handover_.inherited().begin(), handover_.inherited().end());
+  return clocks;
+}
+
+Result<std::unique_ptr<RowServer>> make_row_server(const SyncOptions& options) {
+  return options.scheme.in_rounds() ? make_round_server(options) : make_late_server(options);
+}
+
+}  // namespace streamvec

@@ -1,0 +1,64 @@
+// The owner of some rows: takes in what workers changed, by the scheme's rule, and answers with what became of them.
+// A pure state machine: messages in, messages out, no clock, no thread, no network. Whoever runs it sees to it that
+// messages between two nodes arrive once and in order (transport/reliable_link.h).
+//
+// An owner knows for each row its value and what each worker believes it to be; every answer is the difference, by the
+// codec, so that what a codec leaves out is not lost but sent later.
+//
+// When the membership changes, rows may get a new owner. Every worker then tells it what it knows of them and of whom;
+// the one that has heard the old owner last has its whole state, and which pushes are in it. The owner takes that, and
+// tells every worker where it differs and up to which clock its pushes are in it, so that none is lost or applied
+// twice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "streamvec/core/status.h"
+#include "streamvec/sync/message.h"
+#include "streamvec/sync/scheme.h"
+#include "streamvec/sync/shard.h"
+#include "streamvec/sync/view.h"
+
+namespace streamvec {
+
+struct Outgoing {
+  NodeId to = 0;
+  Message message;
+};
+using Outbox = std::vector<Outgoing>;
+
+struct SyncOptions {
+  NodeId self = 0;
+  Scheme scheme;
+  int64_t dim = 0;
+  // A row that has moved by less than this share of its length, both squared, is left for a later push.
+  float change_min = 0;
+  RowKey key_end = 0;               // rows of all tables
+  int64_t message_rows_max = 8192;  // of values
+  // The value that every node gives a row before anybody has trained on it.
+  std::function<void(RowKey, std::span<float>)> initial;
+};
+
+class RowServer {
+ public:
+  virtual ~RowServer() = default;
+  // kInvalidArgument for a payload that is not what its rows need: nothing of it was applied.
+  virtual Status receive(NodeId from, const Message& message, Outbox& out) = 0;
+  // Another membership, of a later epoch. Pushes that wait are refused; new ones wait until every worker has told its
+  // values. A node that was restarted comes back under another id.
+  virtual void set_view(const View& view, Outbox& out) = 0;
+  // Every worker has told what it knew: pushes are taken in.
+  virtual bool ready() const = 0;
+  virtual const Shard& rows() const = 0;
+  virtual int64_t version() const = 0;
+};
+
+Result<std::unique_ptr<RowServer>> make_row_server(const SyncOptions& options);
+
+}  // namespace streamvec

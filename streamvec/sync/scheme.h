@@ -1,0 +1,36 @@
+// A synchronisation scheme is a rule of admission (when changes that arrive are taken in), a combiner and a codec.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "streamvec/core/status.h"
+#include "streamvec/sync/codec.h"
+#include "streamvec/sync/combiner.h"
+
+namespace streamvec {
+
+enum class Admission {
+  kBsp,       // a round is complete when every worker's changes are there
+  kBackup,    // ... when all but `backups` are; what comes later is dropped (Chen et al. 2016)
+  kSsp,       // at once; a worker waits while it is more than `staleness` clocks ahead of the slowest (Ho et al. 2013)
+  kSoftsync,  // every `group` of them together, each divided by its staleness (Zhang et al. 2016)
+  kAsync,     // at once, and nobody waits (Downpour: Dean et al. 2012)
+};
+
+struct Scheme {
+  Admission admission = Admission::kBsp;
+  Combine combine = Combine::kAdasum;
+  CodecKind codec = CodecKind::kOneBit;
+  int32_t backups = 1;    // of kBackup
+  int64_t staleness = 2;  // of kSsp; more: waits less, and learns from older rows
+  int32_t group = 2;      // of kSoftsync; more: fewer, steadier steps
+
+  // Rounds have one state for all workers; the others answer each worker with what it has missed.
+  bool in_rounds() const { return admission == Admission::kBsp || admission == Admission::kBackup; }
+};
+
+// "bsp", "backup", "ssp", "softsync", "async". kInvalidArgument for others, with the list.
+Result<Admission> parse_admission(std::string_view name);
+
+}  // namespace streamvec

@@ -1,0 +1,287 @@
+#include "streamvec/sync/simulated_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace streamvec {
+namespace {
+
+constexpr int32_t kTables = 2;
+constexpr int32_t kSettlingRounds = 3;      // pushes of every worker
+constexpr int32_t kSettlingSteps = 20'000;  // a cluster that is not quiet by then hangs
+
+}  // namespace
+
+// Worker and server in one, with its links.
+struct SimulatedCluster::Node {
+  NodeId id = 0;
+  Matrix tables[kTables];
+  std::unique_ptr<Replica> replica;
+  std::unique_ptr<RowServer> server;
+  std::map<NodeId, ReliableLink> links;
+  std::vector<int64_t> trained;  // by key: the whole of what this worker added
+  // Its pushes in order, each with all that the worker had added by then; certain once a server that lives has
+  // acknowledged it.
+  struct Push {
+    NodeId server = 0;
+    int64_t clock = 0;
+    bool acknowledged = false;
+    std::map<RowKey, int64_t> totals;
+  };
+  std::vector<Push> pushes;
+  int32_t settling = 0;
+
+  ReliableLink& link(NodeId other) {
+    return links.try_emplace(other, ReliableLink::Options{.resend_after_s = 0.5}).first->second;
+  }
+};
+
+SimulatedCluster::SimulatedCluster(const Options& options) : options_(options), random_(options.seed) {
+  for (int32_t i = 0; i < options.nodes; ++i) add_node();
+  change_view();
+}
+
+SimulatedCluster::~SimulatedCluster() = default;
+
+SimulatedCluster::Node& SimulatedCluster::add_node() {
+  auto node = std::make_unique<Node>();
+  node->id = next_id_++;
+  SyncOptions sync;
+  sync.self = node->id;
+  sync.scheme = options_.scheme;
+  sync.dim = options_.nodes_ever;
+  sync.key_end = static_cast<RowKey>(options_.rows);
+  sync.message_rows_max = 3;
+  sync.initial = [](RowKey, std::span<float> row) { std::fill(row.begin(), row.end(), 0.0f); };
+  std::vector<Matrix*> live;
+  for (Matrix& table : node->tables) {
+    table = std::move(Matrix::make(options_.rows / kTables, options_.nodes_ever)).value();
+    live.push_back(&table);
+  }
+  node->replica = std::move(Replica::make(sync, live)).value();
+  node->server = std::move(make_row_server(sync)).value();
+  node->trained.assign(static_cast<size_t>(options_.rows), 0);
+  return *(nodes_[node->id] = std::move(node));
+}
+
+void SimulatedCluster::change_view() {
+  ++view_.epoch;
+  view_.workers.clear();
+  for (const auto& [id, node] : nodes_) view_.workers.push_back(id);
+  view_.servers = view_.workers;
+  for (const auto& [id, node] : nodes_) news_.push_back({now_ + random_.uniform(), {id, view_}});
+}
+
+std::string SimulatedCluster::run() {
+  for (int32_t i = 0; i < options_.steps && broken_.empty(); ++i) step();
+  if (broken_.empty() && !settle()) broken_ = "the cluster does not come to rest";
+  return broken_.empty() ? check() : broken_;
+}
+
+void SimulatedCluster::step() {
+  for (auto& [id, node] : nodes_) {
+    if (random_.uniform() < 0.5f) train(*node);
+    if (random_.uniform() < 0.3f) begin_push(*node, false);
+  }
+  if (random_.uniform() < options_.crash) crash_one();
+  if (random_.uniform() < options_.join) join_one();
+  tick_all();
+}
+
+// The views, then the frames, whose time has come, in an order of chance.
+void SimulatedCluster::tick_all() {
+  now_ += 0.05;
+  for (size_t i = 0; i < news_.size();) {
+    if (news_[i].first > now_) {
+      ++i;
+      continue;
+    }
+    const auto [id, view] = news_[i].second;
+    news_.erase(news_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (const auto found = nodes_.find(id); found != nodes_.end()) {
+      Outbox out;
+      found->second->server->set_view(view, out);
+      found->second->replica->set_view(view, out);
+      send_out(*found->second, out);
+    }
+  }
+  std::vector<Frame> due;
+  for (size_t i = 0; i < network_.size();) {
+    if (network_[i].due > now_) {
+      ++i;
+      continue;
+    }
+    due.push_back(std::move(network_[i]));
+    network_[i] = std::move(network_.back());
+    network_.pop_back();
+  }
+  for (const Frame& frame : due) deliver(frame);
+  for (auto& [id, node] : nodes_)
+    for (auto& [other, link] : node->links) {
+      std::vector<std::string> frames;
+      link.tick(now_, frames);
+      post(id, other, frames);
+    }
+}
+
+void SimulatedCluster::post(NodeId from, NodeId to, std::vector<std::string>& frames) {
+  for (std::string& frame : frames) {
+    const bool again = random_.uniform() < options_.repeat;
+    if (again) network_.push_back({now_ + 2 * random_.uniform(), from, to, frame});
+    if (random_.uniform() >= options_.loss)
+      network_.push_back({now_ + 0.3 * random_.uniform(), from, to, std::move(frame)});
+  }
+}
+
+void SimulatedCluster::deliver(const Frame& frame) {
+  const auto found = nodes_.find(frame.to);
+  if (found == nodes_.end()) return;
+  Node& node = *found->second;
+  std::vector<std::string> messages, frames;
+  if (options_.skip_dedupe) {
+    if (frame.bytes.size() > 16) messages.push_back(frame.bytes.substr(16));
+  }
+  std::vector<std::string> in_order;
+  if (const Status status = node.link(frame.from).receive(frame.bytes, now_, in_order, frames); !status.ok())
+    broken_ = status.message();
+  post(node.id, frame.from, frames);
+  for (const std::string& message : options_.skip_dedupe ? messages : in_order) receive(node, frame.from, message);
+}
+
+void SimulatedCluster::receive(Node& node, NodeId from, const std::string& bytes) {
+  Result<Message> message = decode_message(bytes, {.key_end = static_cast<RowKey>(options_.rows)});
+  if (!message.ok()) {
+    broken_ = message.status().message();
+    return;
+  }
+  if (options_.ignore_epoch) message->epoch = view_.epoch;
+  const bool to_server = message->kind == MessageKind::kPush || message->kind == MessageKind::kKnown ||
+                         message->kind == MessageKind::kGiven || message->kind == MessageKind::kTaken;
+  if (message->kind == MessageKind::kUpdate)
+    for (const WorkerClock& known : message->clocks)
+      for (Node::Push& push : node.pushes)
+        if (known.server == from && known.worker == node.id && push.server == from && push.clock <= known.clock)
+          push.acknowledged = true;
+  if (message->kind == MessageKind::kRefused)
+    std::erase_if(node.pushes, [&](const Node::Push& push) {
+      return push.server == from && push.clock == message->clock && !push.acknowledged;
+    });
+  Outbox out;
+  const Status status =
+      to_server ? node.server->receive(from, *message, out) : node.replica->receive(from, *message, out);
+  if (!status.ok()) broken_ = status.message();
+  send_out(node, out);
+}
+
+void SimulatedCluster::send_out(Node& node, Outbox& out) {
+  for (Outgoing& outgoing : out) {
+    if (outgoing.message.kind == MessageKind::kPush) ++pushes_;
+    std::vector<std::string> frames;
+    node.link(outgoing.to).send(encode(outgoing.message), now_, frames);
+    post(node.id, outgoing.to, frames);
+  }
+}
+
+// Adds a whole number to some rows, in the worker's own column.
+void SimulatedCluster::train(Node& node) {
+  if (!node.replica->settled() || !node.replica->may_train()) return;
+  if (options_.scheme.admission == Admission::kSsp)
+    staleness_most_ = std::max(staleness_most_, node.replica->clock() - node.replica->slowest());
+  for (int32_t i = 0; i < 3; ++i) {
+    const RowKey key = random_.below(static_cast<uint32_t>(options_.rows));
+    const auto amount = static_cast<int64_t>(1 + random_.below(5));
+    node.tables[key % kTables].row(key / kTables)[node.id - 1] += static_cast<float>(amount);
+    node.trained[key] += amount;
+  }
+}
+
+void SimulatedCluster::begin_push(Node& node, bool all) {
+  if (!node.replica->idle()) return;
+  Outbox out;
+  if (!node.replica->may_train()) {
+    node.replica->refresh(out);
+    return send_out(node, out);
+  }
+  std::vector<RowKey> due;
+  for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key)
+    if (all || random_.uniform() < 0.5f) due.push_back(key);
+  node.replica->begin(due, out);
+  for (const Outgoing& outgoing : out) {
+    Node::Push push{outgoing.to, outgoing.message.clock, false, {}};
+    for (const RowKey key : outgoing.message.rows) push.totals[key] = node.trained[key];
+    node.pushes.push_back(std::move(push));
+  }
+  ++node.settling;
+  send_out(node, out);
+}
+
+void SimulatedCluster::crash_one() {
+  if (nodes_.size() < 2) return;
+  auto victim = nodes_.begin();
+  std::advance(victim, random_.below(static_cast<uint32_t>(nodes_.size())));
+  ++crashes_;
+  dead_[victim->first] = std::move(victim->second);
+  nodes_.erase(victim);
+  change_view();
+}
+
+void SimulatedCluster::join_one() {
+  if (next_id_ > static_cast<NodeId>(options_.nodes_ever)) return;
+  add_node();
+  change_view();
+}
+
+// No crash and no training from here on: all workers push everything until every one has done so a few times, and
+// again, so that every one has heard of all.
+bool SimulatedCluster::settle() {
+  for (int32_t pass = 0; pass < 2; ++pass) {
+    for (auto& [id, node] : nodes_) node->settling = 0;
+    bool done = false;
+    for (int32_t i = 0; !done; ++i) {
+      if (i == kSettlingSteps || !broken_.empty()) return false;
+      tick_all();
+      done = news_.empty();
+      for (auto& [id, node] : nodes_) {
+        begin_push(*node, true);
+        done = done && node->settling >= kSettlingRounds;
+      }
+    }
+  }
+  return true;
+}
+
+std::string SimulatedCluster::check() {
+  std::ostringstream wrong;
+  const auto value = [&](const Node& node, RowKey key, NodeId column) {
+    return std::llround(node.tables[key % kTables].row(key / kTables)[column - 1]);
+  };
+  const Node& first = *nodes_.begin()->second;
+  for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key) {
+    for (const auto& [id, node] : nodes_) {
+      for (NodeId column = 1; column < next_id_; ++column)
+        if (value(*node, key, column) != value(first, key, column))
+          wrong << "node " << id << " and node " << first.id << " differ in row " << key << ": "
+                << value(*node, key, column) << ", " << value(first, key, column) << "; ";
+      if (value(first, key, id) != node->trained[key])
+        wrong << "node " << id << " added " << node->trained[key] << " to row " << key << ", which has "
+              << value(first, key, id) << "; ";
+    }
+    // What a dead worker pushed last may be in or not, in its order; what a server that lives acknowledged must be.
+    for (const auto& [id, node] : dead_) {
+      std::vector<int64_t> possible = {0};
+      for (const Node::Push& push : node->pushes) {
+        const auto total = push.totals.find(key);
+        if (total == push.totals.end()) continue;
+        if (push.acknowledged && dead_.count(push.server) == 0) possible.clear();
+        possible.push_back(total->second);
+      }
+      if (std::find(possible.begin(), possible.end(), value(first, key, id)) == possible.end())
+        wrong << "dead node " << id << " pushed " << possible.back() << " to row " << key << ", which has "
+              << value(first, key, id) << "; ";
+    }
+  }
+  return wrong.str();
+}
+
+}  // namespace streamvec

@@ -1,0 +1,82 @@
+// A cluster in one thread under a seeded network: frames are lost, repeated, delayed and reordered, nodes die and new
+// ones come, and every node learns of a new membership at a moment of its own. "Training" adds whole numbers, each
+// worker to a column of its own, so that at the end every change can be accounted for. For tests of the protocol.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/random.h"
+#include "streamvec/sync/replica.h"
+#include "streamvec/sync/row_server.h"
+#include "streamvec/transport/reliable_link.h"
+
+namespace streamvec {
+
+class SimulatedCluster {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    Scheme scheme{Admission::kBsp, Combine::kSum, CodecKind::kFp32};
+    int32_t nodes = 3;        // at first; each worker and server
+    int32_t rows = 12;        // of all tables together; two tables
+    int32_t nodes_ever = 16;  // as many columns as there will ever be nodes
+    double loss = 0.05;       // of frames
+    double repeat = 0.05;
+    int32_t steps = 400;   // before everything is left to settle
+    double crash = 0.004;  // in a step
+    double join = 0.004;
+    bool skip_dedupe = false;  // planted faults, to see that they are found
+    bool ignore_epoch = false;
+  };
+  explicit SimulatedCluster(const Options& options);
+  ~SimulatedCluster();
+
+  // Runs, lets the network deliver everything, and returns what does not add up ("" when all does).
+  std::string run();
+  int64_t crashes() const { return crashes_; }
+  int64_t pushes() const { return pushes_; }
+  int64_t staleness_most() const { return staleness_most_; }  // of any training step, in clocks (SSP)
+
+ private:
+  struct Node;
+  struct Frame {
+    double due = 0;
+    NodeId from = 0, to = 0;
+    std::string bytes;
+  };
+
+  Node& add_node();
+  void step();
+  void train(Node& node);
+  void begin_push(Node& node, bool all);
+  void crash_one();
+  void join_one();
+  void change_view();
+  void deliver(const Frame& frame);
+  void post(NodeId from, NodeId to, std::vector<std::string>& frames);
+  void send_out(Node& node, Outbox& out);
+  void receive(Node& node, NodeId from, const std::string& bytes);
+  void tick_all();
+  bool quiet() const;
+  bool settle();
+  std::string check();
+
+  const Options options_;
+  Random random_;
+  double now_ = 0;
+  NodeId next_id_ = 1;
+  View view_;
+  std::map<NodeId, std::unique_ptr<Node>> nodes_, dead_;
+  std::vector<Frame> network_;
+  std::vector<std::pair<double, std::pair<NodeId, View>>> news_;  // when a node learns of a membership
+  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0;
+  std::string broken_;
+};
+
+}  // namespace streamvec

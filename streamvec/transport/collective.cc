@@ -1,0 +1,214 @@
+#include "streamvec/transport/collective.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace streamvec {
+namespace {
+
+struct Header {
+  uint64_t sequence = 0;  // of the frames from one rank to the next: a gap is a loss
+  uint32_t kind = 0, unused = 0;
+  uint64_t size = 0;
+};
+constexpr size_t kHeader = sizeof(Header);
+static_assert(kHeader == 24);
+
+void set_header(std::string& frame, const Header& header) {
+  std::memcpy(frame.data(), &header, kHeader);
+}
+
+Header header_of(const std::string& frame) {
+  Header header;
+  std::memcpy(&header, frame.data(), kHeader);
+  return header;
+}
+
+std::string_view bytes_of(std::span<const float> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+// Part `part` of `parts` that differ in size by one at most.
+std::span<float> segment(std::span<float> values, int part, int parts) {
+  const size_t begin = values.size() * static_cast<size_t>(part) / static_cast<size_t>(parts);
+  const size_t end = values.size() * static_cast<size_t>(part + 1) / static_cast<size_t>(parts);
+  return values.subspan(begin, end - begin);
+}
+
+void add(std::span<const float> values, char* sums) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    float sum = 0;
+    std::memcpy(&sum, sums + i * sizeof(float), sizeof(float));
+    sum += values[i];
+    std::memcpy(sums + i * sizeof(float), &sum, sizeof(float));
+  }
+}
+
+void divide(char* sums, size_t count, float by) {
+  for (size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    std::memcpy(&sum, sums + i * sizeof(float), sizeof(float));
+    sum /= by;
+    std::memcpy(sums + i * sizeof(float), &sum, sizeof(float));
+  }
+}
+
+}  // namespace
+
+RingCollective::RingCollective(Transport& transport, std::vector<NodeId> ring, Options options)
+    : transport_(transport), ring_(std::move(ring)), options_(options) {
+  const auto self = std::find(ring_.begin(), ring_.end(), transport.self());
+  STREAMVEC_CHECK(self != ring_.end());
+  rank_ = static_cast<int>(self - ring_.begin());
+}
+
+Status RingCollective::all_reduce_mean(std::span<float> values, Deadline deadline) {
+  STREAMVEC_RETURN_IF_ERROR(broken_);
+  return ranks() == 1 ? Status() : keep(reduce(values, deadline));
+}
+
+// Every segment goes round twice less a step: first it is summed up, then the mean is handed out. Who has received a
+// chunk sends it on at once.
+Status RingCollective::reduce(std::span<float> values, Deadline deadline) {
+  const auto size = static_cast<int64_t>(values.size());
+  const size_t chunk =
+      static_cast<size_t>(std::max<int64_t>(1, options_.chunk_bytes / static_cast<int64_t>(sizeof(float))));
+  const std::span<float> mine = segment(values, rank_, ranks());
+  for (size_t at = 0; at < mine.size(); at += chunk)
+    STREAMVEC_RETURN_IF_ERROR(
+        send_chunk(Kind::kReduce, size, bytes_of(mine.subspan(at, std::min(chunk, mine.size() - at))), deadline));
+  for (int64_t step = 0; step < 2 * (ranks() - 1); ++step) {
+    const std::span<float> part = segment(values, place(rank_ - 1 - step), ranks());
+    for (size_t at = 0; at < part.size(); at += chunk)
+      STREAMVEC_RETURN_IF_ERROR(
+          reduce_chunk(step, part.subspan(at, std::min(chunk, part.size() - at)), size, deadline));
+  }
+  return {};
+}
+
+Status RingCollective::reduce_chunk(int64_t step, std::span<float> chunk, int64_t size, Deadline deadline) {
+  const int64_t summed = ranks() - 2, last = 2 * ranks() - 3;
+  std::string frame;
+  int64_t their_size = 0;
+  STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kReduce, frame, their_size, deadline));
+  if (their_size != size || frame.size() != kHeader + chunk.size_bytes())
+    return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ", size);
+  char* sums = frame.data() + kHeader;
+  if (step <= summed) add(chunk, sums);
+  if (step == summed) divide(sums, chunk.size(), static_cast<float>(ranks()));
+  if (step >= summed) std::memcpy(chunk.data(), sums, chunk.size_bytes());
+  return step == last ? Status() : pass_on(std::move(frame), deadline);
+}
+
+Status RingCollective::all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) {
+  STREAMVEC_RETURN_IF_ERROR(broken_);
+  all.assign(ring_.size(), {});
+  all[static_cast<size_t>(rank_)] = mine;
+  if (ranks() == 1) return {};
+  STREAMVEC_RETURN_IF_ERROR(keep(send_bytes(mine, deadline)));
+  for (int back = 1; back < ranks(); ++back) {
+    std::string& theirs = all[static_cast<size_t>(place(rank_ - back))];
+    STREAMVEC_RETURN_IF_ERROR(keep(receive_bytes(theirs, back < ranks() - 1, deadline)));
+  }
+  return {};
+}
+
+Status RingCollective::broadcast(std::string& bytes, int root, Deadline deadline) {
+  STREAMVEC_CHECK(0 <= root && root < ranks());
+  STREAMVEC_RETURN_IF_ERROR(broken_);
+  if (ranks() == 1) return {};
+  if (rank_ == root) return keep(send_bytes(bytes, deadline));
+  return keep(receive_bytes(bytes, place(rank_ + 1) != root, deadline));
+}
+
+Status RingCollective::send_bytes(std::string_view bytes, Deadline deadline) {
+  const auto chunk = static_cast<size_t>(std::max<int64_t>(1, options_.chunk_bytes));
+  size_t at = 0;
+  do {  // one frame at least, to tell the size
+    const std::string_view part = bytes.substr(at, chunk);
+    STREAMVEC_RETURN_IF_ERROR(send_chunk(Kind::kBytes, static_cast<int64_t>(bytes.size()), part, deadline));
+    at += part.size();
+  } while (at < bytes.size());
+  return {};
+}
+
+Status RingCollective::receive_bytes(std::string& bytes, bool on, Deadline deadline) {
+  bytes.clear();
+  int64_t size = 0;
+  do {
+    std::string frame;
+    STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kBytes, frame, size, deadline));
+    if (bytes.size() + frame.size() - kHeader > static_cast<size_t>(size))
+      return error(Code::kInvalidArgument, "node ", previous(), " sent more than the ", size, " bytes it announced");
+    if (bytes.empty()) bytes.reserve(static_cast<size_t>(size));
+    bytes.append(frame, kHeader);
+    if (on) STREAMVEC_RETURN_IF_ERROR(pass_on(std::move(frame), deadline));
+  } while (bytes.size() < static_cast<size_t>(size));
+  return {};
+}
+
+Status RingCollective::send_chunk(Kind kind, int64_t size, std::string_view bytes, Deadline deadline) {
+  std::string frame;
+  frame.reserve(kHeader + bytes.size() + sizeof(uint32_t));  // Channels adds its number
+  frame.resize(kHeader);
+  set_header(frame, {.kind = static_cast<uint32_t>(kind), .size = static_cast<uint64_t>(size)});
+  frame += bytes;
+  return pass_on(std::move(frame), deadline);
+}
+
+Status RingCollective::pass_on(std::string frame, Deadline deadline) {
+  while (transport_.queued_bytes(next()) > options_.queue_bytes_max) {
+    if (deadline.passed()) return error(Code::kDeadlineExceeded, "node ", next(), " takes nothing");
+    // The next may wait, too, for us to take what it sends: so we do.
+    std::string came;
+    const Status status = take(Deadline::after(std::chrono::microseconds(200)), came);
+    if (status.ok()) {
+      stash_.push_back(std::move(came));
+    } else if (status.code() != Code::kDeadlineExceeded) {
+      return status;
+    }
+  }
+  Header header = header_of(frame);
+  header.sequence = sent_++;
+  set_header(frame, header);
+  transport_.send(next(), std::move(frame));
+  return {};
+}
+
+Status RingCollective::receive_chunk(Kind kind, std::string& frame, int64_t& size, Deadline deadline) {
+  if (!stash_.empty()) {
+    frame = std::move(stash_.front());
+    stash_.pop_front();
+  } else {
+    STREAMVEC_RETURN_IF_ERROR(take(deadline, frame));
+  }
+  const Header header = header_of(frame);
+  if (header.sequence != received_)
+    return error(Code::kUnavailable, "frames of node ", previous(), " got lost: frame ", header.sequence, " after ",
+                 received_);
+  ++received_;
+  if (header.kind != static_cast<uint32_t>(kind))
+    return error(Code::kInvalidArgument, "node ", previous(), " does something else than this one");
+  size = static_cast<int64_t>(header.size);
+  return {};
+}
+
+Status RingCollective::take(Deadline deadline, std::string& frame) {
+  for (NodeId from = 0;;) {
+    const Status status = transport_.receive(deadline, from, frame);
+    if (status.code() == Code::kDeadlineExceeded)
+      return error(Code::kDeadlineExceeded, "nothing came from node ", previous(), " (rank ", place(rank_ - 1),
+                   ") in time");
+    STREAMVEC_RETURN_IF_ERROR(status);
+    if (from == previous() && frame.size() >= kHeader) return {};
+  }
+}
+
+Status RingCollective::keep(Status status) {
+  if (!status.ok()) broken_ = status;
+  return status;
+}
+
+}  // namespace streamvec

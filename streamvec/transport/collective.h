@@ -1,0 +1,82 @@
+// What all nodes of a group do together. Every rank calls the same functions in the same order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "streamvec/core/deadline.h"
+#include "streamvec/core/status.h"
+#include "streamvec/transport/transport.h"
+
+namespace streamvec {
+
+// Not thread-safe. After an error the ranks may differ in what they hold and what they expect, and values are half
+// summed: every later call gives the same error, and the group has to be made anew.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  // Leaves every rank with the mean of all, the same bits everywhere. kDeadlineExceeded or kUnavailable when a rank
+  // dies or frames get lost, kInvalidArgument when ranks do not bring as many values.
+  virtual Status all_reduce_mean(std::span<float> values, Deadline deadline) = 0;
+  // Leaves every rank with what each brought, by rank. Sizes may differ.
+  virtual Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) = 0;
+  // Leaves every rank with the bytes of `root`. REQUIRES: 0 <= root < ranks().
+  virtual Status broadcast(std::string& bytes, int root, Deadline deadline) = 0;
+};
+
+// Each rank sends to the next and receives from the one before (Patarasuk, Yuan 2009): 2(n-1)/n of the values cross
+// each link, whatever n is. Values travel in chunks, so that adding, sending and receiving overlap.
+class RingCollective final : public Collective {
+ public:
+  struct Options {
+    int64_t chunk_bytes = int64_t{256} << 10;     // less: overlaps sooner, more frames
+    int64_t queue_bytes_max = int64_t{16} << 20;  // waits while so much is queued for the next rank
+  };
+  // Ranks are places in `ring`, the same on all of them; the next must have been added as a peer. REQUIRES: `ring`
+  // holds transport.self() once; nobody else receives from `transport` (Channels splits one), and no frames of an
+  // earlier ring are in it; it outlives this.
+  RingCollective(Transport& transport, std::vector<NodeId> ring)
+      : RingCollective(transport, std::move(ring), Options{}) {}
+  RingCollective(Transport& transport, std::vector<NodeId> ring, Options options);
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return static_cast<int>(ring_.size()); }
+  Status all_reduce_mean(std::span<float> values, Deadline deadline) override;
+  Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override;
+  Status broadcast(std::string& bytes, int root, Deadline deadline) override;
+
+ private:
+  enum class Kind : uint32_t { kReduce, kBytes };
+  int place(int64_t rank) const { return static_cast<int>(((rank % ranks()) + ranks()) % ranks()); }
+  NodeId next() const { return ring_[place(rank_ + 1)]; }
+  NodeId previous() const { return ring_[place(rank_ - 1)]; }
+
+  Status reduce(std::span<float> values, Deadline deadline);
+  Status reduce_chunk(int64_t step, std::span<float> chunk, int64_t size, Deadline deadline);
+  Status send_bytes(std::string_view bytes, Deadline deadline);
+  Status receive_bytes(std::string& bytes, bool on, Deadline deadline);
+  // A frame of its own for the next rank; `size` is that of the whole.
+  Status send_chunk(Kind kind, int64_t size, std::string_view bytes, Deadline deadline);
+  // A frame as it came, header and all, for the next rank.
+  Status pass_on(std::string frame, Deadline deadline);
+  // The next frame of the one before; checks order and kind, and tells the size of the whole.
+  Status receive_chunk(Kind kind, std::string& frame, int64_t& size, Deadline deadline);
+  Status take(Deadline deadline, std::string& frame);
+  Status keep(Status status);
+
+  Transport& transport_;
+  const std::vector<NodeId> ring_;
+  const Options options_;
+  int rank_ = -1;
+  uint64_t sent_ = 0, received_ = 0;
+  std::deque<std::string> stash_;  // came while we waited to send
+  Status broken_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,259 @@
+#include "streamvec/transport/collective.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "streamvec/core/random.h"
+#include "streamvec/transport/channels.h"
+#include "streamvec/transport/inproc.h"
+
+namespace streamvec {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr NodeId kFirst = 10;  // a node's id is not its rank
+
+// Runs `work` once per rank, each in a thread with a ring over an inproc network. Ranks for which `alive` is false
+// never take part.
+class Ring : public ::testing::Test {
+ protected:
+  void run_ranks(
+      int count, const std::function<void(Collective&)>& work, RingCollective::Options options = {},
+      const std::function<bool(int)>& alive = [](int) { return true; }) {
+    std::vector<NodeId> ring;
+    for (int rank = 0; rank < count; ++rank) ring.push_back(kFirst + static_cast<NodeId>(rank));
+    std::vector<std::unique_ptr<Transport>> nodes;
+    for (const NodeId node : ring) {
+      nodes.push_back(network_.join(node));
+      for (const NodeId peer : ring) nodes.back()->add_peer(peer, "");
+    }
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < count; ++rank)
+      if (alive(rank))
+        threads.emplace_back([&, rank] {
+          RingCollective collective(*nodes[static_cast<size_t>(rank)], ring, options);
+          work(collective);
+        });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  static Deadline soon() { return Deadline::after(seconds(20)); }
+
+  InprocNetwork network_;
+};
+
+std::vector<float> values_of(int rank, size_t size) {
+  Random random(mix(7, static_cast<uint64_t>(rank)));
+  std::vector<float> values(size);
+  for (float& value : values) value = random.uniform() * 100 - 50;
+  return values;
+}
+
+class RingSizes : public Ring, public ::testing::WithParamInterface<std::tuple<int, int>> {};
+
+TEST_P(RingSizes, LeavesEveryRankWithTheSameMean) {
+  const auto [ranks, size] = GetParam();
+  std::vector<std::vector<float>> means(static_cast<size_t>(ranks));
+  run_ranks(ranks,
+            [&](Collective& ring) {
+              for (int round = 0; round < 3; ++round) {
+                auto values = values_of(ring.rank() + 100 * round, static_cast<size_t>(size));
+                ASSERT_TRUE(ring.all_reduce_mean(values, soon()).ok());
+                auto& mean = means[static_cast<size_t>(ring.rank())];
+                mean.insert(mean.end(), values.begin(), values.end());
+              }
+            },
+            {.chunk_bytes = 400});
+  for (const auto& mean : means) EXPECT_EQ(mean, means[0]);  // the same bits
+  for (int round = 0; round < 3; ++round) {
+    std::vector<double> sums(static_cast<size_t>(size));
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto values = values_of(rank + 100 * round, sums.size());
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+    }
+    for (size_t i = 0; i < sums.size(); ++i)
+      ASSERT_NEAR(means[0][static_cast<size_t>(round) * sums.size() + i], sums[i] / ranks, 1e-4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(RanksAndValues, RingSizes,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7),
+                                            ::testing::Values(0, 1, 5, 1'000, 1'003)));
+
+TEST_P(RingSizes, GathersWhatEachBroughtByRank) {
+  const auto [ranks, size] = GetParam();
+  std::vector<std::string> brought;
+  for (int rank = 0; rank < ranks; ++rank)
+    brought.emplace_back(static_cast<size_t>(size * rank), static_cast<char>('a' + rank));
+  run_ranks(ranks,
+            [&](Collective& ring) {
+              std::vector<std::string> all;
+              ASSERT_TRUE(ring.all_gather(brought[static_cast<size_t>(ring.rank())], all, soon()).ok());
+              EXPECT_EQ(all, brought);
+            },
+            {.chunk_bytes = 400});
+}
+
+TEST_F(Ring, BroadcastsFromAnyRoot) {
+  run_ranks(4,
+            [](Collective& ring) {
+              for (const size_t size : {0u, 1u, 16u, 1'000u})
+                for (int root = 0; root < 4; ++root) {
+                  const std::string sent(size, static_cast<char>('a' + root));
+                  std::string bytes = ring.rank() == root ? sent : "old";
+                  ASSERT_TRUE(ring.broadcast(bytes, root, soon()).ok());
+                  EXPECT_EQ(bytes, sent);
+                }
+            },
+            {.chunk_bytes = 16});
+}
+
+TEST_F(Ring, MoreThanTheQueuesHoldStillGoesRound) {
+  run_ranks(3,
+            [](Collective& ring) {
+              std::vector<float> values(300'000, static_cast<float>(ring.rank()));
+              ASSERT_TRUE(ring.all_reduce_mean(values, soon()).ok());
+              EXPECT_EQ(values, std::vector<float>(300'000, 1.0f));
+              std::vector<std::string> all;
+              ASSERT_TRUE(ring.all_gather(std::string(500'000, 'x'), all, soon()).ok());
+              EXPECT_EQ(all, std::vector<std::string>(3, std::string(500'000, 'x')));
+            },
+            {.chunk_bytes = 1'000, .queue_bytes_max = 2'000});
+}
+
+TEST_F(Ring, ReportsAPeerThatDiedAndStaysBroken) {
+  run_ranks(
+      3,
+      [](Collective& ring) {
+        std::vector<float> values(100);
+        const Status status = ring.all_reduce_mean(values, Deadline::after(milliseconds(50)));
+        EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+        EXPECT_THAT(status.message(), ::testing::HasSubstr("node "));
+        std::vector<std::string> all;
+        EXPECT_EQ(ring.all_gather("x", all, soon()).code(), Code::kDeadlineExceeded);
+      },
+      {}, [](int rank) { return rank != 1; });
+}
+
+TEST_F(Ring, ReportsUnavailableWhenFramesGetLost) {
+  network_.drop_next(kFirst, kFirst + 1, 1);
+  run_ranks(2,
+            [](Collective& ring) {
+              std::vector<float> values(100);
+              const Status status = ring.all_reduce_mean(values, Deadline::after(milliseconds(200)));
+              EXPECT_EQ(status.code(), ring.rank() == 1 ? Code::kUnavailable : Code::kDeadlineExceeded);
+            },
+            {.chunk_bytes = 40});
+}
+
+TEST_F(Ring, ReportsRanksThatDoNotBringAsManyValues) {
+  run_ranks(2, [](Collective& ring) {
+    std::vector<float> values(ring.rank() == 0 ? 100 : 101);
+    EXPECT_EQ(ring.all_reduce_mean(values, Deadline::after(milliseconds(200))).code(), Code::kInvalidArgument);
+  });
+}
+
+struct TwoNodes {
+  InprocNetwork network;
+  std::unique_ptr<Transport> a = network.join(1), b = network.join(2);
+  Channels of_a{*a}, of_b{*b, {.waiting_bytes_max = 1'000}};
+  TwoNodes() {
+    a->add_peer(2, "");
+    b->add_peer(1, "");
+  }
+};
+
+std::string next(Transport& transport, Deadline deadline = Deadline::after(milliseconds(0))) {
+  NodeId from = 0;
+  std::string frame;
+  const Status status = transport.receive(deadline, from, frame);
+  return status.ok() ? frame : status.message();
+}
+
+TEST(Channels, KeepFramesApartAndInOrder) {
+  TwoNodes nodes;
+  const auto a1 = nodes.of_a.open(1), a2 = nodes.of_a.open(2);
+  const auto b1 = nodes.of_b.open(1);
+  a2->send(2, "second");
+  a1->send(2, "first");
+  a2->send(2, "");
+  EXPECT_EQ(next(*b1), "first");
+  EXPECT_EQ(next(*b1), "no frame came in time");
+  const auto b2 = nodes.of_b.open(2);  // what came before it was opened waits
+  EXPECT_EQ(next(*b2), "second");
+  EXPECT_EQ(next(*b2), "");
+  EXPECT_EQ(a2->totals().bytes_sent, 6);
+  EXPECT_EQ(b2->totals().frames_received, 2);
+}
+
+TEST(Channels, DropWhatCannotWaitAndWhatComesForAClosedOne) {
+  TwoNodes nodes;
+  const auto a1 = nodes.of_a.open(1), a2 = nodes.of_a.open(2);
+  const auto b1 = nodes.of_b.open(1);
+  for (int i = 0; i < 3; ++i) a2->send(2, std::string(400, 'x'));
+  a1->send(2, "through");
+  EXPECT_EQ(next(*b1), "through");
+  auto b2 = nodes.of_b.open(2);
+  EXPECT_EQ(next(*b2).size(), 400u);
+  EXPECT_EQ(next(*b2).size(), 400u);
+  EXPECT_EQ(b2->totals().frames_dropped, 1);
+  a2->send(2, std::string(900, 'y'));
+  EXPECT_EQ(next(*b1), "no frame came in time");
+  b2.reset();  // frees the room
+  a2->send(2, std::string(900, 'z'));
+  a1->send(2, std::string(800, 'w'));
+  EXPECT_EQ(next(*b1).size(), 800u);
+}
+
+TEST(Channels, EveryReceiverIsServedWhoeverWaitsForTheTransport) {
+  TwoNodes nodes;
+  constexpr int kChannels = 4, kFrames = 300;
+  std::vector<std::unique_ptr<Transport>> from, to;
+  for (uint32_t i = 0; i < kChannels; ++i) from.push_back(nodes.of_a.open(i)), to.push_back(nodes.of_b.open(i));
+  std::vector<std::thread> receivers;
+  for (auto& channel : to)
+    receivers.emplace_back([&channel] {
+      for (int i = 0; i < kFrames; ++i) {
+        ASSERT_EQ(next(*channel, Deadline::after(seconds(20))), std::to_string(i));
+        channel->send(1, "taken");
+      }
+    });
+  std::thread sender([&] {
+    for (int i = 0; i < kFrames; ++i) {
+      for (auto& channel : from) channel->send(2, std::to_string(i));
+      for (auto& channel : from) ASSERT_EQ(next(*channel, Deadline::after(seconds(20))), "taken");
+    }
+  });
+  sender.join();
+  for (std::thread& receiver : receivers) receiver.join();
+}
+
+TEST(Channels, TellThatTheTransportIsClosed) {
+  class Closed final : public Transport {
+    NodeId self() const override { return 1; }
+    void add_peer(NodeId, const std::string&) override {}
+    void remove_peer(NodeId) override {}
+    void send(NodeId, std::string) override {}
+    Status receive(Deadline, NodeId&, std::string&) override { return error(Code::kUnavailable, "closed"); }
+    int64_t queued_bytes(NodeId) const override { return 0; }
+    TransportTotals totals() const override { return {}; }
+  } transport;
+  Channels channels(transport);
+  const auto channel = channels.open(1);
+  EXPECT_EQ(next(*channel), "closed");
+  RingCollective ring(*channel, {1, 2});
+  std::vector<float> values(2);
+  EXPECT_EQ(ring.all_reduce_mean(values, Deadline::never()).code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace streamvec

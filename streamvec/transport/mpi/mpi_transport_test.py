@@ -1,0 +1,54 @@
+"""The MPI transport under a real mpirun: three ranks on this machine."""
+import os
+import subprocess
+import time
+
+RANK = os.environ["STREAMVEC_MPI_RANK"]
+MPIRUN = os.environ["STREAMVEC_MPIRUN"]
+
+
+def run(name, ranks=3):
+    start = time.monotonic()
+    done = subprocess.run([MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), RANK, name],
+                          capture_output=True, text=True, timeout=100)
+    return done, time.monotonic() - start
+
+
+def oks(done):
+    return sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+
+
+def test_frames_of_all_ranks_arrive_whole_and_in_order():
+    done, _ = run("all_to_all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert oks(done) == [f"rank {rank}: ok" for rank in range(3)]
+
+
+def test_one_rank_is_enough():
+    done, _ = run("all_to_all", ranks=1)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_ring_leaves_every_rank_with_the_mean():
+    done, _ = run("ring")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(oks(done)) == 3
+
+
+def test_what_a_rank_sent_last_arrives_before_it_ends():
+    done, _ = run("last_words")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_killed_rank_ends_the_program_with_an_error():
+    done, took_s = run("killed")
+    assert done.returncode != 0
+    assert "signal 9" in done.stderr
+    assert took_s < 30
+
+
+def test_a_stuck_rank_does_not_hold_the_others_for_ever():
+    done, took_s = run("stuck")
+    assert done.returncode != 0
+    assert "MPI_ABORT" in done.stderr
+    assert took_s < 30

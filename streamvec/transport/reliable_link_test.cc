@@ -1,0 +1,53 @@
+#include "streamvec/transport/reliable_link.h"
+
+#include <gtest/gtest.h>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+TEST(ReliableLink, DeliversEverythingOnceAndInOrderThroughLossRepetitionAndReordering) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed);
+    ReliableLink a({.resend_after_s = 1}), b({.resend_after_s = 1});
+    std::vector<std::string> to_a, to_b, got;
+    double now = 0;
+    for (int step = 0; step < 3'000; ++step, now += 0.1) {
+      if (step < 200) a.send("message " + std::to_string(step), now, to_b);
+      a.tick(now, to_b);
+      for (auto* queue : {&to_a, &to_b}) {
+        if (queue->empty()) continue;
+        const size_t at = random.below(static_cast<uint32_t>(queue->size()));
+        const std::string frame = (*queue)[at];
+        if (random.uniform() < 0.8f) queue->erase(queue->begin() + static_cast<std::ptrdiff_t>(at));  // else again
+        if (random.uniform() < 0.2f) continue;                                                        // lost
+        std::vector<std::string> none;
+        ASSERT_TRUE((queue == &to_b ? b.receive(frame, now, got, to_a) : a.receive(frame, now, none, to_b)).ok());
+      }
+    }
+    ASSERT_EQ(got.size(), 200u) << "seed " << seed;
+    for (int i = 0; i < 200; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], "message " + std::to_string(i));
+  }
+}
+
+TEST(ReliableLink, IsIdleOnceEverythingIsAcknowledged) {
+  ReliableLink a({}), b({});
+  std::vector<std::string> to_a, to_b, got;
+  a.send("x", 0, to_b);
+  EXPECT_FALSE(a.idle());
+  EXPECT_EQ(a.waiting_since_s(5), 0);
+  ASSERT_TRUE(b.receive(to_b[0], 0, got, to_a).ok());
+  ASSERT_TRUE(a.receive(to_a[0], 0, got, to_b).ok());
+  EXPECT_TRUE(a.idle());
+}
+
+TEST(ReliableLink, FramesThatNobodySendsAreRefused) {
+  ReliableLink link({});
+  std::vector<std::string> messages, frames;
+  EXPECT_FALSE(link.receive("short", 0, messages, frames).ok());
+  EXPECT_FALSE(link.receive(std::string(16, '\x7f'), 0, messages, frames).ok());  // acknowledges what was not sent
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,134 @@
+"""Several nodes that train together: launch, the schemes, death of a node, other options than the leader's."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+import support
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def start_nodes(tmp_path, count, *options, per_node=None):
+    """Nodes started by hand, as on several machines; the first is the leader."""
+    nodes = ",".join(f"127.0.0.1:{port}" for port in free_ports(count))
+    running = []
+    for rank in range(count):
+        extra = per_node(rank) if per_node else []
+        command = [support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--nodes", nodes, "--rank",
+                   str(rank), "--json", *map(str, options), *map(str, extra)]
+        running.append(subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    return running
+
+
+def start_and_kill(tmp_path, count, victim):
+    """Nodes of which one is killed in the middle, after a first checkpoint; a run that is over before is made longer."""
+    for epochs in [100, 400, 1600, 6400]:
+        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
+                            "--checkpoint-every", 0.2)
+        deadline = time.time() + 60
+        while not (tmp_path / "model" / "latest").exists() and time.time() < deadline:
+            time.sleep(0.05)
+        nodes[victim].send_signal(signal.SIGKILL)
+        others = [node for node in nodes if node != nodes[victim]]
+        if nodes[victim].wait() == -signal.SIGKILL and all(node.poll() is None for node in others):
+            return nodes
+        for node in others:
+            node.kill()
+            node.wait()
+        shutil.rmtree(tmp_path / "model")
+    raise AssertionError("no run was long enough")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "corpus.txt").write_text(support.topical_text(120_000))
+    return tmp_path / "corpus.txt"
+
+
+class TestLaunch:
+    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async"])
+    def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "3", "--", "train", "corpus.txt", "--out", "model", "--dim",
+                               "32", "--epochs", "2", "--sync", sync, "--sync-words", "2000", "--json"], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert report["nodes"] == 3 and report["pushes"] > 3 and report["bytes_sent"] > 0
+        assert report["tokens"] == 2 * len(corpus.read_text().split())
+        nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
+        assert len(nearest[0]["neighbours"]) == 5
+
+    def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",
+                               "model", "--dim", "16", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["nodes"] == 3
+
+    def test_only_train_can_be_launched(self, tmp_path):
+        done = support.run("launch", "-n", 2, "--", "eval", tmp_path, exit=1)
+        assert "launch runs train" in done.err
+
+
+class TestNodes:
+    def test_the_model_of_two_nodes_is_nearly_that_of_one(self, corpus, tmp_path):
+        """Held-out loss beside a single node's, and beside a model of half the text."""
+        (tmp_path / "held.txt").write_text(support.topical_text(20_000, seed=9))
+        nodes = start_nodes(tmp_path, 2, "--dim", 32, "--epochs", 3, "--sync-words", 1000)
+        assert [node.wait(timeout=120) for node in nodes] == [0, 0]
+        support.run("train", tmp_path / "corpus.txt", "--out", tmp_path / "one", "--dim", 32, "--epochs", 3, "--threads", 1,
+                    exit=0)
+        loss = {name: json.loads(support.run("eval", tmp_path / name, "--text", tmp_path / "held.txt", "--json",
+                                             exit=0).out)["loss"] for name in ["model", "one"]}
+        assert loss["model"] < 1.25 * loss["one"]
+
+    def test_nodes_with_other_options_are_refused_with_the_reason(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 16, per_node=lambda rank: ["--seed", 1 + rank])
+        _, err = nodes[1].communicate(timeout=60)
+        nodes[0].kill()
+        nodes[0].communicate()
+        assert nodes[1].returncode == 1
+        assert "give all nodes the same text and options" in err
+
+    def test_training_goes_on_when_a_node_is_killed(self, corpus, tmp_path):
+        nodes = start_and_kill(tmp_path, 3, victim=2)
+        out, err = nodes[0].communicate(timeout=200)
+        assert nodes[0].returncode == 0, err
+        assert json.loads(out)["nodes"] == 2
+        assert nodes[1].wait(timeout=60) == 0
+
+    def test_nodes_end_with_an_error_when_the_leader_is_killed(self, corpus, tmp_path):
+        nodes = start_and_kill(tmp_path, 2, victim=0)
+        _, err = nodes[1].communicate(timeout=60)
+        assert nodes[1].returncode == 1
+        assert "node 1, which leads, was not heard" in err
+
+
+class TestBadOptions:
+    @pytest.mark.parametrize("options, words", [(["--rank", "2"], "--rank is 2"), (["--servers", "2"], "at least one has to"),
+                                                (["--stream"], "not on streams"), (["--model", "glove"], "not glove"),
+                                                (["--sync", "later"], "bsp|backup")])
+    def test_settings_that_cannot_be_are_named(self, options, words, corpus, tmp_path):
+        done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
+                               "127.0.0.1:1,127.0.0.1:2", *options], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode in (1, 2)
+        assert words in done.stderr
+
+    def test_an_address_that_others_reach_needs_a_secret(self, corpus, tmp_path):
+        done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
+                               "0.0.0.0:0,127.0.0.1:2"], cwd=tmp_path, capture_output=True, text=True,
+                              env={k: v for k, v in os.environ.items() if k != "STREAMVEC_CLUSTER_TOKEN"})
+        assert done.returncode == 1
+        assert "token" in done.stderr.lower()
