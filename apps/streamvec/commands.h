@@ -18,5 +18,6 @@ Result<int> run_export(const Arguments& arguments);
 Result<int> run_import(const Arguments& arguments);
 Result<int> run_source(const Arguments& arguments);
 Result<int> run_launch(const Arguments& arguments);
+Result<int> run_reproduce(const Arguments& arguments);
 
 }  // namespace streamvec::cli

@@ -1,12 +1,7 @@
 // streamvec demo: crawls a news site of its own, learns from what it writes, and tells whether what was planted there
 // was found.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 
 #include "apps/streamvec/commands.h"
@@ -15,6 +10,7 @@
 #include "apps/streamvec/output.h"
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"
+#include "apps/streamvec/temporary_directory.h"
 #include "apps/streamvec/training.h"
 #include "streamvec/eval/drift.h"
 #include "streamvec/eval/history.h"
@@ -29,28 +25,6 @@ constexpr int64_t kReplayChunks = 1'000;  // 250,000 words: the newest seventh, 
 constexpr double kReplayRatio = 2;
 constexpr int64_t kSnapshotTokens = 100'000;
 constexpr double kBeforeTheChange = 0.48;  // of the text; the meanings change at the half
-
-// A directory under the system's temporary one that goes away with everything in it.
-class TemporaryDirectory {
- public:
-  static Result<TemporaryDirectory> make() {
-    std::error_code failure;
-    std::string path = (std::filesystem::temp_directory_path(failure) / "streamvec-demo-XXXXXX").string();
-    if (failure || ::mkdtemp(path.data()) == nullptr)
-      return error(Code::kUnavailable, path, ": cannot be made (", std::strerror(errno), "); set TMPDIR");
-    return TemporaryDirectory(std::move(path));
-  }
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryDirectory(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 std::string source_name(const Arguments& arguments) {
   const double rate = std::ceil(static_cast<double>(kArticles) / arguments.real("seconds"));
@@ -106,7 +80,7 @@ Json json_of(const TrainProgress& trained, const DemoReport& report) {
 }  // namespace
 
 Result<int> run_demo(const Arguments& arguments) {
-  STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::make());
+  STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::make("streamvec-demo"));
   const std::string model = directory.path() + "/model";
   const std::atomic<bool>& stop = stop_on_signals();
   if (!arguments.flag("json"))

@@ -13,6 +13,7 @@
 #include <iostream>
 #include <thread>
 
+#include "apps/streamvec/child.h"
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/signals.h"
 
@@ -101,6 +102,7 @@ Result<int> run_launch(const Arguments& arguments) {
   std::string addresses;
   for (const int port : ports) addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
   const std::atomic<bool>& stop = stop_on_signals();
+  const std::vector<int> allowed = allowed_cores();
   std::vector<pid_t> nodes;
   for (int64_t rank = 0; rank < all; ++rank) {
     std::vector<std::string> node = words;
@@ -111,7 +113,9 @@ Result<int> run_launch(const Arguments& arguments) {
       const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
       node.insert(node.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / workers))});
     }
+    if (arguments.flag("pin") && rank < workers) run_on(cores_of_share(allowed, rank, workers));
     auto pid = start(node, rank == 0);
+    run_on(allowed);
     if (!pid.ok()) {
       for (const pid_t started : nodes) ::kill(started, SIGTERM);
       return pid.status();

@@ -41,7 +41,8 @@ Result<int> run(const Command& command, const Arguments& arguments) {
   static const std::pair<std::string_view, Run> kRuns[] = {
       {"demo", run_demo},       {"train", run_train},   {"eval", run_eval},     {"nearest", run_nearest},
       {"analogy", run_analogy}, {"vector", run_vector}, {"drift", run_drift},   {"export", run_export},
-      {"import", run_import},   {"source", run_source}, {"launch", run_launch}, {"version", run_version}};
+      {"import", run_import},   {"source", run_source}, {"launch", run_launch}, {"reproduce", run_reproduce},
+      {"version", run_version}};
   for (const auto& [name, function] : kRuns)
     if (name == command.name) return function(arguments);
   std::cerr << "command " << command.name << " is in the table but not in main" << std::endl;

@@ -141,6 +141,20 @@ constexpr std::array kCommands = std::to_array<Command>({
                  "streamvec launch -n 4 --servers 2 -- train corpus.txt --out model --json\n",
      .words_min = 1,
      .words_max = -1},
+    {.name = "reproduce",
+     .synopsis = "--corpus DIR --out REPORT [options]",
+     .summary = "run the distributed experiment of 2018 again and report",
+     .details =
+         "Trains at dim 50 and 200 with batches of 1024, 8192 and of the kernel's own size, in one process on one core "
+         "and on several, and as clusters of -n processes on this machine, synchronous and asynchronous; the character "
+         "model once. Each row is measured after 1, 2, 4 ... epochs. With --as-published the program of 2018 runs as "
+         "well, faults included: its start from large random weights, nodes that were never given the first one's, "
+         "sums that nobody waited for.\n"
+         "REPORT is one HTML file with tables and plots, the figures of 2018 beside ours, and the command of every "
+         "row. "
+         "It is written anew after every row; Ctrl-C leaves it with those that are done.",
+     .examples = "streamvec reproduce --corpus novels --out report.html --stem english\n"
+                 "streamvec reproduce --corpus novels --out report.html --quick --as-published --json\n"},
     {.name = "version", .synopsis = "", .summary = "print the version", .details = "", .examples = ""},
     {.name = "help",
      .synopsis = "[COMMAND]",
@@ -151,7 +165,17 @@ constexpr std::array kCommands = std::to_array<Command>({
 });
 
 constexpr std::array kOptions = std::to_array<Option>({
-    {"out", Kind::kText, "DIR", "", "", "train import", "the model directory to write", 0, 0, false, "train import"},
+    {"out", Kind::kText, "DIR", "", "", "train import reproduce",
+     "the model directory to write; of reproduce, the HTML file", 0, 0, false, "train import reproduce"},
+    {"corpus", Kind::kText, "DIR", "", "", "reproduce", "the text: a directory, or a file", 0, 0, false, "reproduce"},
+    {"as-published", Kind::kFlag, "", "false", "", "reproduce", "run the program of 2018, too, with its faults"},
+    {"quick", Kind::kFlag, "", "false", "", "reproduce",
+     "a slice of the text, dim 50 and batch 1024 alone, two epochs: seconds"},
+    {"only", Kind::kText, "PART", "", "", "reproduce",
+     "rows whose name has PART in it (sound, sgns-200, 8192-sync, rbsg, ...)"},
+    {"published-epochs", Kind::kInteger, "N", "", "--epochs", "reproduce",
+     "epochs of the rows as published; 2018 had 300", 1, 1000000},
+    {"rbsg-epochs", Kind::kInteger, "N", "1", "", "reproduce", "epochs of the character model", 1, 1000000},
     {"format", Kind::kChoice, "word2vec|word2vec-bin|glove|npy|safetensors|projector|fasttext-bin", "", "", "export",
      "how to write", 0, 0, false, "export"},
     {"model", Kind::kChoice, "sgns|cbow|subword|glove|rbsg|hybrid", "sgns", "", "train",
@@ -175,7 +199,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"cell", Kind::kChoice, "lstm|gru", "lstm", "", "train", "of rbsg: how a state becomes the next one"},
     {"jamo", Kind::kFlag, "", "false", "", "train",
      "of subword: Hangul syllables are taken apart into letters before n-grams are made (fastText does not)"},
-    {"epochs", Kind::kInteger, "N", "", "1; glove 15", "train",
+    {"epochs", Kind::kInteger, "N", "", "1; glove 15; reproduce 16", "train reproduce",
      "times the text is read for training; of glove, iterations over the co-occurrences", 1, 1000000},
     {"x-max", Kind::kReal, "X", "100", "", "train", "of glove: pairs this frequent have the full weight", 1e-9, 1e18},
     {"alpha", Kind::kReal, "X", "0.75", "", "train", "of glove: rarer pairs weigh (x / x-max)^alpha", 0, 10},
@@ -215,7 +239,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      "how often a stream's vectors go into DIR/history, for drift; 0: never", 0, kIntegerMax},
     {"no-drift", Kind::kFlag, "", "false", "", "train",
      "do not train the two half-stream models that tell drift from chance (glove and rbsg never do)"},
-    {"seed", Kind::kInteger, "N", "1", "", "train demo", "of all random numbers", 0, kIntegerMax},
+    {"seed", Kind::kInteger, "N", "1", "", "train demo reproduce", "of all random numbers", 0, kIntegerMax},
     {"checkpoint-every", Kind::kReal, "SECONDS", "0", "0, at the end only; 60 for a stream", "train",
      "save this often while training", 0, kSecondsMax},
     {"tokenizer", Kind::kChoice, "words|whitespace", "words", "", "train",
@@ -224,10 +248,11 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"no-nfkc", Kind::kFlag, "", "false", "", "train", "leave Unicode compatibility forms as they are"},
     {"stop-words", Kind::kText, "F", "", "", "train",
      "leave out the words of this file, one a line; `english` is built in", 0, 0, true},
-    {"stem", Kind::kText, "LANGUAGE", "", "", "train", "learn word stems by a Snowball stemmer (english, german, ...)"},
+    {"stem", Kind::kText, "LANGUAGE", "", "", "train reproduce",
+     "learn word stems by a Snowball stemmer (english, german, ...)"},
     {"lemmas", Kind::kText, "F", "", "", "train", "replace words by this file's `form<TAB>lemma` lines"},
-    {"similarity", Kind::kText, "F", "", "", "train eval", "a word similarity set; of a stream, measured on the way", 0,
-     0, true},
+    {"similarity", Kind::kText, "F", "", "", "train eval reproduce",
+     "a word similarity set; of a stream, measured on the way", 0, 0, true},
     {"analogy", Kind::kText, "F", "", "", "train eval", "an analogy set; likewise", 0, 0, true},
     {"analogy-vocab", Kind::kInteger, "N", "30000", "", "eval",
      "answers are sought among this many most frequent words; 0: all", 0, kSlotsMax},
@@ -259,7 +284,10 @@ constexpr std::array kOptions = std::to_array<Option>({
      "STREAMVEC_CLUSTER_TOKEN"},
     {"cluster-certificate", Kind::kText, "F.pem", "", "", "train", "this node's certificate"},
     {"cluster-key", Kind::kText, "F.pem", "", "", "train", "its key"},
-    {"n", Kind::kInteger, "N", "", "", "launch", "how many nodes train", 1, 1024, false, "launch"},
+    {"n", Kind::kInteger, "N", "", "reproduce: the cores, 2 to 4", "launch reproduce", "how many nodes train", 1, 1024,
+     false, "launch"},
+    {"pin", Kind::kFlag, "", "false", "", "launch",
+     "every node that trains gets cores of its own, if there are enough"},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
     {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",
      "the snapshot nearest to this step or time"},
@@ -274,9 +302,10 @@ constexpr std::array kOptions = std::to_array<Option>({
      kSecondsMax},
     {"poll-every", Kind::kReal, "SECONDS", "60", "", "train", "least time between two looks at a feed", 0.01,
      kSecondsMax},
-    {"config", Kind::kText, "F.toml", "", "", "train eval nearest analogy drift export import demo",
+    {"config", Kind::kText, "F.toml", "", "", "train eval nearest analogy drift export import demo reproduce",
      "read options from this file, by the same names; flags win over it"},
-    {"json", Kind::kFlag, "", "false", "", "train eval nearest analogy vector drift export import demo version source",
+    {"json", Kind::kFlag, "", "false", "",
+     "train eval nearest analogy vector drift export import demo reproduce version source",
      "print one JSON value at the end"},
 });
 

@@ -1,0 +1,120 @@
+#include "apps/streamvec/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "streamvec/core/durable_file.h"
+
+extern char** environ;
+
+namespace streamvec::cli {
+namespace {
+
+constexpr int kPollMs = 50;
+constexpr off_t kComplaintBytes = 4096;
+
+struct Pipe {
+  FileHandle read_end, write_end;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return error(Code::kUnavailable, "no pipe for a child process (", std::strerror(errno), ")");
+  return Pipe{FileHandle(ends[0]), FileHandle(ends[1])};
+}
+
+Result<pid_t> spawn(const std::vector<std::string>& words, int output, int complaints) {
+  std::vector<char*> argv;
+  std::string program = "streamvec";
+  argv.push_back(program.data());
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+  pid_t pid = 0;
+  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return error(Code::kUnavailable, "cannot start ", words.front(), ": ", std::strerror(failed));
+  return pid;
+}
+
+// Everything until the other end is closed; passes a wish to stop on, once.
+std::string read_all(int fd, pid_t pid, const std::atomic<bool>& stop) {
+  std::string text;
+  char bytes[4096];
+  bool told = false;
+  while (true) {
+    if (stop && !std::exchange(told, true)) ::kill(pid, SIGTERM);
+    pollfd ready{fd, POLLIN, 0};
+    if (::poll(&ready, 1, kPollMs) <= 0) continue;
+    const ssize_t count = ::read(fd, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(bytes, static_cast<size_t>(count));
+  }
+}
+
+std::string last_line(int fd) {
+  const off_t size = ::lseek(fd, 0, SEEK_END), from = std::max<off_t>(0, size - kComplaintBytes);
+  std::string text(static_cast<size_t>(size - from), '\0');
+  const ssize_t count = ::pread(fd, text.data(), text.size(), from);
+  text.resize(count > 0 ? static_cast<size_t>(count) : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+}
+
+}  // namespace
+
+Result<std::string> run_program(const std::vector<std::string>& words, const std::atomic<bool>& stop) {
+  STREAMVEC_ASSIGN_OR_RETURN(Pipe output, make_pipe());
+  const FileHandle complaints(::memfd_create("complaints", MFD_CLOEXEC));
+  STREAMVEC_ASSIGN_OR_RETURN(const pid_t pid, spawn(words, output.write_end.get(), complaints.get()));
+  output.write_end = FileHandle();
+  std::string text = read_all(output.read_end.get(), pid, stop);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  if (WIFSIGNALED(status))
+    return error(Code::kInternal, words.front(), " was ended by ", ::strsignal(WTERMSIG(status)));
+  return error(Code::kInternal, last_line(complaints.get()));
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<size_t>(core), &set)) cores.push_back(core);
+  return cores;
+}
+
+std::vector<int> cores_of_share(const std::vector<int>& allowed, int64_t share, int64_t shares) {
+  const int64_t each = static_cast<int64_t>(allowed.size()) / shares;
+  return {allowed.begin() + share * each, allowed.begin() + (share + 1) * each};
+}
+
+void run_on(const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
+  ::sched_setaffinity(0, sizeof set, &set);  // where it is refused, things are slower and nothing else
+}
+
+}  // namespace streamvec::cli
