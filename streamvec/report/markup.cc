@@ -45,8 +45,9 @@ std::string_view entity_of(char c) {
 }
 
 // "1234567.5" as "1,234,567.5".
-std::string with_commas(std::string digits) {
-  const size_t begin = digits[0] == '-' ? 1 : 0;
+std::string with_commas(const std::string& number) {
+  std::string digits = number;
+  const size_t begin = digits.starts_with('-') ? 1 : 0;
   const size_t end = std::min(digits.find('.'), digits.size());
   for (size_t at = end; at > begin + 3; at -= 3) digits.insert(at - 3, ",");
   return digits;
@@ -88,7 +89,7 @@ std::string number_text(double value, int digits) {
     number.erase(number.find_last_not_of('0') + 1);
     if (number.back() == '.') number.pop_back();
   }
-  return with_commas(std::move(number));
+  return with_commas(number);
 }
 
 }  // namespace streamvec

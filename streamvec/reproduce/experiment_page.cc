@@ -46,7 +46,7 @@ std::string best_similarity(const RowResult& row) {
 }
 
 Cell pip_cell(double value, double zero) {
-  return {number_text(value, 4), value > zero ? "bad" : "best"};
+  return {number_text(value, 4), value > zero ? "bad" : ""};
 }
 
 // What an all-zero matrix scores in the form of 2018: the same for every dim but for rounding.
