@@ -1,15 +1,20 @@
 """What the end-to-end tests share: running the program, text to train on, and reading a model directory."""
+import fcntl
 import json
 import os
 import pathlib
 import random
 import shutil
+import signal
+import socket
 import struct
 import subprocess
+import time
 
 PROGRAM = os.environ.get("STREAMVEC_BIN", str(pathlib.Path(__file__).parent.parent / "build/release/streamvec"))
 SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
 TIMEOUT_S = 240 if SANITIZED else 60
+PORTS = range(20_000, 30_000)  # below those that the kernel gives to connections
 
 # A quick training that still learns something of the text below.
 QUICK = ["--dim", "16", "--epochs", "1", "--threads", "1", "--min-count", "1"]
@@ -18,6 +23,46 @@ QUICK = ["--dim", "16", "--epochs", "1", "--threads", "1", "--min-count", "1"]
 def start(*args, **options):
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
     return subprocess.Popen([PROGRAM, *map(str, args)], **options)
+
+
+def wait_for(condition, what, patience_s=TIMEOUT_S):
+    """Waits for an event, however long it takes on a busy machine."""
+    end = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+def await_handlers(process):
+    """Until the program catches Ctrl-C: before that a signal ends it as it ends any program."""
+    def caught():
+        if process.poll() is not None:
+            return True
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        mask = int(status.split("SigCgt:")[1].split()[0], 16)
+        return mask >> (signal.SIGINT - 1) & 1
+    wait_for(caught, "signals to be caught")
+
+
+def free_ports(count):
+    """Ports that nobody listens on. Each is this process's until it ends, as far as other tests are concerned."""
+    ports = []
+    while len(ports) < count:
+        port = random.SystemRandom().choice(PORTS)
+        claim = open(f"/tmp/streamvec-test-port-{port}", "w")
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+            continue
+        claimed_ports.append(claim)
+        ports.append(port)
+    return ports
+
+
+claimed_ports = []
 
 
 def run(*args, input=None, exit=None, cwd=None, env=None):

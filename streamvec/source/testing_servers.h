@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,16 +25,25 @@
 
 namespace streamvec {
 
+// A port that nobody listens on, below those that the kernel gives to connections. A lock on a file of its name keeps
+// other tests (tests/support.py, too) off it until this process ends.
 inline int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ::bind(socket, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(socket);
-  return ntohs(address.sin_port);
+  std::random_device random;
+  for (;;) {
+    const int port = 20'000 + static_cast<int>(random() % 10'000);
+    const std::string name = "/tmp/streamvec-test-port-" + std::to_string(port);
+    const int claim = ::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    const bool free = claim >= 0 && ::flock(claim, LOCK_EX | LOCK_NB) == 0 &&
+                      ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+    if (free) return port;
+    if (claim >= 0) ::close(claim);
+  }
 }
 
 inline bool accepts(int port) {
@@ -73,7 +84,7 @@ class ServerProcess {
       ::execvp(pointers[0], pointers.data());
       ::_exit(127);
     }
-    for (int i = 0; i < 1'000 && !accepts(port_); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 3'000 && !accepts(port_); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(accepts(port_)) << arguments[0] << " does not start";
   }
   void kill() { end(SIGKILL); }
