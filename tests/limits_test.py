@@ -20,7 +20,7 @@ def train_within(limit, *args):
     """Trains with no more address space than that."""
     def bound():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    return subprocess.run([PROGRAM, "train", *map(str, args), *QUICK], capture_output=True, timeout=TIMEOUT_S,
+    return subprocess.run([PROGRAM, "train", *QUICK, *map(str, args)], capture_output=True, timeout=TIMEOUT_S,
                           preexec_fn=bound, stdin=subprocess.DEVNULL)
 
 

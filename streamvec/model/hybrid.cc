@@ -50,11 +50,12 @@ void copy_row(Parameters& parameters, Slot slot, float* out) {
   std::copy_n(parameters.input.rows.row(slot), parameters.dim(), out);
 }
 
+// What is further off than these bounds makes sums that are not finite.
 bool sound(const Hybrid::Options& options) {
   const NgramBagOptions& bag = options.bag;
   return options.dim >= 1 && options.dim <= 65'536 && bag.minn >= 1 && bag.maxn >= bag.minn && bag.maxn <= 64 &&
-         bag.bucket_bits >= 1 && bag.bucket_bits <= kBucketBitsMax && bag.shrinkage > 0 &&
-         std::isfinite(bag.shrinkage) && std::isfinite(bag.length_power);
+         bag.bucket_bits >= 1 && bag.bucket_bits <= kBucketBitsMax && bag.shrinkage >= 1e-6f && bag.shrinkage <= 1e6f &&
+         std::abs(bag.length_power) <= 8;
 }
 
 Status damaged(const std::string& path, const char* what) {
