@@ -1,5 +1,4 @@
 """What the end-to-end tests share: running the program, text to train on, and reading a model directory."""
-import fcntl
 import json
 import os
 import pathlib
@@ -14,7 +13,6 @@ import time
 PROGRAM = os.environ.get("STREAMVEC_BIN", str(pathlib.Path(__file__).parent.parent / "build/release/streamvec"))
 SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
 TIMEOUT_S = 240 if SANITIZED else 60
-PORTS = range(20_000, 30_000)  # below those that the kernel gives to connections
 
 # A quick training that still learns something of the text below.
 QUICK = ["--dim", "16", "--epochs", "1", "--threads", "1", "--min-count", "1"]
@@ -44,25 +42,16 @@ def await_handlers(process):
     wait_for(caught, "signals to be caught")
 
 
+HELD = []  # bound and not listening, until the end: nobody else is given these ports by chance
+
+
 def free_ports(count):
-    """Ports that nobody listens on. Each is this process's until it ends, as far as other tests are concerned."""
-    ports = []
-    while len(ports) < count:
-        port = random.SystemRandom().choice(PORTS)
-        claim = open(f"/tmp/streamvec-test-port-{port}", "w")
-        try:
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", port))
-        except OSError:
-            claim.close()
-            continue
-        claimed_ports.append(claim)
-        ports.append(port)
-    return ports
-
-
-claimed_ports = []
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        each.bind(("127.0.0.1", 0))
+    HELD.extend(sockets)
+    return [each.getsockname()[1] for each in sockets]
 
 
 def run(*args, input=None, exit=None, cwd=None, env=None):

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,7 +14,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,25 +23,19 @@
 
 namespace streamvec {
 
-// A port that nobody listens on, below those that the kernel gives to connections. A lock on a file of its name keeps
-// other tests (tests/support.py, too) off it until this process ends.
+// A port that nobody listens on. It stays bound until this process ends, in a way that lets a server listen on it, so
+// that nobody else is given it by chance.
 inline int free_port() {
-  std::random_device random;
-  for (;;) {
-    const int port = 20'000 + static_cast<int>(random() % 10'000);
-    const std::string name = "/tmp/streamvec-test-port-" + std::to_string(port);
-    const int claim = ::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    const bool free = claim >= 0 && ::flock(claim, LOCK_EX | LOCK_NB) == 0 &&
-                      ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    ::close(socket);
-    if (free) return port;
-    if (claim >= 0) ::close(claim);
-  }
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const int on = 1;
+  EXPECT_EQ(::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
 }
 
 inline bool accepts(int port) {
