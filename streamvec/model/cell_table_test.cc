@@ -179,15 +179,15 @@ TEST(CellTable, CountingGoesOnWhileItIsWritten) {
 TEST(CellTable, HasEveryCellOnceThoughItGrowsAndFadesWhileItIsWritten) {
   const CellTable::Options options{.memory_bytes = 1 << 26, .window = 5, .half_life = 1'000};
   CellTable table(options), restored(options);
-  for (uint64_t i = 0; i < 20; ++i) table.add(random_chunk(500, 2'000, i), 0);
+  for (uint64_t i = 0; i < 3; ++i) table.add(random_chunk(500, 2'000, i), 0);
   const std::map<uint64_t, double> before = cells_in(written(table));
   const int64_t memory = table.memory_bytes();
   double t = 0;
   const std::string bytes = written(table, [&] {
-    if (t > 1'000) return;
-    Chunk others = random_chunk(1'500, 5'000, static_cast<uint64_t>(t));
+    if (t > 500) return;
+    Chunk others = random_chunk(1'500, 1'000, static_cast<uint64_t>(t));
     for (Slot& slot : others.slots) slot += 500;
-    table.add(others, t += 90);
+    table.add(others, t += 110);
   });
   EXPECT_GT(table.memory_bytes(), memory);
   ASSERT_TRUE(restored.restore(bytes, 2'000).ok());
