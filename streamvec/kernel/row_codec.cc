@@ -93,6 +93,27 @@ float largest_magnitude(const float* HWY_RESTRICT row, int32_t dim) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
+ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* HWY_RESTRICT change) {
+  const D d;
+  auto of_change = hn::Zero(d), of_known = hn::Zero(d);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto before = hn::Load(d, known + k), by = hn::Sub(hn::Load(d, live + k), before);
+    of_change = hn::MulAdd(by, by, of_change);
+    of_known = hn::MulAdd(before, before, of_known);
+    hn::Store(by, d, change + k);
+  }
+  return {hn::GetLane(hn::SumOfLanes(d, of_change)), hn::GetLane(hn::SumOfLanes(d, of_known))};
+}
+
+void shift_both(const float* to, const float* from, int32_t dim, float* HWY_RESTRICT a, float* HWY_RESTRICT b) {
+  const D d;
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto by = hn::Sub(hn::Load(d, to + k), hn::Load(d, from + k));
+    hn::Store(hn::Add(hn::Load(d, a + k), by), d, a + k);
+    hn::Store(hn::Add(hn::Load(d, b + k), by), d, b + k);
+  }
+}
+
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {
   const D d;
   const auto of_a = hn::Set(d, x), of_b = hn::Set(d, y);
@@ -111,6 +132,8 @@ HWY_EXPORT(onebit_decode);
 HWY_EXPORT(half_encode);
 HWY_EXPORT(half_decode);
 HWY_EXPORT(largest_magnitude);
+HWY_EXPORT(take_change);
+HWY_EXPORT(shift_both);
 HWY_EXPORT(blend);
 
 OneBitLevels onebit_encode(const float* row, int32_t dim, uint8_t* bits) {
@@ -131,6 +154,14 @@ void half_decode(const uint16_t* halves, float scale, int32_t dim, float* row) {
 
 float largest_magnitude(const float* row, int32_t dim) {
   return HWY_DYNAMIC_DISPATCH(largest_magnitude)(row, dim);
+}
+
+ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change) {
+  return HWY_DYNAMIC_DISPATCH(take_change)(live, known, dim, change);
+}
+
+void shift_both(const float* to, const float* from, int32_t dim, float* a, float* b) {
+  HWY_DYNAMIC_DISPATCH(shift_both)(to, from, dim, a, b);
 }
 
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {
