@@ -30,8 +30,8 @@ struct ChangeSquares {
 };
 // change = live - known, padding included.
 ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change);
-// Moves both rows by to - from.
-void shift_both(const float* to, const float* from, int32_t dim, float* a, float* b);
+// b += to - from, a += share * (to - from).
+void shift_both(const float* to, const float* from, float share, int32_t dim, float* a, float* b);
 // Asks for the row's cache lines: a row is needed soon, and to be written.
 inline void fetch_row(const float* row, int32_t dim) {
   for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 1);

@@ -84,10 +84,10 @@ class LateServer final : public Owner {
   }
 
   // The row becomes what its sender knew, moved by the sender's change and what it had missed, combined.
-  void apply(RowKey key, float* change, const float* known, float* row) {
+  void apply(RowKey key, float* change, float share, const float* known, float* row) {
     const auto dim = static_cast<int32_t>(options_.dim);
-    if (options_.scheme.combine == Combine::kSum) {
-      add_scaled(change, 1, dim, row);
+    if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped) {
+      add_scaled(change, share, dim, row);
     } else {
       take_change(row, known, dim, missed_.row(0));
       combine_late(options_.scheme.combine, missed_.row(0), dim, change);
@@ -142,8 +142,10 @@ class LateServer final : public Owner {
         fetch_row(rows_.row(soon), dim);
         fetch_row(told.values.row(soon), dim);
       }
-      if (k < pushed && push->rows[k] == key)
-        apply(key, reader_.row(static_cast<int64_t>(k++)), told.values.row(place), rows_.row(place));
+      if (k < pushed && push->rows[k] == key) {
+        apply(key, reader_.row(static_cast<int64_t>(k)), push->share(k), told.values.row(place), rows_.row(place));
+        ++k;
+      }
       take_change(rows_.row(place), told.values.row(place), dim, writer_.next());
       writer_.add(sent);
       told.behind[key / 64] &= ~(uint64_t{1} << (key % 64));

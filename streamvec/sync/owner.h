@@ -30,6 +30,8 @@ class Owner : public RowServer {
     std::vector<RowKey> rows;
     CodecKind codec = CodecKind::kFp32;
     std::string payload;  // was found to be that of the rows
+    std::vector<uint8_t> shares;
+    float share(size_t row) const { return shares.empty() ? 1 : unpack_share(shares[row]); }
   };
 
   Owner(const SyncOptions& options, Shard rows);

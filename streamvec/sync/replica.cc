@@ -26,6 +26,8 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       live_(std::move(live)),
       touched_(options.key_end, 0),
       owner_(options.key_end, kNobody),
+      damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
+      pushed_at_(damped_ ? options.key_end : 0, 0),
       writer_(options.scheme.codec, options.dim),
       answer_(options.dim),
       pushed_(options.dim) {
@@ -121,6 +123,7 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   message.version = owners_[owner].version;
   Push& push = in_flight_[owner];
   push.clock = clock_;
+  push.trained = trained_;
   push.rows.clear();
   const auto sent = [&](int64_t i, const float* change) {
     add_scaled(change, 1, dim, base_row(push.rows[static_cast<size_t>(i)]));
@@ -135,11 +138,19 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
     if (options_.change_min > 0 && squares.change < options_.change_min * squares.known) continue;
     push.rows.push_back(rows[i]);
     writer_.add(sent);
+    if (!damped_) continue;
+    const auto workers = static_cast<int64_t>(view_.workers.size());
+    message.shares.push_back(pack_share(damped_share(pull_since(rows[i], pushed_at_[rows[i]]), workers)));
+    pushed_at_[rows[i]] = static_cast<float>(trained_);
   }
   writer_.finish(sent);
   message.rows = push.rows;
   push.payload = message.payload;
   out.push_back({owner, std::move(message)});
+}
+
+double Replica::pull_since(RowKey key, double trained) const {
+  return double{(*options_.pull)[key]} * (trained_ - trained);
 }
 
 // The changes of a push as its owner decodes them.
@@ -225,7 +236,8 @@ void Replica::apply(NodeId from, const Message& message, const Push* answered) {
     const float* to = of_answer ? answer_.row(static_cast<int64_t>(i++)) : zero_.row(0);
     const float* instead_of = of_push ? pushed_.row(static_cast<int64_t>(k++)) : zero_.row(0);
     if (!settled_ && !mine_to_take(from, key)) continue;
-    shift_both(to, instead_of, dim, live_row(key), base_row(key));
+    const float share = damped_ && answered != nullptr ? late_share(pull_since(key, answered->trained)) : 1;
+    shift_both(to, instead_of, share, dim, live_row(key), base_row(key));
     touched_[key] = 1;
   }
 }

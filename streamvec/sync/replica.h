@@ -40,6 +40,9 @@ class Replica {
   bool idle() const { return settled_ && in_flight_.empty(); }
   // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
   bool may_train() const;
+  // How much was trained here in all, in the units of SyncOptions::pull (words times learning rate). For kDamped; to
+  // be told before begin() and receive().
+  void set_trained(double steps) { trained_ = steps; }
   // A new clock: sends what changed in the rows named (rising) to their owners, an empty push to owners of none of
   // them. REQUIRES: idle() and may_train().
   void begin(std::span<const RowKey> due, Outbox& out);
@@ -58,6 +61,7 @@ class Replica {
   struct Push {
     int64_t clock = 0;
     std::vector<RowKey> rows;
+    double trained = 0;
     std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
   };
   struct Orphan {
@@ -84,6 +88,7 @@ class Replica {
   const float* base_row(RowKey key) const;
   void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
   void divide(std::span<const RowKey> due);
+  double pull_since(RowKey key, double trained) const;
   template <typename Use>
   void for_each_change(const Push& push, Use&& use);
   Status receive_update(NodeId from, const Message& message);
@@ -114,6 +119,9 @@ class Replica {
   std::map<RowKey, std::shared_ptr<const Told>> told_;  // rows told to new owners that have not answered yet
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
+  const bool damped_;
+  double trained_ = 0;
+  std::vector<float> pushed_at_;  // by key: `trained_` when it was last pushed (kDamped)
   RowWriter writer_;
   RowReader answer_, pushed_;  // rows of an answer and of the push that it answers
   RowBuffer row_, zero_;

@@ -104,16 +104,24 @@ class RoundServer final : public Owner {
   // A worker that did not name a row did not change it: it counts for the mean only.
   void change_row(RowKey key, int64_t place) {
     const auto dim = static_cast<int32_t>(options_.dim);
+    const bool adds = options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped;
     changes_.clear();
-    for (size_t w = 0; w < waiting_.size(); ++w)
-      if (at_[w] < waiting_[w].rows.size() && waiting_[w].rows[at_[w]] == key)
-        changes_.push_back(readers_[w].row(static_cast<int64_t>(at_[w]++)));
+    rows_.touch(place);
+    for (size_t w = 0; w < waiting_.size(); ++w) {
+      if (at_[w] == waiting_[w].rows.size() || waiting_[w].rows[at_[w]] != key) continue;
+      const size_t i = at_[w]++;
+      float* change = readers_[w].row(static_cast<int64_t>(i));
+      if (adds)
+        add_scaled(change, waiting_[w].share(i), dim, rows_.row(place));
+      else
+        changes_.push_back(change);
+    }
+    if (adds) return;
     combine_rows(options_.scheme.combine, changes_, dim);
     const float share = options_.scheme.combine == Combine::kMean
                             ? static_cast<float>(changes_.size()) / static_cast<float>(waiting_.size())
                             : 1;
     add_scaled(changes_[0], share, dim, rows_.row(place));
-    rows_.touch(place);
   }
 
   static constexpr size_t kFetchAhead = 3;  // rows

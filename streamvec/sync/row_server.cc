@@ -54,7 +54,7 @@ Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
       return error(Code::kOutOfRange, "node ", from, " changed row ", key, ", which node ", options_.self,
                    " does not own in epoch ", view_.epoch);
   STREAMVEC_RETURN_IF_ERROR(checked_.begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
-  return Push{from, message.clock, message.version, message.rows, message.codec, message.payload};
+  return Push{from, message.clock, message.version, message.rows, message.codec, message.payload, message.shares};
 }
 
 void Owner::set_view(const View& view, Outbox& out) {
