@@ -1,6 +1,7 @@
 // A node of a cluster: keeps its tables in step with the others' while its threads train on them. A thread of its own
 // does all the talking, so that training goes on while changes travel: a new push begins as soon as the last one is
-// answered and enough was trained, so that a fast network syncs often and a slow one rarely, by itself.
+// answered and enough was trained, so that a fast network syncs often and a slow one rarely, by itself. A node whose
+// text comes slowly pushes now and then all the same: no scheme waits for its words. One that has failed is silent.
 //
 // The node with the lowest id leads: it waits for all, says who takes part, leaves out nodes that are silent, and knows
 // when everybody has finished. A node that loses the leader ends with an error; what it has learnt can be saved.
@@ -73,7 +74,7 @@ class ClusterNode {
   ClusterStats stats() const;
 
  private:
-  enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kEnded };
+  enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kSettling, kSettled, kEnded };
 
   ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport);
   Status make_parts(const std::vector<Matrix*>& tables);
@@ -89,11 +90,15 @@ class ClusterNode {
   void take_view(const View& view);
   void lead(double now_s);
   void announce(const View& view);
-  void tell_all(ControlKind kind);
+  void tell_all(const Control& control);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
   void take_due(int64_t end, std::vector<RowKey>& due);
   bool has_talked_enough(double now_s) const;
+  void begin_stage(Phase phase);
+  void end_stage();
+  bool stage_is_over() const;
+  void tell_leader(const Control& control);
   void send(NodeId to, std::string bytes);
   void send_out(Outbox& out);
   void deliver_own();
@@ -116,9 +121,12 @@ class ClusterNode {
   Status status_;
   View view_;
   std::map<NodeId, double> heard_s_;
-  std::set<NodeId> present_, finished_, flushed_;  // of the leader
-  TrainedTotals trained_;                          // by the workers that have finished
-  int32_t flush_pushes_ = 0;
+  std::set<NodeId> present_, finished_, flushed_, settled_;  // of the leader
+  int64_t flushed_clock_ = 0;                                // of the leader: the highest of those that have flushed
+  bool ending_ = false;                                      // of the leader: all have finished
+  int64_t settle_clock_ = 0;
+  TrainedTotals trained_;     // by the workers that have finished
+  int32_t stage_pushes_ = 0;  // begun since flushing or settling began
   std::vector<RowKey> due_;
   double begun_s_ = 0, begun_talking_s_ = 0;  // when the last push began, and the time used by then
   double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;

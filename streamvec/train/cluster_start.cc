@@ -9,13 +9,16 @@
 #ifdef STREAMVEC_GRPC
 #include "streamvec/transport/grpc/grpc_transport.h"
 #endif
+#ifdef STREAMVEC_MPI
+#include "streamvec/transport/mpi/mpi_transport.h"
+#endif
 
 namespace streamvec {
 namespace {
 
-// Nodes are numbered by rank, from 1.
-NodeId node_of(int32_t rank) {
-  return static_cast<NodeId>(rank + 1);
+// A rank of MPI is its own number; other nodes are numbered from 1.
+NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
+  return static_cast<NodeId>(cluster.mpi ? rank : rank + 1);
 }
 
 Result<Scheme> scheme_of(const ClusterSettings& cluster) {
@@ -32,7 +35,7 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster) {
 #ifdef STREAMVEC_GRPC
 Result<std::unique_ptr<Transport>> listen(const ClusterSettings& settings) {
   GrpcTransport::Options options;
-  options.self = node_of(settings.rank);
+  options.self = node_of(settings, settings.rank);
   options.address = settings.nodes[static_cast<size_t>(settings.rank)];
   options.tls = {settings.ca, settings.certificate, settings.key, {}};
   options.token = settings.token;
@@ -43,6 +46,25 @@ Result<std::unique_ptr<Transport>> listen(const ClusterSettings& settings) {
 Result<std::unique_ptr<Transport>> listen(const ClusterSettings&) {
   return error(Code::kUnimplemented,
                "this build of streamvec has no gRPC, which --nodes needs; install libgrpc++-dev and build again");
+}
+#endif
+
+#ifdef STREAMVEC_MPI
+constexpr double kFarewellSeconds = 600;  // the first rank saves the model meanwhile
+
+Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings& settings) {
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> mpi, MpiTransport::start({.farewell_s = kFarewellSeconds}));
+  if (mpi->ranks() != static_cast<int>(settings.nodes.size()) || mpi->self() != node_of(settings, settings.rank))
+    return error(Code::kFailedPrecondition, "the environment says that this is rank ", settings.rank, " of ",
+                 settings.nodes.size(), ", MPI that it is rank ", mpi->self(), " of ", mpi->ranks(),
+                 "; start the ranks with this MPI's own mpirun, or with srun --mpi=pmix");
+  return std::unique_ptr<Transport>(std::move(mpi));
+}
+#else
+Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
+  return error(Code::kUnimplemented,
+               "this build of streamvec has no MPI, by which it was started; install libopenmpi-dev and build again, or "
+               "give --nodes");
 }
 #endif
 
@@ -105,18 +127,19 @@ Status check_cluster(const TrainOptions& options) {
 
 Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, listen(settings));
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
+                             settings.mpi ? join_ranks(settings) : listen(settings));
   for (size_t i = 0; i < settings.nodes.size(); ++i)
     if (static_cast<int32_t>(i) != settings.rank)
-      transport->add_peer(node_of(static_cast<int32_t>(i)), settings.nodes[i]);
+      transport->add_peer(node_of(settings, static_cast<int32_t>(i)), settings.nodes[i]);
 
   ClusterOptions cluster;
   cluster.workers.resize(static_cast<size_t>(settings.workers()));
-  std::iota(cluster.workers.begin(), cluster.workers.end(), NodeId{1});
+  std::iota(cluster.workers.begin(), cluster.workers.end(), node_of(settings, 0));
   cluster.servers = cluster.workers;
   if (settings.servers > 0) {
     cluster.servers.resize(static_cast<size_t>(settings.servers));
-    std::iota(cluster.servers.begin(), cluster.servers.end(), node_of(settings.workers()));
+    std::iota(cluster.servers.begin(), cluster.servers.end(), node_of(settings, settings.workers()));
   }
   STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
   cluster.sync.dim = start.parameters.dim();

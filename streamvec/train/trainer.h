@@ -40,6 +40,7 @@ struct GloveOptions {
 // A cluster of fixed nodes, all of which read the same sources and train on their share of them.
 struct ClusterSettings {
   std::vector<std::string> nodes;  // host:port of each, workers first; none: no cluster
+  bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
