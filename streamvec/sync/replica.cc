@@ -10,7 +10,8 @@ namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
-constexpr size_t kFetchAhead = 3;  // rows: a row from memory takes about as long as two to work on
+constexpr RowKey kMeasuredKeys = 4'096;  // the most frequent rows tell how long rows are
+constexpr size_t kFetchAhead = 3;        // rows: a row from memory takes about as long as two to work on
 
 // Up to which clock the pushes of `worker` to `server` are in a state.
 int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker) {
@@ -27,6 +28,7 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       touched_(options.key_end, 0),
       owner_(options.key_end, kNobody),
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
+      lengths_(live_.size()),
       pushed_at_(damped_ ? options.key_end : 0, 0),
       writer_(options.scheme.codec, options.dim),
       answer_(options.dim),
@@ -88,6 +90,8 @@ void Replica::begin(std::span<const RowKey> due, Outbox& out) {
   ++clock_;
   divide(due);
   for (const auto& [owner, rows] : parts_) push(owner, rows, out);
+  for (Lengths& lengths : lengths_)
+    if (lengths.rows > 0) lengths = {0, lengths.sum / static_cast<double>(lengths.rows), 0};
 }
 
 void Replica::refresh(Outbox& out) {
@@ -139,6 +143,7 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
     push.rows.push_back(rows[i]);
     writer_.add(sent);
     if (!damped_) continue;
+    note_length(rows[i], squares.known);
     const auto workers = static_cast<int64_t>(view_.workers.size());
     message.shares.push_back(pack_share(damped_share(pull_since(rows[i], pushed_at_[rows[i]]), workers)));
     pushed_at_[rows[i]] = static_cast<float>(trained_);
@@ -150,7 +155,15 @@ void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
 }
 
 double Replica::pull_since(RowKey key, double trained) const {
-  return double{(*options_.pull)[key]} * (trained_ - trained);
+  const Lengths& against = lengths_[lengths_.size() - 1 - key % lengths_.size()];
+  return double{(*options_.pull)[key]} * against.mean * (trained_ - trained);
+}
+
+void Replica::note_length(RowKey key, float square) {
+  if (key >= kMeasuredKeys) return;
+  Lengths& lengths = lengths_[key % lengths_.size()];
+  lengths.sum += square;
+  ++lengths.rows;
 }
 
 // The changes of a push as its owner decodes them.

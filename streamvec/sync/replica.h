@@ -89,6 +89,7 @@ class Replica {
   void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
   void divide(std::span<const RowKey> due);
   double pull_since(RowKey key, double trained) const;
+  void note_length(RowKey key, float square);
   template <typename Use>
   void for_each_change(const Push& push, Use&& use);
   Status receive_update(NodeId from, const Message& message);
@@ -121,6 +122,13 @@ class Replica {
   bool settled_ = false;
   const bool damped_;
   double trained_ = 0;
+  // By table: the squared lengths of its frequent rows, summed over the push under way, and their mean in the last one.
+  // A row is pulled by the rows of the other table; at first those are short, and nothing pulls.
+  struct Lengths {
+    double sum = 0, mean = 0;
+    int64_t rows = 0;
+  };
+  std::vector<Lengths> lengths_;
   std::vector<float> pushed_at_;  // by key: `trained_` when it was last pushed (kDamped)
   RowWriter writer_;
   RowReader answer_, pushed_;  // rows of an answer and of the push that it answers

@@ -41,7 +41,7 @@ struct SyncOptions {
   float change_min = 0;
   RowKey key_end = 0;  // rows of all tables
   // By key, borrowed: how strongly training pulls the row to where it rests, per unit of what Replica::set_trained()
-  // is told. For Combine::kDamped; none: as kSum.
+  // is told and of the squared length of the rows it is trained against. For Combine::kDamped; none: as kSum.
   const std::vector<float>* pull = nullptr;
   int64_t message_rows_max = 8192;  // of values
   // The value that every node gives a row before anybody has trained on it.
