@@ -64,7 +64,8 @@ TEST_F(StreamTrainer, DatedKoreanReviewsTakeTheSameWay) {
     for (int day = 1; day <= 28; ++day)
       for (int i = 0; i < 20; ++i)
         file << "2015-02-" << (day < 10 ? "0" : "") << day << "\t" << day << "." << i
-             << "\t정말 재미있는 영화! 배우의 연기가 좋았다. \xEA\xB0 " << (day < 15 ? "극장에서" : "집에서") << " 봤다\n";
+             << "\t정말 재미있는 영화! 배우의 연기가 좋았다. \xEA\xB0 " << (day < 15 ? "극장에서" : "집에서")
+             << " 봤다\n";
   }
   options_.stream.half_life = HalfLife::parse("7d").value();
   const auto result = train_on("tsv:" + path("reviews.tsv") + "?time=1&id=2&text=3&header=1");
