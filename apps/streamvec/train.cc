@@ -52,7 +52,9 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped) 
                  {"pushes", result.pushes},
                  {"bytes_sent", result.bytes_sent},
                  {"bytes_received", result.bytes_received},
-                 {"waiting_s", rounded(result.waiting_s)}});
+                 {"waiting_s", rounded(result.waiting_s)},
+                 {"talking_s", rounded(result.talking_s)},
+                 {"rows_pushed", result.rows_pushed}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;
   json["prequential_loss"] = rounded(result.prequential_loss);

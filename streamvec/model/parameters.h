@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "streamvec/core/matrix.h"
+#include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/glove.h"
 #include "streamvec/model/hybrid.h"
@@ -53,6 +55,13 @@ class Parameters {
   std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
+  // Of a cluster: the rows that were trained on, 2 * slot in the input table, 2 * slot + 1 in the output table.
+  std::unique_ptr<RowMarks> changed;
+  void note_changed(std::span<const Slot> inputs, std::span<const Slot> outputs) {
+    if (changed == nullptr) return;
+    for (const Slot slot : inputs) changed->mark(2 * int64_t{slot});
+    for (const Slot slot : outputs) changed->mark(2 * int64_t{slot} + 1);
+  }
 
  private:
   void draw_row(int64_t row, uint64_t draw);

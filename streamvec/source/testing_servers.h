@@ -99,11 +99,12 @@ class ServerProcess {
 // A key and a certificate that vouches for 127.0.0.1 and for itself, made by openssl.
 class TestCertificate {
  public:
-  TestCertificate() {
+  // Vouches for itself and for `names`, as openssl writes them.
+  explicit TestCertificate(const std::string& names = "IP:127.0.0.1") {
     const std::string make =
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-        "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout " +
-        key() + " -out " + certificate() + " 2>/dev/null";
+        "-subj /CN=elsewhere -addext subjectAltName=" +
+        names + " -keyout " + key() + " -out " + certificate() + " 2>/dev/null";
     EXPECT_EQ(std::system(make.c_str()), 0) << "openssl is needed";
   }
   std::string key() const { return directory_.path("key.pem"); }

@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "streamvec/vocab/sampling.h"
+
 #ifdef STREAMVEC_GRPC
 #include "streamvec/transport/grpc/grpc_transport.h"
 #endif
@@ -79,6 +81,29 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
   return hash;
 }
 
+// How strongly a trained word, at rate 1, draws each row to where it rests (SyncOptions::pull): by the pairs that it is
+// expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found on
+// held-out text (docs/BENCHMARKS.md, Cluster).
+constexpr double kPullOfPair = 0.02;
+
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
+  const Subsampling subsampling(vocabulary, options.sample);
+  const std::vector<double> drawn = unigram_probabilities(vocabulary);
+  const auto tokens = static_cast<double>(std::max<int64_t>(vocabulary.tokens(), 1));
+  const double pairs = model == "cbow" ? 1 : options.window + 1;  // of a centre; windows are drawn
+  std::vector<double> share(drawn.size());                        // of the words that are trained on
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot)
+    share[static_cast<size_t>(slot)] =
+        static_cast<double>(vocabulary.count(slot)) / tokens * subsampling.probability(slot);
+  const double kept = std::accumulate(share.begin(), share.end(), 0.0);
+  std::vector<float> pulls;
+  for (size_t slot = 0; slot < share.size(); ++slot) {
+    pulls.push_back(static_cast<float>(kPullOfPair * pairs * share[slot] * (1 + options.negatives)));
+    pulls.push_back(static_cast<float>(kPullOfPair * pairs * (share[slot] + options.negatives * kept * drawn[slot])));
+  }
+  return pulls;
+}
+
 }  // namespace
 
 Status check_cluster(const TrainOptions& options) {
@@ -120,9 +145,14 @@ Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, T
   cluster.sync.dim = start.parameters.dim();
   cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
   cluster.sync.change_min = 1e-4f;
+  start.row_pulls = row_pulls(options, start.model, start.vocabulary);
+  cluster.sync.pull = &start.row_pulls;
   cluster.words_min = settings.words_min;
   cluster.words_max = std::max<int64_t>(10 * settings.words_min, 100'000);
   cluster.dead_after_s = settings.dead_after_s;
+  cluster.threads = start.threads;
+  start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
+  cluster.changed = start.parameters.changed.get();
   cluster.fingerprint = fingerprint(options, start);
   cluster.fingerprint_of = std::to_string(start.vocabulary.size()) + " words of " +
                            std::to_string(start.parameters.dim()) + " dimensions, --seed " +

@@ -356,6 +356,7 @@ class StreamTraining {
   // One state of everything. The intake waits while it is written, training does not (in builds with locked rows, where
   // reading a row that is being trained on is an error, it does).
   Status save() {
+    const auto alone = evaluator_->between_looks();
     intake_->pause();
     if (RowLocks::kLocking) learner_->pause();
     const Status status = save_paused();

@@ -44,7 +44,7 @@ struct ClusterSettings {
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
-  std::string combine = "adasum";  // adasum, mean, sum
+  std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
   int32_t backups = 1;             // of backup
@@ -111,7 +111,8 @@ struct TrainProgress {
   // Of a cluster, at the end: how many nodes took part, and this one's traffic.
   int32_t nodes = 1;
   int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
-  double waiting_s = 0;
+  double waiting_s = 0, talking_s = 0;
+  int64_t rows_pushed = 0;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 

@@ -287,6 +287,20 @@ std::vector<double> StreamVocabulary::weights() const {
   return all;
 }
 
+double StreamVocabulary::share_change(std::span<const double> counts, double sum) const {
+  STREAMVEC_CHECK(counts.size() <= held_.size());
+  const double part = 1 / held_sum_, part_before = 1 / sum;
+  // Several sums side by side: one alone waits for each addition to end.
+  constexpr size_t kSums = 4;
+  std::array<double, kSums> apart{};
+  size_t i = 0;
+  for (; i + kSums <= counts.size(); i += kSums)
+    for (size_t k = 0; k < kSums; ++k) apart[k] += std::abs(held_[i + k].count * part - counts[i + k] * part_before);
+  for (; i < counts.size(); ++i) apart[0] += std::abs(held_[i].count * part - counts[i] * part_before);
+  for (; i < held_.size(); ++i) apart[1] += held_[i].count * part;
+  return (apart[0] + apart[1] + apart[2] + apart[3]) / 2;
+}
+
 Vocabulary StreamVocabulary::to_vocabulary() const {
   Vocabulary vocabulary;
   vocabulary.reserve(size(), static_cast<int64_t>(words_.live_bytes()));

@@ -269,6 +269,13 @@ TEST(NatsSource, SpeaksTlsToAServerItTrusts) {
   EXPECT_THAT(first_error(*opened(server)).message(), HasSubstr("certificate")) << "TLS because the server wants it";
 }
 
+TEST(NatsSource, ACertificateOfAnotherHostIsNotEnough) {
+  const TestCertificate certificate("DNS:elsewhere.example,IP:127.0.0.2");
+  ServerProcess server(nats_server("--tls --tlscert " + certificate.certificate() + " --tlskey " + certificate.key()));
+  const Status refused = first_error(*opened(server, "/NEWS?tls=1&ca=" + certificate.certificate()));
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition) << refused.message();
+}
+
 TEST(NatsSource, AServerThatStopsAnsweringIsNoticed) {
   ServerProcess server(nats_server());
   NatsClient client(server);

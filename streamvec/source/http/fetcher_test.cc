@@ -78,6 +78,17 @@ TEST(Fetcher, AHostThatNobodyVouchesForIsNotRead) {
   EXPECT_EQ(server.requests().size(), 0u);
 }
 
+TEST(Fetcher, ACertificateOfAnotherHostIsNotEnough) {
+  ScriptedServer server;
+  server.page("/", "secret");
+  const TestCertificate certificate("DNS:elsewhere.example,IP:127.0.0.2");
+  ServerProcess front(tls_front(certificate, server.port()));
+  Fetcher::Options options = testing_fetch_options();
+  options.ca = certificate.certificate();
+  EXPECT_FALSE(fetch("https://" + front.authority() + "/", options).status.ok());
+  EXPECT_EQ(server.requests().size(), 0u);
+}
+
 TEST(Fetcher, DecodesGzipBrotliAndZstd) {
   ScriptedServer server;
   const std::string text = sample_text(300'000);
