@@ -3,7 +3,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -11,21 +10,9 @@ import pytest
 import support
 
 
-HELD = []  # bound and not listening, until the end: nobody else is given these ports by chance
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        each.bind(("127.0.0.1", 0))
-    HELD.extend(sockets)
-    return [each.getsockname()[1] for each in sockets]
-
-
 def start_nodes(tmp_path, count, *options, per_node=None):
     """Nodes started by hand, as on several machines; the first is the leader."""
-    nodes = ",".join(f"127.0.0.1:{port}" for port in free_ports(count))
+    nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(count))
     running = []
     for rank in range(count):
         extra = per_node(rank) if per_node else []
@@ -40,9 +27,7 @@ def start_and_kill(tmp_path, count, victim):
     for epochs in [100, 400, 1600, 6400]:
         nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
                             "--checkpoint-every", 0.2)
-        deadline = time.time() + 60
-        while not (tmp_path / "model" / "latest").exists() and time.time() < deadline:
-            time.sleep(0.05)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[victim].send_signal(signal.SIGKILL)
         others = [node for node in nodes if node != nodes[victim]]
         if nodes[victim].wait() == -signal.SIGKILL and all(node.poll() is None for node in others):

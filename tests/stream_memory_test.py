@@ -77,5 +77,5 @@ class TestMemory:
 
     def test_saves_and_looks_need_no_more_later_on(self, samples):
         first, last = (within(samples, span)[-1][2] for span in (EARLY, LATE))
-        # Both may fall together for the first time late: that is no growth.
-        assert last <= 1.15 * first, f"at most {first} kB became {last} kB"
+        # They take turns. The search for drift begins with the second snapshot, which may come late in the first span.
+        assert last <= 1.05 * first, f"at most {first} kB became {last} kB"

@@ -32,6 +32,9 @@ class Parameters {
     bool shared = false;  // several threads train on the tables
     bool glove = false;   // rows of the output table are drawn, too; `glove` is there
   };
+  // kResourceExhausted when rows, as they are to begin with, do not fit in memory. What they grow by later is not
+  // known.
+  static Status check_memory(const Options& options);
   // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
   static Result<Parameters> make(const Options& options);
 

@@ -57,6 +57,29 @@ TEST_F(StreamTrainer, CountsAndTrainsOnEveryRecord) {
   EXPECT_EQ(words().count(words().find("word499")), 1);
 }
 
+TEST_F(StreamTrainer, DatedKoreanReviewsTakeTheSameWay) {
+  {
+    std::ofstream file(path("reviews.tsv"));
+    file << "date\tid\treview\n";
+    for (int day = 1; day <= 28; ++day)
+      for (int i = 0; i < 20; ++i)
+        file << "2015-02-" << (day < 10 ? "0" : "") << day << "\t" << day << "." << i
+             << "\t정말 재미있는 영화! 배우의 연기가 좋았다. \xEA\xB0 " << (day < 15 ? "극장에서" : "집에서")
+             << " 봤다\n";
+  }
+  options_.stream.half_life = HalfLife::parse("7d").value();
+  const auto result = train_on("tsv:" + path("reviews.tsv") + "?time=1&id=2&text=3&header=1");
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->documents, 560);
+  EXPECT_GT(result->bytes_replaced, 0);
+  const Vocabulary vocabulary = words();
+  for (const char* word : {"재미있는", "영화", "배우의", "연기가"}) EXPECT_NE(vocabulary.find(word), kNoSlot) << word;
+  // 280 reviews each, the earlier ones two half-lives older.
+  const double before = static_cast<double>(vocabulary.count(vocabulary.find("극장에서")));
+  const double after = static_cast<double>(vocabulary.count(vocabulary.find("집에서")));
+  EXPECT_NEAR(before / after, 0.25, 0.03);
+}
+
 TEST_F(StreamTrainer, EveryReplayTrainsOnAllOfIt) {
   for (const char* replay : {"once", "uniform", "loss", "gradient"}) {
     options_.stream.replay = replay;

@@ -93,7 +93,7 @@ struct TrainOptions {
 
 // What the progress line and --json show.
 struct TrainProgress {
-  int64_t tokens = 0;  // raw tokens read
+  int64_t tokens = 0;  // raw tokens read; of glove, those of the text once for each iteration over its co-occurrences
   int64_t pairs = 0;   // (centre, context) pairs trained; of glove, cells
   double seconds = 0;  // training time without counting or loading
   double loss = 0;  // mean loss per pair (glove: cost per cell) since the last report (at the end: of the last epoch)
