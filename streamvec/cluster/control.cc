@@ -18,11 +18,13 @@ bool is_control(std::string_view bytes) {
 std::string encode(const Control& control) {
   json value = {{"kind", static_cast<int>(control.kind)}};
   if (control.kind == ControlKind::kView)
-    value.update({{"epoch", control.view.epoch}, {"workers", control.view.workers}, {"servers", control.view.servers}});
+    value.update({{"workers", control.view.workers}, {"servers", control.view.servers}});
+  if (control.view.epoch > 0) value["epoch"] = control.view.epoch;
   if (control.kind == ControlKind::kHello) value["fingerprint"] = control.fingerprint;
   if (control.kind == ControlKind::kFinished)
     value["trained"] = {control.trained.tokens, control.trained.pairs, control.trained.loss,
                         control.trained.loss_pairs};
+  if (control.clock > 0) value["clock"] = control.clock;
   if (!control.text.empty()) value["text"] = control.text;
   return kMagic + value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -41,8 +43,9 @@ Result<Control> decode_control(std::string_view bytes) {
     control.kind = static_cast<ControlKind>(kind);
     control.fingerprint = value.value("fingerprint", uint64_t{0});
     control.text = value.value("text", std::string());
+    control.clock = value.value("clock", int64_t{0});
+    control.view.epoch = value.value("epoch", uint32_t{0});
     if (control.kind == ControlKind::kView) {
-      control.view.epoch = value.at("epoch").get<uint32_t>();
       control.view.workers = value.at("workers").get<std::vector<NodeId>>();
       control.view.servers = value.at("servers").get<std::vector<NodeId>>();
     }

@@ -17,8 +17,10 @@ enum class ControlKind : uint8_t {
   kAlive = 4,     // either way, every second or more often
   kFinished = 5,  // to the leader: the worker's own text is over
   kFlush = 6,     // from the leader: everybody's is; all changes are to be exchanged now
-  kFlushed = 7,   // to the leader: they are
-  kEnd = 8,       // from the leader: for everybody; the cluster may part
+  kFlushed = 7,   // to the leader: the owners have ours, at that clock
+  kSettle = 8,    // from the leader: they have everybody's, at that clock; all are to take what the others told
+  kSettled = 9,   // to the leader: we have
+  kEnd = 10,      // from the leader: everybody has; the cluster may part
 };
 
 // What was trained, by one worker or by all.
@@ -30,10 +32,11 @@ struct TrainedTotals {
 
 struct Control {
   ControlKind kind = ControlKind::kAlive;
-  View view;                 // of kView
-  uint64_t fingerprint = 0;  // of kHello
-  TrainedTotals trained;     // of kFinished
-  std::string text;          // of kHello: what the fingerprint is of, in words; of kRefusal: why
+  View view = {};              // of kView; its epoch also of kFlushed and kSettled
+  uint64_t fingerprint = 0;    // of kHello
+  TrainedTotals trained = {};  // of kFinished
+  int64_t clock = 0;           // of kFlushed and kSettle
+  std::string text = {};       // of kHello: what the fingerprint is of, in words; of kRefusal: why
 };
 
 std::string encode(const Control& control);

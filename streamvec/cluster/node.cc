@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <ctime>
 #include <numeric>
 #include <utility>
 
@@ -10,12 +11,21 @@ namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
+constexpr double kPushEvery = 0.25;  // at least, also by a node whose text comes slowly: others may wait for it
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
-constexpr int32_t kFlushPushes = 2;  // the first tells what is left, the second brings back the others'
+constexpr int32_t kFlushPushes = 2;   // a codec may leave something out of the first
+constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// That the calling thread has used of a processor.
+double talking_s_now() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 bool has(const std::vector<NodeId>& nodes, NodeId node) {
@@ -76,10 +86,13 @@ Status ClusterNode::await_start() {
   return status_;
 }
 
-Status ClusterNode::trained(int64_t words) {
+Status ClusterNode::trained(int64_t words, double lr) {
+  steps_ += static_cast<double>(words) * lr;
   const int64_t now = words_.fetch_add(words) + words;
+  const auto may_go_on = [&] { return failed_ || now - begun_words_ <= options_.words_max; };
+  // Without the lock, which the talking thread holds while it works.
+  if (may_go_on() && !failed_) return {};
   std::unique_lock lock(mutex_);
-  const auto may_go_on = [&] { return !status_.ok() || now - begun_words_ <= options_.words_max; };
   if (!may_go_on()) {
     const double begun = seconds_now();
     changed_.wait(lock, may_go_on);
@@ -95,7 +108,7 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
     Control finished;
     finished.kind = ControlKind::kFinished;
     finished.trained = own;
-    leads() ? receive_control(self_, finished) : send(leader_, encode(finished));
+    tell_leader(finished);
   }
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
   if (!status_.ok()) return status_;
@@ -116,10 +129,9 @@ ClusterStats ClusterNode::stats() const {
 void ClusterNode::run() {
   {
     const std::lock_guard lock(mutex_);
-    const Control hello{ControlKind::kHello, {}, options_.fingerprint, {}, options_.fingerprint_of};
-    leads() ? receive_control(self_, hello) : send(leader_, encode(hello));
+    tell_leader({ControlKind::kHello, {}, options_.fingerprint, {}, 0, options_.fingerprint_of});
   }
-  while (!stopping_) {
+  for (bool failed = false; !stopping_ && !failed;) {  // a node that has failed falls silent: the others go on
     NodeId from = 0;
     std::string frame;
     const Status got = transport_->receive(Deadline::after(kReceiveWait), from, frame);
@@ -135,6 +147,8 @@ void ClusterNode::run() {
       fail(got);
     }
     step(now);
+    stats_.talking_s = talking_s_now();
+    failed = !status_.ok();
   }
 }
 
@@ -167,6 +181,7 @@ Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
   const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
                           message.kind == MessageKind::kClock || message.kind == MessageKind::kValues;
   Outbox out;
+  if (replica_ != nullptr) replica_->set_trained(steps_);
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
   if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
   send_out(out);
@@ -196,7 +211,13 @@ void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
       trained_.loss_pairs += control.trained.loss_pairs;
       break;
     case ControlKind::kFlushed:
+      if (control.view.epoch != view_.epoch) break;
       flushed_.insert(from);
+      flushed_clock_ = std::max(flushed_clock_, control.clock);
+      break;
+    case ControlKind::kSettled:
+      if (control.view.epoch != view_.epoch) break;
+      settled_.insert(from);
       break;
     default:
       break;
@@ -218,8 +239,10 @@ void ClusterNode::receive_from_leader(const Control& control) {
     case ControlKind::kRefusal:
       return fail(error(Code::kFailedPrecondition, control.text));
     case ControlKind::kFlush:
-      if (phase_ == Phase::kFinished) phase_ = Phase::kFlushing;
-      return;
+      return begin_stage(Phase::kFlushing);
+    case ControlKind::kSettle:
+      settle_clock_ = control.clock;
+      return begin_stage(Phase::kSettling);
     case ControlKind::kEnd:
       phase_ = Phase::kEnded;
       return changed_.notify_all();
@@ -239,6 +262,8 @@ void ClusterNode::take_view(const View& view) {
   if (replica_ != nullptr) replica_->set_view(view, out);
   send_out(out);
   if (phase_ == Phase::kStarting) phase_ = Phase::kTraining;
+  if (phase_ > Phase::kFinished && phase_ != Phase::kEnded)
+    phase_ = Phase::kFinished;  // owners may have lost something
   changed_.notify_all();
 }
 
@@ -268,27 +293,39 @@ void ClusterNode::lead(double now_s) {
   const auto all_in = [&](const std::set<NodeId>& nodes) {
     return std::all_of(view_.workers.begin(), view_.workers.end(), [&](NodeId node) { return nodes.count(node) > 0; });
   };
-  if (phase_ != Phase::kEnded && all_in(flushed_)) {
-    tell_all(ControlKind::kEnd);
-    phase_ = Phase::kEnded;
-    changed_.notify_all();
+  if (all_in(settled_)) {
+    tell_all({ControlKind::kEnd});
+    settled_.clear();
+  } else if (all_in(flushed_)) {
+    Control settle{ControlKind::kSettle};
+    settle.clock = flushed_clock_;
+    tell_all(settle);
+    flushed_.clear();
   } else if (all_in(finished_)) {
-    tell_all(ControlKind::kFlush);
-    if (phase_ == Phase::kFinished) phase_ = Phase::kFlushing;
+    tell_all({ControlKind::kFlush});
     finished_.clear();
+    ending_ = true;
   }
 }
 
 void ClusterNode::announce(const View& view) {
   const std::set<NodeId> told = view_.epoch == 0 ? all_of(view) : all_of(view_);
   for (const NodeId node : told)
-    if (node != self_) send(node, encode(Control{ControlKind::kView, view, 0, {}, {}}));
+    if (node != self_) send(node, encode(Control{ControlKind::kView, view, 0, {}, 0, {}}));
   take_view(view);
+  flushed_.clear();
+  settled_.clear();
+  if (ending_) tell_all({ControlKind::kFlush});
 }
 
-void ClusterNode::tell_all(ControlKind kind) {
+void ClusterNode::tell_all(const Control& control) {
   for (const NodeId node : all_of(view_))
-    if (node != self_) send(node, encode(Control{kind, {}, 0, {}, {}}));
+    if (node != self_) send(node, encode(control));
+  receive_from_leader(control);
+}
+
+void ClusterNode::tell_leader(const Control& control) {
+  leads() ? receive_from_follower(self_, control) : send(leader_, encode(control));
 }
 
 void ClusterNode::keep_in_touch(double now_s) {
@@ -311,7 +348,8 @@ void ClusterNode::keep_in_touch(double now_s) {
 void ClusterNode::push_if_due(double now_s) {
   if (replica_ == nullptr || !replica_->idle() || phase_ == Phase::kStarting || phase_ == Phase::kEnded) return;
   const int64_t words = words_;
-  if (phase_ == Phase::kTraining && words - begun_words_ < options_.words_min) return;
+  const bool is_early = words - begun_words_ < options_.words_min && now_s - begun_s_ < kPushEvery;
+  if (phase_ == Phase::kTraining && is_early) return;
   Outbox out;
   if (!replica_->may_train()) {
     if (now_s - refreshed_s_ < kRefreshEvery) return;
@@ -319,24 +357,62 @@ void ClusterNode::push_if_due(double now_s) {
     replica_->refresh(out);
     return send_out(out);
   }
-  if (phase_ == Phase::kFlushing && flush_pushes_ == kFlushPushes) {
-    phase_ = Phase::kFlushed;
-    const Control flushed{ControlKind::kFlushed, {}, 0, {}, {}};
-    leads() ? receive_control(self_, flushed) : send(leader_, encode(flushed));
-  }
+  if (stage_is_over()) end_stage();
+  if (phase_ == Phase::kTraining && has_talked_enough(now_s)) return;
   int64_t rows = options_.sync.key_end;
-  if (phase_ == Phase::kFlushing)
-    ++flush_pushes_;
-  else if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1)); zeros < 24)
+  if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1));
+      phase_ != Phase::kFlushing && zeros < 24)
     rows = std::min<int64_t>(rows, 2 * options_.hot_rows << zeros);
-  std::vector<RowKey> due(static_cast<size_t>(rows));
-  std::iota(due.begin(), due.end(), RowKey{0});
+  ++stage_pushes_;
+  take_due(rows, due_);
   stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
-  replica_->begin(due, out);
+  begun_s_ = now_s;
+  begun_talking_s_ = stats_.talking_s;
+  replica_->set_trained(steps_);
+  replica_->begin(due_, out);
   ++stats_.pushes;
+  stats_.rows_pushed += static_cast<int64_t>(due_.size());
   begun_words_ = words;
   changed_.notify_all();
   send_out(out);
+}
+
+// What the last push has cost is to be no more than its share of the time since it began.
+bool ClusterNode::has_talked_enough(double now_s) const {
+  const double used = stats_.talking_s - begun_talking_s_;
+  return used > options_.talking_share * options_.threads * (now_s - begun_s_);
+}
+
+// The rows below `end` that were trained on since they were last pushed. At the end all: what codecs have left out.
+void ClusterNode::take_due(int64_t end, std::vector<RowKey>& due) {
+  due.clear();
+  if (options_.changed != nullptr && phase_ != Phase::kFlushing) return options_.changed->take(0, end, due);
+  due.resize(static_cast<size_t>(end));
+  std::iota(due.begin(), due.end(), RowKey{0});
+}
+
+// The end in two stages, so that everybody ends with everything: all push what is left until the owners have it; then
+// all push until they have heard of that. Nobody stops pushing before all have, since rounds need everybody.
+void ClusterNode::begin_stage(Phase phase) {
+  if (phase_ < Phase::kFinished || phase_ == Phase::kEnded || !is_worker_) return;
+  phase_ = phase;
+  stage_pushes_ = 0;
+}
+
+// REQUIRES: every push is answered.
+bool ClusterNode::stage_is_over() const {
+  if (phase_ == Phase::kFlushing) return stage_pushes_ >= kFlushPushes;
+  if (phase_ != Phase::kSettling || stage_pushes_ < kSettlePushes) return false;
+  return !options_.sync.scheme.in_rounds() || replica_->clock() >= settle_clock_;
+}
+
+void ClusterNode::end_stage() {
+  const bool flushed = phase_ == Phase::kFlushing;
+  phase_ = flushed ? Phase::kFlushed : Phase::kSettled;
+  Control over{flushed ? ControlKind::kFlushed : ControlKind::kSettled};
+  over.view.epoch = view_.epoch;
+  over.clock = replica_->clock();
+  tell_leader(over);
 }
 
 void ClusterNode::send_out(Outbox& out) {
@@ -358,6 +434,7 @@ void ClusterNode::send(NodeId to, std::string bytes) {
 void ClusterNode::fail(Status status) {
   if (!status_.ok()) return;
   status_ = std::move(status);
+  failed_ = true;
   changed_.notify_all();
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/vocab/state_bytes.h"
@@ -18,6 +19,7 @@ constexpr float kWell = 300;   // occurrences that make half of a word's say in 
 constexpr double kWorkPerToken = 0.7;
 constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
 constexpr int kLastPasses = 2;
+constexpr int32_t kBucketBitsMax = 26;  // a quarter of a gigabyte for an index: no file asks for more
 
 constexpr std::string_view kMagic = "svhybrid";
 constexpr uint32_t kVersion = 1;
@@ -48,11 +50,12 @@ void copy_row(Parameters& parameters, Slot slot, float* out) {
   std::copy_n(parameters.input.rows.row(slot), parameters.dim(), out);
 }
 
+// What is further off than these bounds makes sums that are not finite.
 bool sound(const Hybrid::Options& options) {
   const NgramBagOptions& bag = options.bag;
   return options.dim >= 1 && options.dim <= 65'536 && bag.minn >= 1 && bag.maxn >= bag.minn && bag.maxn <= 64 &&
-         bag.bucket_bits >= 1 && bag.bucket_bits <= 30 && bag.shrinkage > 0 && std::isfinite(bag.shrinkage) &&
-         std::isfinite(bag.length_power);
+         bag.bucket_bits >= 1 && bag.bucket_bits <= kBucketBitsMax && bag.shrinkage >= 1e-6f && bag.shrinkage <= 1e6f &&
+         std::abs(bag.length_power) <= 8;
 }
 
 Status damaged(const std::string& path, const char* what) {
@@ -65,7 +68,8 @@ Result<std::unique_ptr<Hybrid>> Hybrid::make(const Options& options) {
   std::unique_ptr<Hybrid> made(new Hybrid(options));
   STREAMVEC_ASSIGN_OR_RETURN(made->bag_, NgramBag::make(options.bag, options.dim, options.words_max));
   STREAMVEC_ASSIGN_OR_RETURN(made->rows_, Matrix::make(kRowCount, options.dim));
-  made->met_ = std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(options.words_max));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      made->met_, make_values<std::atomic<uint32_t>>(options.words_max, "counts of words", "a smaller --vocab-max"));
   return made;
 }
 
@@ -90,6 +94,11 @@ bool Hybrid::start_row(Slot slot, float* row) const {
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(slot, row);
   return true;
+}
+
+bool Hybrid::has_learnt() const {
+  const std::lock_guard lock(mutex_);
+  return passes_ > 0;
 }
 
 void Hybrid::make_vector(std::string_view word, float* row) const {
@@ -248,19 +257,27 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   options.bag.bucket_bits = reader.get<int32_t>();
   options.bag.length_power = reader.get<float>();
   options.bag.shrinkage = reader.get<float>();
-  options.fold_case = reader.get<uint8_t>() != 0;
-  if (!reader.ok() || !sound(options)) return damaged(path, "settings that cannot be");
+  const auto fold_case = reader.get<uint8_t>();
+  options.fold_case = fold_case == 1;
+  if (!reader.ok() || !sound(options) || fold_case > 1) return damaged(path, "settings that cannot be");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> made, make(options));
   made->place_ = reader.get<int64_t>();
   made->passes_ = reader.get<int64_t>();
-  for (double* value : {&made->sum_weight_, &made->sum_length_, &made->sum_length_weight_, &made->length_})
+  bool can_be = made->place_ >= 0 && made->passes_ >= 0;
+  for (double* value : {&made->sum_weight_, &made->sum_length_, &made->sum_length_weight_, &made->length_}) {
     *value = reader.get<double>();
+    can_be = can_be && *value >= 0 && std::isfinite(*value);
+  }
   made->work_ = reader.get<double>();
+  if (!can_be || !(std::abs(made->work_) <= kWorkMax)) return damaged(path, "sums that cannot be");
   const int64_t words = reader.get_count(sizeof(uint32_t));
-  if (words > words_max || made->place_ < 0) return damaged(path, "more words than there are");
+  if (words > words_max) return damaged(path, "more words than there are");
   for (int64_t slot = 0; slot < words; ++slot) made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
   made->words_ = words;
   for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
+  for (const int row : {kMean, kSum})
+    if (!std::isfinite(mean_square(made->rows_.row(row), made->dim())))
+      return damaged(path, "rows that are not finite");
   std::vector<uint32_t> buckets(static_cast<size_t>(reader.get_count(sizeof(uint32_t))));
   reader.get_all(std::span<uint32_t>(buckets));
   if (!reader.ok() || !reader.at_end()) return damaged(path, "cut short, or something follows");

@@ -135,6 +135,7 @@ class StreamTraining {
 
   Status make_vocabulary(const std::optional<Checkpoint>& existing) {
     tables_ = std::make_unique<SamplingTablesBuffer>(SamplingTablesBuffer::Options{.sample = options_.sample});
+    STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(vocabulary_options()));
     if (!existing) {
       vocabulary_.emplace(vocabulary_options());
       return {};

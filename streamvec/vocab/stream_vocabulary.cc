@@ -4,7 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+
+#include "streamvec/core/memory.h"
 
 namespace streamvec {
 namespace {
@@ -36,6 +39,12 @@ bool usable(std::string_view word) {
 }
 
 }  // namespace
+
+Status StreamVocabulary::check_memory(const Options& options) {
+  if (is_plain(options)) return {};
+  return streamvec::check_memory("a vocabulary of " + std::to_string(slots_max_of(options)) + " words",
+                                 static_cast<double>(sketch_bytes_of(options)), "a smaller --vocab-max");
+}
 
 StreamVocabulary::StreamVocabulary(Options options)
     : options_(std::move(options)),

@@ -63,6 +63,8 @@ class StreamVocabulary {
     int64_t evicted = 0;   // words that lost theirs
   };
 
+  // kResourceExhausted when there is no memory for what is taken at once: to be asked before one is made.
+  static Status check_memory(const Options& options);
   explicit StreamVocabulary(Options options);
   // Goes on from words counted elsewhere, in the same slots, born at 0; the counts are as of time t. All of them stay,
   // even when they are more than vocab_max: the limit is then their number.
