@@ -124,6 +124,36 @@ TEST_F(StreamTrainer, StoppedAnywhereItGoesOnAfterTheLastRecord) {
   EXPECT_EQ(all.tokens(), 3000 * 8);
 }
 
+TEST_F(StreamTrainer, DuplicatesReplayAndHalvesAreKnownAfterARestart) {
+  Random random(1);
+  std::vector<std::string> documents;
+  for (int i = 0; i < 200; ++i) {
+    std::string& text = documents.emplace_back();
+    for (int k = 0; k < 20; ++k) text += "w" + std::to_string(random.below(300)) + " ";
+  }
+  const auto write = [&](const std::string& name, size_t begin, size_t end) {
+    std::ofstream file(path(name));
+    for (size_t i = begin; i < end; ++i) file << i << "\t" << documents[i] << "\n";
+    return "tsv:" + path(name) + "?id=1&text=2";
+  };
+  options_.stream.drop_duplicates = true;
+  ASSERT_TRUE(train_on(write("first.tsv", 0, 150)).ok());
+  const Checkpoint before = load_checkpoint(path("model")).value();
+  options_.lr = 1e-30;  // what was restored stays as it is
+  ASSERT_TRUE(train_on(write("second.tsv", 100, 160)).ok());
+  const Checkpoint after = load_checkpoint(path("model")).value();
+  int64_t counted = 0;
+  for (Slot slot = 0; slot < after.vocabulary.size(); ++slot) counted += after.vocabulary.count(slot);
+  EXPECT_EQ(counted, 160 * 20) << "50 of the second file's documents were known";
+  EXPECT_GT(after.extra.at("replay.bin").size(), before.extra.at("replay.bin").size());
+  for (const char* half : {"half-a.input", "half-b.output"})
+    for (Slot slot = 0; slot < before.vocabulary.size(); ++slot) {
+      const auto then = before.optimizer.at(half).view().row_span(slot),
+                 now = after.optimizer.at(half).view().row_span(slot);
+      ASSERT_TRUE(std::equal(then.begin(), then.end(), now.begin())) << half << " " << slot;
+    }
+}
+
 TEST_F(StreamTrainer, StaysWithinVocabMaxAndForgetsWords) {
   options_.vocab_max = 50;
   const auto result = train_on(write_records(2000));
@@ -190,6 +220,7 @@ TEST_F(StreamTrainer, AnotherHalfLifeThanTheStreamsIsRefusedWithBoth) {
   options_.stream.half_life.value = 1000;
   const auto result = train_on(source);
   EXPECT_EQ(result.status().code(), Code::kFailedPrecondition) << result.status().message();
+  EXPECT_THAT(result.status().message(), HasSubstr("1000"));
 }
 
 TEST_F(StreamTrainer, ASourceThatIsGoneLeavesTheModelAsItWas) {
