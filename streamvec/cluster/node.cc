@@ -180,6 +180,7 @@ void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
 }
 
 Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
+  if (phase_ == Phase::kEnded) return {};  // the tables are the caller's again
   STREAMVEC_ASSIGN_OR_RETURN(const Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
   const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
                           message.kind == MessageKind::kClock || message.kind == MessageKind::kValues;
