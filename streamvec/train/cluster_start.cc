@@ -148,7 +148,7 @@ Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, T
   start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   cluster.sync.pull = &start.row_pulls;
   cluster.words_min = settings.words_min;
-  cluster.words_max = std::max<int64_t>(10 * settings.words_min, 100'000);
+  cluster.words_max = std::max<int64_t>(30 * settings.words_min, 300'000);
   cluster.dead_after_s = settings.dead_after_s;
   cluster.threads = start.threads;
   start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
