@@ -15,7 +15,7 @@ constexpr double kPushEvery = 0.25;  // at least, also by a node whose text come
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
 constexpr int32_t kFlushPushes = 1;  // what a codec leaves out of it is little: rates have come down
 // At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
-constexpr int64_t kEagerPushes = 40;
+constexpr int64_t kEagerPushes = 8;
 constexpr double kEagerShare = 0.5;
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
@@ -362,7 +362,8 @@ void ClusterNode::push_if_due(double now_s) {
     return send_out(out);
   }
   if (stage_is_over()) end_stage();
-  if (phase_ == Phase::kTraining && has_talked_enough(now_s)) return;
+  const bool holds_up = words - begun_words_ > options_.words_max;  // threads wait for this push
+  if (phase_ == Phase::kTraining && !holds_up && has_talked_enough(now_s)) return;
   int64_t rows = options_.sync.key_end;
   if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1));
       phase_ != Phase::kFlushing && zeros < 12)

@@ -84,7 +84,7 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
 // How strongly a trained word, at rate 1, draws each row to where it rests (SyncOptions::pull): by the pairs that it is
 // expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found on
 // held-out text (docs/BENCHMARKS.md, Cluster).
-constexpr double kPullOfPair = 0.02;
+constexpr double kPullOfPair = 0.01;
 
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
   const Subsampling subsampling(vocabulary, options.sample);
@@ -148,7 +148,7 @@ Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, T
   start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   cluster.sync.pull = &start.row_pulls;
   cluster.words_min = settings.words_min;
-  cluster.words_max = std::max<int64_t>(10 * settings.words_min, 100'000);
+  cluster.words_max = std::max<int64_t>(30 * settings.words_min, 300'000);
   cluster.dead_after_s = settings.dead_after_s;
   cluster.threads = start.threads;
   start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
