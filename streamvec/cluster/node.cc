@@ -13,7 +13,10 @@ namespace {
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
 constexpr double kPushEvery = 0.25;  // at least, also by a node whose text comes slowly: others may wait for it
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
-constexpr int32_t kFlushPushes = 2;   // a codec may leave something out of the first
+constexpr int32_t kFlushPushes = 1;  // what a codec leaves out of it is little: rates have come down
+// At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
+constexpr int64_t kEagerPushes = 40;
+constexpr double kEagerShare = 0.5;
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
 
@@ -361,8 +364,8 @@ void ClusterNode::push_if_due(double now_s) {
   if (phase_ == Phase::kTraining && has_talked_enough(now_s)) return;
   int64_t rows = options_.sync.key_end;
   if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1));
-      phase_ != Phase::kFlushing && zeros < 24)
-    rows = std::min<int64_t>(rows, 2 * options_.hot_rows << zeros);
+      phase_ != Phase::kFlushing && zeros < 12)
+    rows = std::min<int64_t>(rows, 2 * options_.hot_rows << (2 * zeros));
   ++stage_pushes_;
   take_due(rows, due_);
   stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
@@ -380,7 +383,8 @@ void ClusterNode::push_if_due(double now_s) {
 // What the last push has cost is to be no more than its share of the time since it began.
 bool ClusterNode::has_talked_enough(double now_s) const {
   const double used = stats_.talking_s - begun_talking_s_;
-  return used > options_.talking_share * options_.threads * (now_s - begun_s_);
+  const double share = stats_.pushes < kEagerPushes ? kEagerShare : options_.talking_share;
+  return used > share * options_.threads * (now_s - begun_s_);
 }
 
 // The rows below `end` that were trained on since they were last pushed. At the end all: what codecs have left out.

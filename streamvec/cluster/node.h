@@ -34,7 +34,7 @@ struct ClusterOptions {
   SyncOptions sync;                      // without `self` and `initial`
   int64_t words_min = 10'000;   // trained here between two pushes at least; less: closer to one node, and more to send
   int64_t words_max = 100'000;  // at most: then training waits
-  int64_t hot_rows = 2'048;     // push i has the hot_rows * 2^(zeros at the end of i) most frequent words
+  int64_t hot_rows = 8'192;     // push i has the hot_rows * 4^(zeros at the end of i) most frequent words
   double dead_after_s = 10;     // a node that is silent for longer takes no further part
   double start_within_s = 60;   // all nodes have to be there by then
   int32_t threads = 1;          // that train here

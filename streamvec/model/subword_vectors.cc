@@ -82,7 +82,7 @@ Result<SubwordIndex> SubwordIndex::decode(std::string_view bytes, const std::str
       bytes.size() - sizeof header != static_cast<size_t>(header.rows) * sizeof(uint32_t))
     return damaged(path, 32, "another number of buckets than follow");
   index.buckets.resize(static_cast<size_t>(header.rows));
-  std::memcpy(index.buckets.data(), bytes.data() + sizeof header, bytes.size() - sizeof header);
+  if (header.rows > 0) std::memcpy(index.buckets.data(), bytes.data() + sizeof header, bytes.size() - sizeof header);
   return index;
 }
 
