@@ -82,8 +82,8 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
 }
 
 // How strongly a trained word, at rate 1, draws each row to where it rests (SyncOptions::pull): by the pairs that it is
-// expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found on
-// held-out text (docs/BENCHMARKS.md, Cluster).
+// expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found by
+// trial, held-out loss and similarity both in view (docs/BENCHMARKS.md, Cluster).
 constexpr double kPullOfPair = 0.01;
 
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
