@@ -58,6 +58,9 @@ bool sound(const Hybrid::Options& options) {
          std::abs(bag.length_power) <= 8;
 }
 
+constexpr double kFar = 1e12;          // longer than any row that was trained
+constexpr double kWeightLeast = 1e-9;  // less than a single word weighs
+
 Status damaged(const std::string& path, const char* what) {
   return error(Code::kDataLoss, path, ": ", what, "; the file was damaged");
 }
@@ -168,6 +171,15 @@ double Hybrid::distil_next(Parameters& parameters) {
   return static_cast<double>(bag_.cost(slot)) + 2;
 }
 
+// Of what was read: the means, those now and those that the sums will give, are of vectors that could be.
+bool Hybrid::means_can_be() const {
+  const auto far_below = [&](int row, double bound) {
+    return std::sqrt(static_cast<double>(mean_square(rows_.row(row), dim()))) <= bound;
+  };
+  return length_ <= kFar && sum_length_ <= kFar * sum_length_weight_ && far_below(kMean, kFar) &&
+         far_below(kSum, kFar * sum_weight_) && (sum_weight_ == 0 || sum_weight_ >= kWeightLeast);
+}
+
 void Hybrid::end_pass() {
   place_ = 0;
   if (sum_weight_ <= 0) return;
@@ -275,9 +287,7 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   for (int64_t slot = 0; slot < words; ++slot) made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
   made->words_ = words;
   for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
-  for (const int row : {kMean, kSum})
-    if (!std::isfinite(mean_square(made->rows_.row(row), made->dim())))
-      return damaged(path, "rows that are not finite");
+  if (!made->means_can_be()) return damaged(path, "means that cannot be");
   std::vector<uint32_t> buckets(static_cast<size_t>(reader.get_count(sizeof(uint32_t))));
   reader.get_all(std::span<uint32_t>(buckets));
   if (!reader.ok() || !reader.at_end()) return damaged(path, "cut short, or something follows");

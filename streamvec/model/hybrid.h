@@ -89,6 +89,7 @@ class Hybrid {
   std::string encode() const;
   double distil_next(Parameters& parameters);
   void end_pass();
+  bool means_can_be() const;
   void blend(Slot slot, float* made, float* row) const;
   bool take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }

@@ -66,7 +66,7 @@ TEST(SubwordTable, TakesMemoryForTheBucketsThatWereMetAlone) {
 }
 
 TEST(SubwordTable, MoreWordsOrBucketsThanThereIsMemoryForAreResourceExhausted) {
-  const Status words = SubwordTable::make({.dim = 8, .words_max = int64_t{1} << 40}).status();
+  const Status words = SubwordTable::make({.ngrams = {}, .dim = 8, .words_max = int64_t{1} << 40}).status();
   EXPECT_EQ(words.code(), Code::kResourceExhausted);
   EXPECT_NE(words.message().find("try a smaller --vocab-max"), std::string::npos) << words.message();
   const Status buckets = SubwordTable::make({.ngrams = {3, 6, kBucketMax}, .dim = 65'536}).status();
