@@ -6,6 +6,22 @@ add_library(streamvec_flags INTERFACE)
 target_compile_options(streamvec_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   $<$<BOOL:${STREAMVEC_WERROR}>:-Werror>)
+# A clean build is mostly tests, and they do not have to be fast. At -O1 g++ 12 warns wrongly of bounds in std::string,
+# so a build that ends at warnings stays at -O2. hiredis defines the macro, and all tests have to agree on it.
+add_library(streamvec_test_flags INTERFACE)
+target_link_libraries(streamvec_test_flags INTERFACE streamvec_flags GTest::gmock GTest::gtest)
+target_compile_options(streamvec_test_flags INTERFACE $<$<AND:$<CONFIG:Release>,$<NOT:$<BOOL:${STREAMVEC_WERROR}>>>:-O1;-Wno-array-bounds;-Wno-stringop-overflow>)
+target_compile_definitions(streamvec_test_flags INTERFACE _FILE_OFFSET_BITS=64)
+
+# Headers that every test reads are compiled once for all of them. tools/check builds without, so that every file
+# includes what it uses. (For the libraries it gained nothing: 76 s against 72 for a third of them.)
+if(STREAMVEC_TESTS)
+  file(WRITE ${PROJECT_BINARY_DIR}/headers/test_headers.cc "")
+  add_library(streamvec_test_headers OBJECT ${PROJECT_BINARY_DIR}/headers/test_headers.cc)
+  target_link_libraries(streamvec_test_headers PRIVATE streamvec_test_flags)
+  target_precompile_headers(streamvec_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <functional>
+    <memory> <string> <thread> <vector>)
+endif()
 
 function(streamvec_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
@@ -25,9 +41,7 @@ function(streamvec_test name)
   cmake_parse_arguments(arg "" "PREFIX" "SOURCES;LINK" ${ARGN})
   include(GoogleTest)
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} streamvec_flags GTest::gmock GTest::gtest_main)
-  # A clean build is mostly tests, and a test mostly headers and macros: both together halve its time.
-  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <functional> <memory> <string> <vector>)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} streamvec_test_flags GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM streamvec_test_headers)
   gtest_discover_tests(${name} TEST_PREFIX ${arg_PREFIX} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

@@ -3,7 +3,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -11,19 +10,9 @@ import pytest
 import support
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def start_nodes(tmp_path, count, *options, per_node=None):
     """Nodes started by hand, as on several machines; the first is the leader."""
-    nodes = ",".join(f"127.0.0.1:{port}" for port in free_ports(count))
+    nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(count))
     running = []
     for rank in range(count):
         extra = per_node(rank) if per_node else []
@@ -38,9 +27,7 @@ def start_and_kill(tmp_path, count, victim):
     for epochs in [100, 400, 1600, 6400]:
         nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
                             "--checkpoint-every", 0.2)
-        deadline = time.time() + 60
-        while not (tmp_path / "model" / "latest").exists() and time.time() < deadline:
-            time.sleep(0.05)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[victim].send_signal(signal.SIGKILL)
         others = [node for node in nodes if node != nodes[victim]]
         if nodes[victim].wait() == -signal.SIGKILL and all(node.poll() is None for node in others):
@@ -114,6 +101,43 @@ class TestNodes:
         _, err = nodes[1].communicate(timeout=60)
         assert nodes[1].returncode == 1
         assert "node 1, which leads, was not heard" in err
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun (openmpi-bin)")
+class TestRanks:
+    """The same train, started by mpirun."""
+
+    def mpirun(self, tmp_path, ranks, *options, program=support.PROGRAM):
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks, program, "train", "corpus.txt", "--out",
+                   "model", "--threads", 1, "--json", *options]
+        return subprocess.Popen([str(word) for word in command], cwd=tmp_path, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def test_ranks_train_one_model_and_the_first_speaks_for_all(self, corpus, tmp_path):
+        running = self.mpirun(tmp_path, 3, "--dim", 16, "--epochs", 2, "--sync-words", 2000)
+        out, err = running.communicate(timeout=200)
+        assert running.returncode == 0, err
+        report = json.loads(out)
+        assert report["nodes"] == 3 and report["bytes_sent"] > 0
+        assert report["tokens"] == 2 * len(corpus.read_text().split())
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_a_killed_rank_ends_all_and_the_checkpoint_goes_on(self, corpus, tmp_path):
+        options = ["--dim", 64, "--epochs", 2000, "--sync-words", 1000, "--checkpoint-every", 0.2]
+        running = self.mpirun(tmp_path, 2, *options)
+        deadline = time.time() + 100
+        while not (tmp_path / "model" / "latest").exists() and time.time() < deadline and running.poll() is None:
+            time.sleep(0.05)
+        assert running.poll() is None, running.communicate()
+        ranks = subprocess.run(["pgrep", "-P", str(running.pid)], capture_output=True, text=True).stdout.split()
+        os.kill(int(ranks[-1]), signal.SIGKILL)
+        _, err = running.communicate(timeout=100)
+        assert running.returncode != 0 and "signal 9" in err
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+        more = self.mpirun(tmp_path, 2, "--dim", 64, "--epochs", 1)
+        out, err = more.communicate(timeout=200)
+        assert more.returncode == 0, err
+        assert json.loads(out)["nodes"] == 2
 
 
 class TestBadOptions:

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from support import QUICK, SANITIZED, assert_one_line, newest, run, start, topical_text, train, wide_text
+from support import QUICK, SANITIZED, assert_one_line, newest, run, start, topical_text, train, wait_for, wide_text
 
 KILLS = 25 if SANITIZED else 200
 
@@ -49,6 +49,8 @@ class TestKill:
         for kill in range(KILLS):
             since_ns = time.time_ns()
             process = start(*args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if kill == 0:
+                wait_for((model / "latest").exists, "a first checkpoint")
             time.sleep((2.0 if SANITIZED else 0.1) + 0.15 * draw.random())
             if kill % 4 == 3:  # the others at any moment
                 stop_while_saving(process, model, since_ns)
@@ -68,9 +70,11 @@ class TestKill:
         text, model = tmp_path / "text.txt", tmp_path / "m"
         text.write_text(wide_text(20_000, 2_000))
         args = ["train", text, "--out", model, "--dim", 64, "--min-count", 1, "--threads", 1]
-        for _ in range(10):
+        for kill in range(10):
             process = start(*args, "--epochs", 1_000_000, "--checkpoint-every", "0.001", stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
+            if kill == 0:
+                wait_for((model / "latest").exists, "a first checkpoint")
             time.sleep(2.0 if SANITIZED else 0.2)
             process.kill()
             process.wait()

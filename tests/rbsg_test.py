@@ -3,11 +3,10 @@ import json
 import random
 import shutil
 import signal
-import time
 
 import pytest
 from support import (QUICK, assert_one_line, go_back_to_the_middle, newest, run, start, stem, tensor_shapes,
-                     text_of_endings, topical_text, train, tree, weights)
+                     text_of_endings, topical_text, train, tree, wait_for, weights)
 
 SMALL = ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "128", "--lr", "0.01", "--sample", "0",
          "--kernel", "simd"]
@@ -164,11 +163,9 @@ class TestLoop:
         assert second["pairs"] > first["pairs"]
 
     def test_ctrl_c_saves_what_there_is(self, text, tmp_path):
-        process = start("train", text, "--out", tmp_path / "m", *QUICK, *SMALL, "--epochs", "1000")
-        deadline = time.monotonic() + 30
-        while process.poll() is None and not (tmp_path / "m").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(1)
+        process = start("train", text, "--out", tmp_path / "m", *QUICK, *SMALL, "--epochs", "100000",
+                        "--checkpoint-every", "0.1")
+        wait_for((tmp_path / "m" / "latest").exists, "a checkpoint")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err

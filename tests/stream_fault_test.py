@@ -197,11 +197,15 @@ class TestTenSources:
             host.failing = True
         before = {host.name: (host.documents(), read_of(model, host)[0]) for host in healthy}
         time.sleep(24 if SANITIZED else 12)
-        training.assert_running()
-        assert all(host.faults_met > 1 for host in failing), [(host.kind, host.faults_met) for host in failing]
-        for host in healthy:
+        wait_for(lambda: all(host.faults_met > 1 for host in failing), "faults of all")
+
+        def keeps_up(host):
             published, read = host.documents() - before[host.name][0], read_of(model, host)[0] - before[host.name][1]
-            assert read > 0.95 * published - RATE, f"{host.name} ({host.kind}): {read} of {published}"
+            return read > 0.95 * published - RATE
+
+        # A machine that is busy may delay all for a moment; who is slower than its host never gets there.
+        for host in healthy:
+            wait_for(lambda: training.assert_running() or keeps_up(host), f"{host.name} ({host.kind}) to keep its rate")
 
     def check_recovery(self, training, model, hosts, failing):
         """Once they are well, the failing ones are read to their last document within a minute."""

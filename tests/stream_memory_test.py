@@ -71,11 +71,8 @@ def within(samples, span):
 
 
 class TestMemory:
-    def test_what_stays_in_memory_is_flat_from_the_first_look_on(self, samples):
-        first, last = (min(kilobytes for _, kilobytes, _ in within(samples, span)) for span in (EARLY, LATE))
-        assert abs(last - first) <= 0.02 * first, f"{first} kB became {last} kB"
-
-    def test_saves_and_looks_need_no_more_later_on(self, samples):
+    # The least is no measure: whether a moment comes without a look or a save under way is chance.
+    def test_a_stream_needs_no_more_later_on_saves_and_looks_included(self, samples):
         first, last = (within(samples, span)[-1][2] for span in (EARLY, LATE))
-        # Both may fall together for the first time late: that is no growth.
-        assert last <= 1.15 * first, f"at most {first} kB became {last} kB"
+        # They take turns. The search for drift begins with the second snapshot, which may come late in the first span.
+        assert last <= 1.02 * first, f"at most {first} kB became {last} kB"

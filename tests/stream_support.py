@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from support import SANITIZED, newest, start
+from support import SANITIZED, free_ports, newest, start, wait_for
 
 PATIENCE_S = 240 if SANITIZED else 60
 TELLS = "tells what the reader of this stream has to count exactly once and not more often"
@@ -20,19 +20,6 @@ TELLS = "tells what the reader of this stream has to count exactly once and not 
 def planted_text(name, number):
     """A document with a word of its own, and others that all have."""
     return f"{name}{number} {TELLS}"
-
-
-def wait_for(condition, what, patience_s=PATIENCE_S):
-    end = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.05)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def die_with_parent():
@@ -64,7 +51,7 @@ class Server:
 
 class Redis(Server):
     def __init__(self):
-        port = free_port()
+        port = free_ports(1)[0]
         super().__init__(port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
         self.connection = socket.create_connection(("127.0.0.1", port)).makefile("rwb")
 
@@ -81,7 +68,7 @@ class Nats(Server):
     """nats-server with JetStream, and as much of its protocol as publishing needs."""
 
     def __init__(self, folder):
-        port = free_port()
+        port = free_ports(1)[0]
         super().__init__(port, "nats-server", "-a", "127.0.0.1", "-p", port, "-js", "-sd", folder)
         self.connection = socket.create_connection(("127.0.0.1", port)).makefile("rwb")
         assert self.connection.readline().startswith(b"INFO")

@@ -4,8 +4,11 @@ import os
 import pathlib
 import random
 import shutil
+import signal
+import socket
 import struct
 import subprocess
+import time
 
 PROGRAM = os.environ.get("STREAMVEC_BIN", str(pathlib.Path(__file__).parent.parent / "build/release/streamvec"))
 SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
@@ -18,6 +21,37 @@ QUICK = ["--dim", "16", "--epochs", "1", "--threads", "1", "--min-count", "1"]
 def start(*args, **options):
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
     return subprocess.Popen([PROGRAM, *map(str, args)], **options)
+
+
+def wait_for(condition, what, patience_s=TIMEOUT_S):
+    """Waits for an event, however long it takes on a busy machine."""
+    end = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+def await_handlers(process):
+    """Until the program catches Ctrl-C: before that a signal ends it as it ends any program."""
+    def caught():
+        if process.poll() is not None:
+            return True
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        mask = int(status.split("SigCgt:")[1].split()[0], 16)
+        return mask >> (signal.SIGINT - 1) & 1
+    wait_for(caught, "signals to be caught")
+
+
+HELD = []  # bound and not listening, until the end: nobody else is given these ports by chance
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        each.bind(("127.0.0.1", 0))
+    HELD.extend(sockets)
+    return [each.getsockname()[1] for each in sockets]
 
 
 def run(*args, input=None, exit=None, cwd=None, env=None):

@@ -6,7 +6,8 @@ import signal
 import time
 
 import pytest
-from support import (QUICK, SANITIZED, newest, run, start, tensor_shapes, topical_text, train, tree, vocabulary, weights)
+from support import (QUICK, SANITIZED, await_handlers, newest, run, start, tensor_shapes, topical_text, train, tree,
+                     vocabulary, weights)
 
 # Long enough to be interrupted several times.
 LONG = ["--dim", "32", "--threads", "1", "--min-count", "1", "--epochs", "20" if SANITIZED else "60", "--json"]
@@ -64,6 +65,7 @@ class TestRepeatable:
 def interrupted(args, out, wait_s, when=signal.SIGINT):
     """Starts a training and stops it `wait_s` after it has begun; gives its JSON."""
     process = start("train", *args, "--out", out)
+    await_handlers(process)
     time.sleep(wait_s)
     process.send_signal(when)
     stdout, stderr = process.communicate(timeout=60)

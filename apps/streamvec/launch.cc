@@ -22,26 +22,43 @@ extern char** environ;
 namespace streamvec::cli {
 namespace {
 
-// Ports that nobody listens on at this moment, all different.
-Result<std::vector<int>> free_ports(int64_t count) {
-  std::vector<int> sockets, ports;
-  for (int64_t i = 0; i < count; ++i) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+// Ports of 127.0.0.1, kept from everybody but the nodes: a socket that is bound and does not listen lets one listen
+// that asks for its port by number, while no connection or server is given it by chance.
+class HeldPorts {
+ public:
+  HeldPorts() = default;
+  ~HeldPorts() {
+    for (const int fd : sockets_) ::close(fd);
+  }
+  HeldPorts(const HeldPorts&) = delete;
+
+  Status take(int64_t count) {
+    while (static_cast<int64_t>(ports_.size()) < count)
+      if (!take_one())
+        return error(Code::kUnavailable, "no free port on 127.0.0.1 (", std::strerror(errno), "); try fewer nodes");
+    return {};
+  }
+  const std::vector<int>& ports() const { return ports_; }
+
+ private:
+  bool take_one() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+    if (fd < 0) return false;
+    sockets_.push_back(fd);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    if (fd >= 0) sockets.push_back(fd);
-    if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+    if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+        ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
         ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-      break;
-    ports.push_back(ntohs(address.sin_port));
+      return false;
+    ports_.push_back(ntohs(address.sin_port));
+    return true;
   }
-  for (const int fd : sockets) ::close(fd);
-  if (static_cast<int64_t>(ports.size()) < count)
-    return error(Code::kUnavailable, "no free port on 127.0.0.1 (", std::strerror(errno), "); try fewer nodes");
-  return ports;
-}
+
+  std::vector<int> sockets_, ports_;
+};
 
 bool is_given(const std::vector<std::string>& words, std::string_view flag) {
   for (const std::string& word : words)
@@ -98,9 +115,11 @@ Result<int> run_launch(const Arguments& arguments) {
     return error(Code::kInvalidArgument, "launch runs train, not ", words.front(),
                  "; try `streamvec launch -n 4 -- train ...`");
   const int64_t workers = arguments.integer("n"), servers = arguments.integer("servers"), all = workers + servers;
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<int> ports, free_ports(all));
+  HeldPorts held;
+  STREAMVEC_RETURN_IF_ERROR(held.take(all));
   std::string addresses;
-  for (const int port : ports) addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+  for (const int port : held.ports())
+    addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
   const std::atomic<bool>& stop = stop_on_signals();
   const std::vector<int> allowed = allowed_cores();
   std::vector<pid_t> nodes;

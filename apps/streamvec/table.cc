@@ -268,7 +268,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async", "bsp", "", "train",
      "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
      "freely"},
-    {"combine", Kind::kChoice, "adasum|mean|sum", "adasum", "", "train",
+    {"combine", Kind::kChoice, "damped|adasum|mean|sum", "damped", "", "train",
      "what becomes of changes that several nodes made to one row"},
     {"codec", Kind::kChoice, "onebit|strom|fp16|fp32", "onebit", "", "train", "how changes are sent"},
     {"staleness", Kind::kInteger, "N", "2", "", "train", "of ssp: pushes that a node may be ahead of the slowest", 0,

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "apps/streamvec/commands.h"
+#include "apps/streamvec/mpi_rank.h"
 #include "apps/streamvec/output.h"
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"
@@ -51,7 +52,9 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped) 
                  {"pushes", result.pushes},
                  {"bytes_sent", result.bytes_sent},
                  {"bytes_received", result.bytes_received},
-                 {"waiting_s", rounded(result.waiting_s)}});
+                 {"waiting_s", rounded(result.waiting_s)},
+                 {"talking_s", rounded(result.talking_s)},
+                 {"rows_pushed", result.rows_pushed}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;
   json["prequential_loss"] = rounded(result.prequential_loss);
@@ -116,11 +119,20 @@ std::string counting_text(int64_t tokens, double fraction) {
   return line;
 }
 
-TrainHooks hooks_on(ProgressLine& line, const std::atomic<bool>& stop) {
+namespace {
+
+TrainHooks quiet_hooks(const std::atomic<bool>& stop) {
   TrainHooks hooks;
+  hooks.stop = &stop;
+  return hooks;
+}
+
+}  // namespace
+
+TrainHooks hooks_on(ProgressLine& line, const std::atomic<bool>& stop) {
+  TrainHooks hooks = quiet_hooks(stop);
   hooks.progress = [&line, text = ProgressText()](const TrainProgress& progress) mutable { line.show(text(progress)); };
   hooks.counting = [&line](int64_t tokens, double fraction) { line.show(counting_text(tokens, fraction)); };
-  hooks.stop = &stop;
   return hooks;
 }
 
@@ -174,6 +186,11 @@ std::vector<std::string> addresses(const std::string& list) {
 void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   cluster.nodes = addresses(arguments.text("nodes"));
   cluster.rank = static_cast<int32_t>(arguments.integer("rank"));
+  if (const std::optional<MpiRank> mpi = mpi_rank_of_environment(); mpi && !arguments.given("nodes")) {
+    cluster.mpi = true;
+    cluster.rank = mpi->rank;
+    for (int32_t rank = 0; rank < mpi->ranks; ++rank) cluster.nodes.push_back("rank " + std::to_string(rank));
+  }
   cluster.servers = static_cast<int32_t>(arguments.integer("servers"));
   cluster.sync = arguments.text("sync");
   cluster.combine = arguments.text("combine");
@@ -231,9 +248,12 @@ Result<int> run_train(const Arguments& arguments) {
   set_fetching(arguments);
   options.cluster.on() ? keep_large_blocks() : return_large_blocks();
   ProgressLine line(2);
-  const auto result = train(options, arguments.words, out, hooks_on(line, stop));
+  // mpirun joins what all ranks print: the first speaks for all.
+  const bool quiet = options.cluster.mpi && options.cluster.rank > 0;
+  const auto result = train(options, arguments.words, out, quiet ? quiet_hooks(stop) : hooks_on(line, stop));
   line.clear();
   if (!result.ok()) return result.status();
+  if (quiet) return 0;
   warn(*result);
   const bool stopped = stop && result->fraction < 1;  // a wish that comes after the end changes nothing
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(*result, out, stopped))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <ctime>
 #include <numeric>
 #include <utility>
 
@@ -12,12 +13,22 @@ namespace {
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
 constexpr double kPushEvery = 0.25;  // at least, also by a node whose text comes slowly: others may wait for it
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
-constexpr int32_t kFlushPushes = 2;   // a codec may leave something out of the first
+constexpr int32_t kFlushPushes = 1;  // what a codec leaves out of it is little: rates have come down
+// At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
+constexpr int64_t kEagerPushes = 8;
+constexpr double kEagerShare = 0.5;
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// That the calling thread has used of a processor.
+double talking_s_now() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 bool has(const std::vector<NodeId>& nodes, NodeId node) {
@@ -78,10 +89,13 @@ Status ClusterNode::await_start() {
   return status_;
 }
 
-Status ClusterNode::trained(int64_t words) {
+Status ClusterNode::trained(int64_t words, double lr) {
+  steps_ += static_cast<double>(words) * lr;
   const int64_t now = words_.fetch_add(words) + words;
+  const auto may_go_on = [&] { return failed_ || now - begun_words_ <= options_.words_max; };
+  // Without the lock, which the talking thread holds while it works.
+  if (may_go_on() && !failed_) return {};
   std::unique_lock lock(mutex_);
-  const auto may_go_on = [&] { return !status_.ok() || now - begun_words_ <= options_.words_max; };
   if (!may_go_on()) {
     const double begun = seconds_now();
     changed_.wait(lock, may_go_on);
@@ -136,6 +150,7 @@ void ClusterNode::run() {
       fail(got);
     }
     step(now);
+    stats_.talking_s = talking_s_now();
     failed = !status_.ok();
   }
 }
@@ -165,10 +180,12 @@ void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
 }
 
 Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
+  if (phase_ == Phase::kEnded) return {};  // the tables are the caller's again
   STREAMVEC_ASSIGN_OR_RETURN(const Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
   const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
                           message.kind == MessageKind::kClock || message.kind == MessageKind::kValues;
   Outbox out;
+  if (replica_ != nullptr) replica_->set_trained(steps_);
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
   if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
   send_out(out);
@@ -345,20 +362,39 @@ void ClusterNode::push_if_due(double now_s) {
     return send_out(out);
   }
   if (stage_is_over()) end_stage();
+  const bool holds_up = words - begun_words_ > options_.words_max;  // threads wait for this push
+  if (phase_ == Phase::kTraining && !holds_up && has_talked_enough(now_s)) return;
   int64_t rows = options_.sync.key_end;
   if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1));
-      phase_ != Phase::kFlushing && zeros < 24)
-    rows = std::min<int64_t>(rows, 2 * options_.hot_rows << zeros);
+      phase_ != Phase::kFlushing && zeros < 12)
+    rows = std::min<int64_t>(rows, 2 * options_.hot_rows << (2 * zeros));
   ++stage_pushes_;
-  std::vector<RowKey> due(static_cast<size_t>(rows));
-  std::iota(due.begin(), due.end(), RowKey{0});
+  take_due(rows, due_);
   stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
-  replica_->begin(due, out);
-  ++stats_.pushes;
-  begun_words_ = words;
   begun_s_ = now_s;
+  begun_talking_s_ = stats_.talking_s;
+  replica_->set_trained(steps_);
+  replica_->begin(due_, out);
+  ++stats_.pushes;
+  stats_.rows_pushed += static_cast<int64_t>(due_.size());
+  begun_words_ = words;
   changed_.notify_all();
   send_out(out);
+}
+
+// What the last push has cost is to be no more than its share of the time since it began.
+bool ClusterNode::has_talked_enough(double now_s) const {
+  const double used = stats_.talking_s - begun_talking_s_;
+  const double share = stats_.pushes < kEagerPushes ? kEagerShare : options_.talking_share;
+  return used > share * options_.threads * (now_s - begun_s_);
+}
+
+// The rows below `end` that were trained on since they were last pushed. At the end all: what codecs have left out.
+void ClusterNode::take_due(int64_t end, std::vector<RowKey>& due) {
+  due.clear();
+  if (options_.changed != nullptr && phase_ != Phase::kFlushing) return options_.changed->take(0, end, due);
+  due.resize(static_cast<size_t>(end));
+  std::iota(due.begin(), due.end(), RowKey{0});
 }
 
 // The end in two stages, so that everybody ends with everything: all push what is left until the owners have it; then
@@ -404,6 +440,7 @@ void ClusterNode::send(NodeId to, std::string bytes) {
 void ClusterNode::fail(Status status) {
   if (!status_.ok()) return;
   status_ = std::move(status);
+  failed_ = true;
   changed_.notify_all();
 }
 

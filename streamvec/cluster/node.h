@@ -20,6 +20,7 @@
 
 #include "streamvec/cluster/control.h"
 #include "streamvec/core/deadline.h"
+#include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
 #include "streamvec/sync/replica.h"
 #include "streamvec/sync/row_server.h"
@@ -33,16 +34,21 @@ struct ClusterOptions {
   SyncOptions sync;                      // without `self` and `initial`
   int64_t words_min = 10'000;   // trained here between two pushes at least; less: closer to one node, and more to send
   int64_t words_max = 100'000;  // at most: then training waits
-  int64_t hot_rows = 2'048;     // push i has the hot_rows * 2^(zeros at the end of i) most frequent words
+  int64_t hot_rows = 8'192;     // push i has the hot_rows * 4^(zeros at the end of i) most frequent words
   double dead_after_s = 10;     // a node that is silent for longer takes no further part
   double start_within_s = 60;   // all nodes have to be there by then
+  int32_t threads = 1;          // that train here
+  double talking_share = 0.15;  // of their time, at most, goes into talking; less: fewer pushes where cores are few
+  RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
   uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
   std::string fingerprint_of;   // the same in words
 };
 
 struct ClusterStats {
   int64_t pushes = 0;
-  double waiting_s = 0;        // training threads waited, summed
+  double waiting_s = 0;  // training threads waited, summed
+  double talking_s = 0;  // of a processor, that the talking thread has used
+  int64_t rows_pushed = 0;
   int64_t staleness_most = 0;  // clocks ahead of the slowest, when a push began
   int64_t bytes_sent = 0, bytes_received = 0;
   uint32_t epoch = 0;
@@ -58,9 +64,9 @@ class ClusterNode {
 
   // Waits until all nodes are there.
   Status await_start();
-  // Training threads tell what they have trained; waits when the node is too far ahead, or the scheme says so (SSP). An
-  // error when the cluster has failed: training is to stop.
-  Status trained(int64_t words);
+  // Training threads tell what they have trained, and at which rate; waits when the node is too far ahead, or the
+  // scheme says so (SSP). An error when the cluster has failed: training is to stop.
+  Status trained(int64_t words, double lr = 1);
   // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
   // others learnt. Then every node's tables are equal, but for what the codec has left out. The leader returns what all
   // have trained, the others what they have.
@@ -87,6 +93,8 @@ class ClusterNode {
   void tell_all(const Control& control);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
+  void take_due(int64_t end, std::vector<RowKey>& due);
+  bool has_talked_enough(double now_s) const;
   void begin_stage(Phase phase);
   void end_stage();
   bool stage_is_over() const;
@@ -119,11 +127,15 @@ class ClusterNode {
   int64_t settle_clock_ = 0;
   TrainedTotals trained_;     // by the workers that have finished
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
-  int64_t begun_words_ = 0;   // trained when the last push began
-  double begun_s_ = 0, started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
+  std::vector<RowKey> due_;
+  double begun_s_ = 0, begun_talking_s_ = 0;  // when the last push began, and the time used by then
+  double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
   ClusterStats stats_;
 
   std::atomic<int64_t> words_{0};
+  std::atomic<double> steps_{0};         // words times rate
+  std::atomic<int64_t> begun_words_{0};  // trained when the last push began
+  std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

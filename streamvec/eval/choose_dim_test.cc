@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/QR>
-#include <Eigen/SVD>
 #include <cmath>
 #include <numbers>
 
+#include "streamvec/eval/dense_svd.h"
 #include "streamvec/eval/test_text.h"
 
 namespace streamvec {
@@ -42,13 +42,13 @@ struct Planted {
     const Eigen::VectorXd values = Eigen::Map<const Eigen::VectorXd>(signal.data(), rank) * kNoise * std::sqrt(size);
     const Eigen::MatrixXd u = orthonormal(size, rank, random), v = orthonormal(size, rank, random);
     const Eigen::MatrixXd seen = u * values.asDiagonal() * v.transpose() + kNoise * normal_matrix(size, size, random);
-    const Eigen::BDCSVD<Eigen::MatrixXd> svd(seen, Eigen::ComputeThinU);
+    const DenseSvd svd = dense_svd(seen);
     squared_norm = seen.squaredNorm();
     Eigen::MatrixXd difference = u * values.asDiagonal() * u.transpose();
     loss.push_back(difference.norm());
     for (Eigen::Index k = 0; k < 40; ++k) {
-      spectrum.push_back(svd.singularValues()[k]);
-      difference -= svd.singularValues()[k] * svd.matrixU().col(k) * svd.matrixU().col(k).transpose();
+      spectrum.push_back(svd.values[k]);
+      difference -= svd.values[k] * svd.left.col(k) * svd.left.col(k).transpose();
       loss.push_back(difference.norm());
     }
   }

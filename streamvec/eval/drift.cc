@@ -40,15 +40,16 @@ Result<Comparison> measure(const StreamState& then, const StreamState& now, cons
   comparison.old_neighbours = find_neighbours(comparison.shared.old_rows, options.candidates_max, k);
   comparison.new_neighbours = find_neighbours(comparison.shared.new_rows, options.candidates_max, k);
   for (const SharedWord& word : comparison.shared.words) comparison.log_evidence.push_back(std::log(word.evidence));
-  if (!halves.empty()) comparison.agreed_profile = agreed_profile_changes(comparison.shared, options.anchors);
   return comparison;
 }
 
-// The changes by neighbours, without those that are left out.
-void measure_changes(Comparison& pair, int32_t neighbours, const std::vector<bool>& left_out) {
-  pair.change = neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, neighbours, left_out);
-  if (!pair.agreed_profile.empty())
-    pair.agreed = agreed_neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, neighbours, left_out);
+// The changes by neighbours and anchors, without those that are left out.
+void measure_changes(Comparison& pair, const DriftOptions& options, const std::vector<bool>& left_out) {
+  const int32_t k = options.neighbours;
+  pair.change = neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, k, left_out);
+  if (pair.shared.other_rows.empty()) return;
+  pair.agreed = agreed_neighbour_changes(pair.shared, pair.old_neighbours, pair.new_neighbours, k, left_out);
+  pair.agreed_profile = agreed_profile_changes(pair.shared, options.anchors, left_out);
 }
 
 struct Judgement {
@@ -89,15 +90,15 @@ Judgement judge(const Comparison& pair) {
 }
 
 // A word that moved changes the neighbourhoods it left and came to, so the words there seem to have moved a little.
-// Once it is known who moved, the changes are measured again by the neighbours that did not. A word that has moved by
+// Once it is known who moved, the changes are measured again by the neighbours and anchors that did not. A word moved by
 // those as well is judged by all: words that moved together are each other's witnesses.
-Judgement judge_by_stable_neighbours(Comparison& pair, int32_t neighbours) {
-  measure_changes(pair, neighbours, {});
+Judgement judge_by_stable_neighbours(Comparison& pair, const DriftOptions& options) {
+  measure_changes(pair, options, {});
   const Judgement first = judge(pair);
   const std::vector<double> first_change = pair.change;
   std::vector<bool> moved(first.score.size());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] = first.score[i] >= kMovedScore;
-  measure_changes(pair, neighbours, moved);
+  measure_changes(pair, options, moved);
   Judgement judgement = judge(pair);
   for (size_t i = 0; i < moved.size(); ++i) {
     if (!moved[i] || judgement.score[i] < kMovedScore) continue;
@@ -191,7 +192,7 @@ Result<DriftReport> find_drift(const StreamState& then, const StreamState& now, 
   const Snapshot &old_snapshot = then.whole, &new_snapshot = now.whole;
   STREAMVEC_ASSIGN_OR_RETURN(Comparison pair, measure(then, now, options));
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix turned, turned_rows(pair.shared, options));
-  Judgement judgement = judge_by_stable_neighbours(pair, options.neighbours);
+  Judgement judgement = judge_by_stable_neighbours(pair, options);
   excuse_commonest(pair, new_snapshot.vocabulary, options.share_max, judgement);
   const double p_max = discovery_threshold(judgement.p, options.false_discovery_rate);
   const auto alert = [&](size_t i) { return judgement.p[i] <= p_max && judgement.score[i] >= options.alert_score_min; };

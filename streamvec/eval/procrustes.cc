@@ -1,9 +1,9 @@
 #include "streamvec/eval/procrustes.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <numeric>
 
+#include "streamvec/eval/dense_svd.h"
 #include "streamvec/eval/gram.h"
 
 namespace streamvec {
@@ -46,8 +46,8 @@ Result<std::vector<int32_t>> nearest_rows(MatrixView<const float> a, MatrixView<
 }  // namespace
 
 Eigen::MatrixXd best_rotation(MatrixView<const float> a, MatrixView<const float> b) {
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(cross_gram(a, b), Eigen::ComputeFullU | Eigen::ComputeFullV);
-  return svd.matrixU() * svd.matrixV().transpose();
+  const DenseSvd svd = dense_svd(cross_gram(a, b));
+  return svd.left * svd.right.transpose();
 }
 
 Result<Alignment> align_on_stable(MatrixView<const float> a, MatrixView<const float> b, const AlignOptions& options) {

@@ -69,6 +69,25 @@ Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>> map_rows(const Matrix& rows,
   return {rows.row(begin), count, rows.cols(), Eigen::OuterStride<>(rows.stride())};
 }
 
+// The first `count` rows that are not left out (empty: none is); all when those are fewer than half as many.
+std::vector<int64_t> first_staying(int64_t rows, int64_t count, const std::vector<bool>& left_out) {
+  count = std::min(count, rows);
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < rows && std::ssize(chosen) < count; ++i)
+    if (left_out.empty() || !left_out[static_cast<size_t>(i)]) chosen.push_back(i);
+  if (2 * std::ssize(chosen) >= count) return chosen;
+  chosen.resize(static_cast<size_t>(count));
+  std::iota(chosen.begin(), chosen.end(), int64_t{0});
+  return chosen;
+}
+
+RowMajor gather(const Matrix& rows, std::span<const int64_t> chosen) {
+  RowMajor gathered(std::ssize(chosen), rows.cols());
+  for (int64_t i = 0; i < std::ssize(chosen); ++i)
+    std::copy_n(rows.row(chosen[static_cast<size_t>(i)]), rows.cols(), gathered.row(i).data());
+  return gathered;
+}
+
 double cosine_change(const Matrix& old_rows, const Matrix& new_rows, int64_t i, int64_t j) {
   return double{dot(new_rows, i, j)} - double{dot(old_rows, i, j)};
 }
@@ -175,19 +194,22 @@ std::vector<double> agreed_neighbour_changes(const SharedWords& shared, const Ne
   return changes;
 }
 
-std::vector<double> agreed_profile_changes(const SharedWords& shared, int64_t anchors) {
+std::vector<double> agreed_profile_changes(const SharedWords& shared, int64_t anchors,
+                                           const std::vector<bool>& left_out) {
   constexpr int64_t kRowsAtOnce = 256;
+  const std::vector<int64_t> chosen = first_staying(shared.size(), anchors, left_out);
   const std::vector<Matrix>& rows = shared.other_rows;
-  anchors = std::min(anchors, shared.size());
+  std::vector<RowMajor> anchor_rows;
+  for (const Matrix& half : rows) anchor_rows.push_back(gather(half, chosen));
   std::vector<double> changes(shared.words.size());
   for (int64_t begin = 0; begin < shared.size(); begin += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, shared.size() - begin);
-    const auto centred_change = [&](const Matrix& then, const Matrix& now) -> RowMajor {
-      RowMajor change = map_rows(now, begin, count) * map_rows(now, 0, anchors).transpose();
-      change.noalias() -= map_rows(then, begin, count) * map_rows(then, 0, anchors).transpose();
+    const auto centred_change = [&](size_t then, size_t now) -> RowMajor {
+      RowMajor change = map_rows(rows[now], begin, count) * anchor_rows[now].transpose();
+      change.noalias() -= map_rows(rows[then], begin, count) * anchor_rows[then].transpose();
       return change.colwise() - change.rowwise().mean();
     };
-    const RowMajor in_a = centred_change(rows[0], rows[2]), in_b = centred_change(rows[1], rows[3]);
+    const RowMajor in_a = centred_change(0, 2), in_b = centred_change(1, 3);
     const Eigen::VectorXf agreed = in_a.cwiseProduct(in_b).rowwise().mean();
     std::copy_n(agreed.data(), count, changes.begin() + begin);
   }

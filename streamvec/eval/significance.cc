@@ -35,7 +35,8 @@ SpreadCurve::SpreadCurve(std::span<const double> x, std::span<const double> y) {
   std::vector<double> xs, ys;
   for (size_t k = 0; k < knots; ++k) {
     const size_t centre = knots == 1 ? 0 : k * (x.size() - 1) / (knots - 1);
-    const size_t begin = centre - std::min(centre, half), end = std::min(x.size(), centre + half + 1);
+    // Whole windows at the low end: rare words are many and alike, and half a window would say too little of them.
+    const size_t begin = centre - std::min(centre, half), end = std::min(x.size(), begin + 2 * half + 1);
     xs.clear(), ys.clear();
     for (size_t i = begin; i < end; ++i) xs.push_back(x[order[i]]), ys.push_back(y[order[i]]);
     std::sort(ys.begin(), ys.end());

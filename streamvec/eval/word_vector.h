@@ -18,7 +18,8 @@ struct WordVector {
 };
 
 // Words are looked up as written, else case-folded (find_word()). kNotFound when the word is unknown and the model
-// makes no vectors, or knows nothing of this spelling; kInvalidArgument when a spelling has to be judged and is empty.
+// makes no vectors, or knows nothing of this spelling; kInvalidArgument when a spelling has to be judged and is empty;
+// else what WordGenerator::generate() fails with.
 Result<WordVector> vector_of(const Snapshot& snapshot, std::string_view word);
 
 }  // namespace streamvec

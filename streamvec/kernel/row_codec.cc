@@ -16,27 +16,44 @@ using D = hn::CappedTag<float, 16>;
 
 constexpr float kHalfMax = 65504.0f;
 
+// Bits of 16 values, from the least on: two bytes that are moved as a number, not by a call of memcpy.
+template <class M>
+uint16_t bits_of(const D d, M mask) {
+  uint8_t stored[8] = {};
+  hn::StoreMaskBits(d, mask, stored);
+  return static_cast<uint16_t>(stored[0] | stored[1] << 8);
+}
+
+// The masks of 16 values, a vector's at a time. f(k, mask) is called with the place of each vector's first value.
+template <class F>
+void for_masks(const D d, uint16_t bits, F&& f) {
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  for (int32_t k = 0; k < 16; k += lanes) {
+    const auto shifted = static_cast<uint16_t>(bits >> k);
+    uint8_t stored[8] = {static_cast<uint8_t>(shifted), static_cast<uint8_t>(shifted >> 8)};
+    f(k, hn::LoadMaskBits(d, stored));
+  }
+}
+
 OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* HWY_RESTRICT bits) {
   const D d;
   const auto lanes = static_cast<int32_t>(hn::Lanes(d));
   const auto zero = hn::Zero(d);
   auto high = zero, low = zero;
   int32_t above = 0;
-  const int32_t bytes = (dim + 7) / 8;
-  if (lanes < 8) std::memset(bits, 0, static_cast<size_t>(bytes));
-  for (int32_t k = 0; k < dim; k += lanes) {
-    const auto value = hn::Load(d, row + k);
-    const auto live = hn::FirstN(d, static_cast<size_t>(std::min(lanes, dim - k)));
-    const auto mask = hn::And(hn::Ge(value, zero), live);
-    high = hn::Add(high, hn::IfThenElseZero(mask, value));
-    low = hn::Add(low, hn::IfThenZeroElse(mask, value));
-    above += static_cast<int32_t>(hn::CountTrue(d, mask));
-    uint8_t stored[8] = {};
-    hn::StoreMaskBits(d, mask, stored);
-    if (lanes >= 8)
-      std::memcpy(bits + k / 8, stored, static_cast<size_t>(std::min(lanes / 8, bytes - k / 8)));
-    else
-      bits[k / 8] = static_cast<uint8_t>(bits[k / 8] | (stored[0] & ((1 << lanes) - 1)) << (k % 8));
+  for (int32_t at = 0; at < dim; at += 16) {
+    uint32_t group = 0;
+    for (int32_t k = 0; k < 16; k += lanes) {  // the padding is zero: it adds nothing to either sum
+      const auto value = hn::Load(d, row + at + k);
+      const auto mask = hn::Ge(value, zero);
+      high = hn::Add(high, hn::IfThenElseZero(mask, value));
+      low = hn::Add(low, hn::IfThenZeroElse(mask, value));
+      group |= static_cast<uint32_t>(bits_of(d, mask)) << k;
+    }
+    if (dim - at < 16) group &= (1u << (dim - at)) - 1;
+    above += __builtin_popcount(group);
+    bits[at / 8] = static_cast<uint8_t>(group);
+    if (dim - at > 8) bits[at / 8 + 1] = static_cast<uint8_t>(group >> 8);
   }
   OneBitLevels levels;
   if (above > 0) levels.high = hn::GetLane(hn::SumOfLanes(d, high)) / static_cast<float>(above);
@@ -46,17 +63,18 @@ OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* 
 
 void onebit_decode(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, int32_t dim, float* HWY_RESTRICT row) {
   const D d;
-  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
   const auto high = hn::Set(d, levels.high), low = hn::Set(d, levels.low);
-  const int32_t bytes = (dim + 7) / 8;
-  for (int32_t k = 0; k < dim; k += lanes) {
-    uint8_t stored[8] = {};
-    std::memcpy(stored, bits + k / 8, static_cast<size_t>(std::min(std::max(lanes / 8, 1), bytes - k / 8)));
-    if (lanes < 8) stored[0] = static_cast<uint8_t>(stored[0] >> (k % 8));
-    const auto live = hn::FirstN(d, static_cast<size_t>(std::min(lanes, dim - k)));
-    const auto value = hn::IfThenElse(hn::LoadMaskBits(d, stored), high, low);
-    hn::Store(hn::IfThenElseZero(live, value), d, row + k);
+  int32_t at = 0;
+  for (; at + 16 <= dim; at += 16) {
+    const auto group = static_cast<uint16_t>(bits[at / 8] | bits[at / 8 + 1] << 8);
+    for_masks(d, group, [&](int32_t k, auto mask) { hn::Store(hn::IfThenElse(mask, high, low), d, row + at + k); });
   }
+  if (at == dim) return;
+  const auto group = static_cast<uint16_t>(bits[at / 8] | (dim - at > 8 ? bits[at / 8 + 1] << 8 : 0));
+  for_masks(d, group, [&](int32_t k, auto mask) {
+    const auto live = hn::FirstN(d, static_cast<size_t>(std::max(dim - at - k, 0)));
+    hn::Store(hn::IfThenElseZero(live, hn::IfThenElse(mask, high, low)), d, row + at + k);
+  });
 }
 
 void half_encode(const float* HWY_RESTRICT row, float scale, int32_t dim, uint16_t* HWY_RESTRICT halves) {
@@ -67,8 +85,12 @@ void half_encode(const float* HWY_RESTRICT row, float scale, int32_t dim, uint16
   HWY_ALIGN hwy::float16_t narrow[16];
   for (int32_t k = 0; k < dim; k += lanes) {
     const auto value = hn::Min(hn::Max(hn::Mul(factor, hn::Load(d, row + k)), least), most);
+    if (k + lanes <= dim) {
+      hn::StoreU(hn::DemoteTo(d16, value), d16, reinterpret_cast<hwy::float16_t*>(halves + k));
+      continue;
+    }
     hn::Store(hn::DemoteTo(d16, value), d16, narrow);
-    std::memcpy(halves + k, narrow, sizeof(uint16_t) * static_cast<size_t>(std::min(lanes, dim - k)));
+    std::memcpy(halves + k, narrow, sizeof(uint16_t) * static_cast<size_t>(dim - k));
   }
 }
 
@@ -79,8 +101,13 @@ void half_decode(const uint16_t* HWY_RESTRICT halves, float scale, int32_t dim, 
   const auto factor = hn::Set(d, scale);
   HWY_ALIGN hwy::float16_t narrow[16];
   for (int32_t k = 0; k < dim; k += lanes) {
+    if (k + lanes <= dim) {
+      const auto wide = hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(halves + k));
+      hn::Store(hn::Mul(factor, hn::PromoteTo(d, wide)), d, row + k);
+      continue;
+    }
     std::memset(narrow, 0, sizeof(narrow));
-    std::memcpy(narrow, halves + k, sizeof(uint16_t) * static_cast<size_t>(std::min(lanes, dim - k)));
+    std::memcpy(narrow, halves + k, sizeof(uint16_t) * static_cast<size_t>(dim - k));
     hn::Store(hn::Mul(factor, hn::PromoteTo(d, hn::Load(d16, narrow))), d, row + k);
   }
 }
@@ -91,6 +118,29 @@ float largest_magnitude(const float* HWY_RESTRICT row, int32_t dim) {
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
     most = hn::Max(most, hn::Abs(hn::Load(d, row + k)));
   return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* HWY_RESTRICT change) {
+  const D d;
+  auto of_change = hn::Zero(d), of_known = hn::Zero(d);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto before = hn::Load(d, known + k), by = hn::Sub(hn::Load(d, live + k), before);
+    of_change = hn::MulAdd(by, by, of_change);
+    of_known = hn::MulAdd(before, before, of_known);
+    hn::Store(by, d, change + k);
+  }
+  return {hn::GetLane(hn::SumOfLanes(d, of_change)), hn::GetLane(hn::SumOfLanes(d, of_known))};
+}
+
+void shift_both(const float* to, const float* from, float share, int32_t dim, float* HWY_RESTRICT a,
+                float* HWY_RESTRICT b) {
+  const D d;
+  const auto of_a = hn::Set(d, share);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto by = hn::Sub(hn::Load(d, to + k), hn::Load(d, from + k));
+    hn::Store(hn::MulAdd(of_a, by, hn::Load(d, a + k)), d, a + k);
+    hn::Store(hn::Add(hn::Load(d, b + k), by), d, b + k);
+  }
 }
 
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {
@@ -111,6 +161,8 @@ HWY_EXPORT(onebit_decode);
 HWY_EXPORT(half_encode);
 HWY_EXPORT(half_decode);
 HWY_EXPORT(largest_magnitude);
+HWY_EXPORT(take_change);
+HWY_EXPORT(shift_both);
 HWY_EXPORT(blend);
 
 OneBitLevels onebit_encode(const float* row, int32_t dim, uint8_t* bits) {
@@ -131,6 +183,14 @@ void half_decode(const uint16_t* halves, float scale, int32_t dim, float* row) {
 
 float largest_magnitude(const float* row, int32_t dim) {
   return HWY_DYNAMIC_DISPATCH(largest_magnitude)(row, dim);
+}
+
+ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change) {
+  return HWY_DYNAMIC_DISPATCH(take_change)(live, known, dim, change);
+}
+
+void shift_both(const float* to, const float* from, float share, int32_t dim, float* a, float* b) {
+  HWY_DYNAMIC_DISPATCH(shift_both)(to, from, share, dim, a, b);
 }
 
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {

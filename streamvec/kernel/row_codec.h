@@ -24,6 +24,19 @@ void half_decode(const uint16_t* halves, float scale, int32_t dim, float* row);
 // The largest magnitude of the row.
 float largest_magnitude(const float* row, int32_t dim);
 
+// What one pass over a row and what is known of it yields: the squared lengths of the change and of what is known.
+struct ChangeSquares {
+  float change = 0, known = 0;
+};
+// change = live - known, padding included.
+ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change);
+// b += to - from, a += share * (to - from).
+void shift_both(const float* to, const float* from, float share, int32_t dim, float* a, float* b);
+// Asks for the row's cache lines: a row is needed soon, and to be written.
+inline void fetch_row(const float* row, int32_t dim) {
+  for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 1);
+}
+
 // out = x * a + y * b; out may be a or b.
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out);
 

@@ -76,7 +76,9 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
     x_steps_.resize(inputs_);
     for (size_t j = 0; j < inputs_; ++j) x_steps_[j] = table.row(inputs[j]);
-    return run_sgd(x_, x_steps_.data(), lr);
+    const PairBlockResult result = run_sgd(x_, x_steps_.data(), lr);
+    parameters_.note_changed(inputs, outputs_);
+    return result;
   }
   zeroed_rows(inputs_, x_memory_, x_steps_);
   zeroed_rows(outputs_.size(), y_memory_, y_steps_);
@@ -84,6 +86,7 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   if (!result.finite) return result;
   step_rows(inputs, x_steps_, lr, parameters_.input);
   step_rows(outputs_, y_steps_, lr, parameters_.output);
+  parameters_.note_changed(inputs, outputs_);
   return result;
 }
 

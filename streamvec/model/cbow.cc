@@ -48,6 +48,7 @@ class CbowWorker final : public ModelWorker {
       return;
     }
     step_inputs(lr);
+    parameters_.note_changed(plan_.columns, block_.outputs());
     stats.loss += result.loss;
     stats.slope += result.slope;
     stats.pairs += static_cast<int64_t>(centres);

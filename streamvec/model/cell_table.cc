@@ -9,11 +9,16 @@ namespace {
 
 constexpr int64_t kBucketsFirst = 1'024, kBucketsMin = 16;
 constexpr uint64_t kKeyMask = (uint64_t{1} << 48) - 1;
+constexpr uint8_t kGenerationLast = 255;
 constexpr double kFaded = 0x1p-10;       // a cell this light has nothing to teach
 constexpr uint32_t kMagic = 0x31434c47;  // "GLC1"
 
+// glove.bin: a Header, then blocks of cells, then a block of none. Weights are as of the block's time, an occurrence
+// then counting 1. Version 1 was one block to the end of the file, with weights relative to a landmark.
 struct Header {
-  uint32_t magic = kMagic, version = 1;
+  uint32_t magic = kMagic, version = 2;
+};
+struct Block {
   int64_t cells = 0, landmark = 0;
   double now = 0;
 };
@@ -21,6 +26,20 @@ struct Saved {
   uint64_t key = 0;
   double weight = 0;
 };
+
+template <typename T>
+std::string_view bytes_of(const T* values, size_t count) {
+  return {reinterpret_cast<const char*>(values), count * sizeof(T)};
+}
+
+// False when the bytes are too few.
+template <typename T>
+bool take(std::string_view& bytes, T& value) {
+  if (bytes.size() < sizeof value) return false;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return true;
+}
 
 }  // namespace
 
@@ -124,7 +143,19 @@ void CellTable::advance(double t) {
 void CellTable::forget(Slot slot) {
   const std::lock_guard lock(mutex_);
   if (static_cast<size_t>(slot) >= generations_.size()) generations_.resize(static_cast<size_t>(slot) + 1);
-  ++generations_[static_cast<size_t>(slot)];
+  if (++generations_[static_cast<size_t>(slot)] == kGenerationLast) drop_stale();
+}
+
+// A generation that came round again would make cells of words long gone those of another word.
+void CellTable::drop_stale() {
+  used_ = 0;
+  for (Bucket& bucket : buckets_)
+    for (int i = 0; i < kPlaces; ++i) {
+      if (stale(bucket.keys[i])) bucket.weights[i] = 0;
+      bucket.keys[i] &= kKeyMask;
+      used_ += bucket.weights[i] > 0;
+    }
+  generations_.clear();
 }
 
 void CellTable::draw(int64_t count, Random& random, std::vector<Drawn>& cells) {
@@ -158,50 +189,77 @@ int64_t CellTable::memory_bytes() const {
   return static_cast<int64_t>(buckets_.capacity() * sizeof(Bucket) + generations_.capacity());
 }
 
-Status CellTable::write(const std::function<Status(std::string_view)>& sink) const {
+// Where writing is, and what was copied last.
+struct CellTable::Piece {
+  size_t next = 0, buckets = 0;  // the bucket to go on with, of so many
+  Block block;
+  std::vector<Saved> cells;
+};
+
+// False when there is no more. When the table has grown meanwhile each bucket has become two neighbours.
+bool CellTable::copy_piece(Piece& piece) const {
+  constexpr size_t kBucketsAtOnce = 4'096;
   const std::lock_guard lock(mutex_);
-  std::vector<Saved> ready;
-  const auto bytes = [](const auto* values, size_t count) {
-    return std::string_view(reinterpret_cast<const char*>(values), count * sizeof(*values));
-  };
-  Header header{.landmark = decay_.landmark(), .now = now_};
-  for (const Bucket& bucket : buckets_)
-    for (int i = 0; i < kPlaces; ++i) header.cells += bucket.weights[i] > 0 && !stale(bucket.keys[i]);
-  STREAMVEC_RETURN_IF_ERROR(sink(bytes(&header, 1)));
-  for (const Bucket& bucket : buckets_) {
+  if (piece.buckets > 0) piece.next *= buckets_.size() / piece.buckets;
+  piece.buckets = buckets_.size();
+  if (piece.next == piece.buckets) return false;
+  piece.cells.clear();
+  const double unit = 1 / decay_.weight(now_);
+  for (const size_t end = std::min(piece.next + kBucketsAtOnce, piece.buckets); piece.next < end; ++piece.next) {
+    const Bucket& bucket = buckets_[piece.next];
     for (int i = 0; i < kPlaces; ++i)
       if (bucket.weights[i] > 0 && !stale(bucket.keys[i]))
-        ready.push_back({bucket.keys[i] & kKeyMask, bucket.weights[i]});
-    if (ready.size() < 4'096) continue;
-    STREAMVEC_RETURN_IF_ERROR(sink(bytes(ready.data(), ready.size())));
-    ready.clear();
+        piece.cells.push_back({bucket.keys[i] & kKeyMask, double{bucket.weights[i]} * unit});
   }
-  return sink(bytes(ready.data(), ready.size()));
+  piece.block = {.cells = static_cast<int64_t>(piece.cells.size()), .landmark = decay_.landmark(), .now = now_};
+  return true;
+}
+
+Status CellTable::write(const std::function<Status(std::string_view)>& sink) const {
+  const Header header;
+  STREAMVEC_RETURN_IF_ERROR(sink(bytes_of(&header, 1)));
+  Piece piece;
+  while (copy_piece(piece)) {
+    if (piece.cells.empty()) continue;
+    STREAMVEC_RETURN_IF_ERROR(sink(bytes_of(&piece.block, 1)));
+    STREAMVEC_RETURN_IF_ERROR(sink(bytes_of(piece.cells.data(), piece.cells.size())));
+  }
+  const Block none;
+  return sink(bytes_of(&none, 1));
 }
 
 Status CellTable::restore(std::string_view bytes, int64_t slots) {
   const auto damaged = [](const char* why) { return error(Code::kDataLoss, "glove.bin ", why); };
-  Header header;
-  if (bytes.size() < sizeof header) return damaged("is cut short");
-  std::memcpy(&header, bytes.data(), sizeof header);
-  bytes.remove_prefix(sizeof header);
-  if (header.magic != kMagic || header.version != 1) return damaged("holds no co-occurrence cells");
-  if (header.cells < 0 || bytes.size() % sizeof(Saved) != 0 ||
-      bytes.size() / sizeof(Saved) != static_cast<uint64_t>(header.cells) || !std::isfinite(header.now))
-    return damaged("has another length than it says");
   const std::lock_guard lock(mutex_);
-  decay_.set_landmark(header.landmark);
-  now_ = header.now;
-  for (; !bytes.empty(); bytes.remove_prefix(sizeof(Saved))) {
-    Saved cell;
-    std::memcpy(&cell, bytes.data(), sizeof cell);
-    const CellKey key(cell.key);
-    if (cell.key > kKeyMask || key.low() > key.high() || key.high() >= slots || !(cell.weight > 0) ||
-        !std::isfinite(static_cast<float>(cell.weight)))
-      return damaged("names a cell that cannot be");
-    add(cell.key, static_cast<float>(cell.weight));
+  Header header;
+  if (!take(bytes, header)) return damaged("is cut short");
+  if (header.magic != kMagic || (header.version != 1 && header.version != 2))
+    return damaged("holds no co-occurrence cells");
+  for (bool first = true;; first = false) {
+    Block block;
+    if (!take(bytes, block)) return damaged("is cut short");
+    if (header.version == 2 && block.cells == 0 && block.landmark == 0 && block.now == 0) break;
+    if (block.cells < 0 || static_cast<uint64_t>(block.cells) > bytes.size() / sizeof(Saved) ||
+        !std::isfinite(block.now) || block.now < now_)
+      return damaged("has a block of cells that cannot be");
+    if (first) decay_.start(block.now);
+    advance(block.now);
+    ForwardDecay saved = decay_;
+    if (header.version == 1) saved.set_landmark(block.landmark);
+    const double unit = header.version == 1 ? decay_.weight(now_) / saved.weight(now_) : decay_.weight(now_);
+    for (int64_t i = 0; i < block.cells; ++i) {
+      Saved cell;
+      take(bytes, cell);
+      const CellKey key(cell.key);
+      const auto weight = static_cast<float>(cell.weight * unit);
+      if (cell.key > kKeyMask || key.low() > key.high() || key.high() >= slots || !(cell.weight > 0) ||
+          !std::isfinite(weight))
+        return damaged("names a cell that cannot be");
+      add(cell.key, weight);
+    }
+    if (header.version == 1) break;
   }
-  return {};
+  return bytes.empty() ? Status() : damaged("has another length than it says");
 }
 
 }  // namespace streamvec

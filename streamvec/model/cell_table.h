@@ -17,7 +17,7 @@
 
 namespace streamvec {
 
-// Thread-safe: one lock, held while a chunk is counted or a batch is drawn.
+// Thread-safe: one lock, held while a chunk is counted, a batch is drawn or a piece is copied for a checkpoint.
 class CellTable {
  public:
   struct Options {
@@ -43,7 +43,9 @@ class CellTable {
   int64_t cells() const;  // held; cells of words that are gone count until they are met
   int64_t memory_bytes() const;
 
-  // All cells, for a checkpoint; and back. kDataLoss for bytes that are no such cells, or name slots from `slots` on.
+  // All cells, for a checkpoint; and back, into an empty table, which may have another half-life. Counting goes on
+  // while `sink` is busy: each cell is as it was when its piece was copied. kDataLoss for bytes that are no such cells,
+  // or name slots from `slots` on.
   Status write(const std::function<Status(std::string_view)>& sink) const;
   Status restore(std::string_view bytes, int64_t slots);
 
@@ -60,7 +62,10 @@ class CellTable {
   void add(uint64_t key, float weight);  // a tagged key
   void replace_lightest(Bucket& bucket, uint64_t key, float weight);
   void make_room();
+  void drop_stale();
   void advance(double t);
+  struct Piece;
+  bool copy_piece(Piece& piece) const;
 
   const Options options_;
   mutable std::mutex mutex_;
@@ -70,7 +75,7 @@ class CellTable {
   ForwardDecay decay_;
   double now_ = 0;
   Random random_;
-  std::vector<uint8_t> generations_;  // by slot; none: 0
+  std::vector<uint8_t> generations_;  // by slot; none: 0. Where one has run out, all begin anew (drop_stale)
 };
 
 }  // namespace streamvec

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/vocab/state_bytes.h"
@@ -18,6 +19,7 @@ constexpr float kWell = 300;   // occurrences that make half of a word's say in 
 constexpr double kWorkPerToken = 0.7;
 constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
 constexpr int kLastPasses = 2;
+constexpr int32_t kBucketBitsMax = 26;  // a quarter of a gigabyte for an index: no file asks for more
 
 constexpr std::string_view kMagic = "svhybrid";
 constexpr uint32_t kVersion = 1;
@@ -48,12 +50,16 @@ void copy_row(Parameters& parameters, Slot slot, float* out) {
   std::copy_n(parameters.input.rows.row(slot), parameters.dim(), out);
 }
 
+// What is further off than these bounds makes sums that are not finite.
 bool sound(const Hybrid::Options& options) {
   const NgramBagOptions& bag = options.bag;
   return options.dim >= 1 && options.dim <= 65'536 && bag.minn >= 1 && bag.maxn >= bag.minn && bag.maxn <= 64 &&
-         bag.bucket_bits >= 1 && bag.bucket_bits <= 30 && bag.shrinkage > 0 && std::isfinite(bag.shrinkage) &&
-         std::isfinite(bag.length_power);
+         bag.bucket_bits >= 1 && bag.bucket_bits <= kBucketBitsMax && bag.shrinkage >= 1e-6f && bag.shrinkage <= 1e6f &&
+         std::abs(bag.length_power) <= 8;
 }
+
+constexpr double kFar = 1e12;          // longer than any row that was trained
+constexpr double kWeightLeast = 1e-9;  // less than a single word weighs
 
 Status damaged(const std::string& path, const char* what) {
   return error(Code::kDataLoss, path, ": ", what, "; the file was damaged");
@@ -65,7 +71,8 @@ Result<std::unique_ptr<Hybrid>> Hybrid::make(const Options& options) {
   std::unique_ptr<Hybrid> made(new Hybrid(options));
   STREAMVEC_ASSIGN_OR_RETURN(made->bag_, NgramBag::make(options.bag, options.dim, options.words_max));
   STREAMVEC_ASSIGN_OR_RETURN(made->rows_, Matrix::make(kRowCount, options.dim));
-  made->met_ = std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(options.words_max));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      made->met_, make_values<std::atomic<uint32_t>>(options.words_max, "counts of words", "a smaller --vocab-max"));
   return made;
 }
 
@@ -90,6 +97,11 @@ bool Hybrid::start_row(Slot slot, float* row) const {
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(slot, row);
   return true;
+}
+
+bool Hybrid::has_learnt() const {
+  const std::lock_guard lock(mutex_);
+  return passes_ > 0;
 }
 
 void Hybrid::make_vector(std::string_view word, float* row) const {
@@ -157,6 +169,15 @@ double Hybrid::distil_next(Parameters& parameters) {
   sum_length_weight_ += well;
   bag_.fit(slot, target, weight);
   return static_cast<double>(bag_.cost(slot)) + 2;
+}
+
+// Of what was read: the means, those now and those that the sums will give, are of vectors that could be.
+bool Hybrid::means_can_be() const {
+  const auto far_below = [&](int row, double bound) {
+    return std::sqrt(static_cast<double>(mean_square(rows_.row(row), dim()))) <= bound;
+  };
+  return length_ <= kFar && sum_length_ <= kFar * sum_length_weight_ && far_below(kMean, kFar) &&
+         far_below(kSum, kFar * sum_weight_) && (sum_weight_ == 0 || sum_weight_ >= kWeightLeast);
 }
 
 void Hybrid::end_pass() {
@@ -248,19 +269,25 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   options.bag.bucket_bits = reader.get<int32_t>();
   options.bag.length_power = reader.get<float>();
   options.bag.shrinkage = reader.get<float>();
-  options.fold_case = reader.get<uint8_t>() != 0;
-  if (!reader.ok() || !sound(options)) return damaged(path, "settings that cannot be");
+  const auto fold_case = reader.get<uint8_t>();
+  options.fold_case = fold_case == 1;
+  if (!reader.ok() || !sound(options) || fold_case > 1) return damaged(path, "settings that cannot be");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> made, make(options));
   made->place_ = reader.get<int64_t>();
   made->passes_ = reader.get<int64_t>();
-  for (double* value : {&made->sum_weight_, &made->sum_length_, &made->sum_length_weight_, &made->length_})
+  bool can_be = made->place_ >= 0 && made->passes_ >= 0;
+  for (double* value : {&made->sum_weight_, &made->sum_length_, &made->sum_length_weight_, &made->length_}) {
     *value = reader.get<double>();
+    can_be = can_be && *value >= 0 && std::isfinite(*value);
+  }
   made->work_ = reader.get<double>();
+  if (!can_be || !(std::abs(made->work_) <= kWorkMax)) return damaged(path, "sums that cannot be");
   const int64_t words = reader.get_count(sizeof(uint32_t));
-  if (words > words_max || made->place_ < 0) return damaged(path, "more words than there are");
+  if (words > words_max) return damaged(path, "more words than there are");
   for (int64_t slot = 0; slot < words; ++slot) made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
   made->words_ = words;
   for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
+  if (!made->means_can_be()) return damaged(path, "means that cannot be");
   std::vector<uint32_t> buckets(static_cast<size_t>(reader.get_count(sizeof(uint32_t))));
   reader.get_all(std::span<uint32_t>(buckets));
   if (!reader.ok() || !reader.at_end()) return damaged(path, "cut short, or something follows");

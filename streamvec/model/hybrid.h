@@ -38,6 +38,7 @@ class Hybrid {
     bool fold_case = false;  // the vocabulary is case-folded: spellings that are asked for have to be, too
     NgramBagOptions bag = {};
   };
+  // kResourceExhausted for more words or buckets than fit.
   static Result<std::unique_ptr<Hybrid>> make(const Options& options);
 
   // Tells the slot's word: of every word, and again when the slot changes hands; nothing is known of how it is met
@@ -47,7 +48,9 @@ class Hybrid {
   // nothing. REQUIRES: the slot's word was told.
   bool start_row(Slot slot, float* row) const;
 
-  // The vector of any spelling as it is served, to a padded row. Zeros before the vocabulary was gone over once.
+  // Whether the vocabulary was gone over once: before that nothing is known of any spelling.
+  bool has_learnt() const;
+  // The vector of any spelling as it is served, to a padded row. Zeros while nothing was learnt.
   void make_vector(std::string_view word, float* row) const;
 
   // After training on a chunk: counts its words as met and distils a share of the vocabulary that goes with the chunk's
@@ -86,16 +89,17 @@ class Hybrid {
   std::string encode() const;
   double distil_next(Parameters& parameters);
   void end_pass();
+  bool means_can_be() const;
   void blend(Slot slot, float* made, float* row) const;
   bool take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }
   int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
 
   const Options options_;
-  std::unique_ptr<std::atomic<uint32_t>[]> met_;  // by slot: how often its word was trained on
-  std::atomic<double> work_ = 0;                  // rows of n-grams that wait to be touched
-  std::mutex distilling_;                         // held by the thread that distils; before mutex_
-  mutable std::mutex mutex_;                      // of what follows, but for the row kTarget
+  std::vector<std::atomic<uint32_t>> met_;  // by slot: how often its word was trained on
+  std::atomic<double> work_ = 0;            // rows of n-grams that wait to be touched
+  std::mutex distilling_;                   // held by the thread that distils; before mutex_
+  mutable std::mutex mutex_;                // of what follows, but for the row kTarget
   NgramBag bag_;
   Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
   int64_t words_ = 0;  // slots below this have words

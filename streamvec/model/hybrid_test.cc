@@ -195,6 +195,24 @@ TEST(Hybrid, TrainsTheTablesAsSkipGramDoes) {
   EXPECT_NE(made_of(*hybrid.hybrid, "w1"), std::vector<float>(kDim, 0.0f));
 }
 
+TEST(HybridVectors, SayThatNothingWasLearntYet) {
+  Parameters parameters = planted();
+  std::vector<float> out(kDim, 7);
+  const HybridVectors early(std::move(parameters.hybrid->copy_spellings()).value());
+  const Status status = early.generate("boating", out);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_NE(status.message().find("boating"), std::string::npos);
+  EXPECT_NE(status.message().find("has not learnt yet"), std::string::npos);
+  learn(parameters, each_word(2), 20);
+  EXPECT_TRUE(HybridVectors(std::move(parameters.hybrid->copy_spellings()).value()).generate("boating", out).ok());
+}
+
+TEST(Hybrid, MoreWordsThanThereIsMemoryForAreResourceExhausted) {
+  const Status status = Hybrid::make({.dim = 1, .words_max = int64_t{1} << 38}).status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("try a smaller --vocab-max"), std::string::npos) << status.message();
+}
+
 TEST(HybridVectors, HaveAnAnswerForEverySpellingButTheEmptyOne) {
   Parameters parameters = planted();
   learn(parameters, each_word(20), 20);

@@ -21,8 +21,8 @@ class HybridVectors final : public WordGenerator {
  public:
   explicit HybridVectors(std::unique_ptr<const Hybrid> hybrid) : hybrid_(std::move(hybrid)) {}
 
-  // The mean of all words with what the spelling's n-grams add to it; the mean alone when none of them is known. Zeros
-  // before the vocabulary was gone over once.
+  // The mean of all words with what the spelling's n-grams add to it; the mean alone when none of them is known.
+  // kFailedPrecondition when training was stopped so early that the generator has learnt nothing.
   Status generate(std::string_view word, std::span<float> out) const override;
   bool folds_case() const override { return hybrid_->options().fold_case; }
 

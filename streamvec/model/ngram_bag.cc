@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/spelling.h"
@@ -39,7 +40,8 @@ void ngram_features(std::string_view word, const NgramBagOptions& options, std::
 Result<NgramBag> NgramBag::make(const Options& options, int64_t dim, int64_t words_max) {
   NgramBag bag;
   bag.options_ = options;
-  bag.table_.resize(size_t{1} << options.bucket_bits);
+  STREAMVEC_ASSIGN_OR_RETURN(
+      bag.table_, make_values<uint32_t>(int64_t{1} << options.bucket_bits, "an index of n-grams", "fewer buckets"));
   STREAMVEC_ASSIGN_OR_RETURN(bag.rows_, Matrix::make(0, dim, int64_t{1} << options.bucket_bits));
   STREAMVEC_ASSIGN_OR_RETURN(bag.duals_, Matrix::make(0, dim, words_max));
   bag.scratch_.reserve_zeroed(1, dim);

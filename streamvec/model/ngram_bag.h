@@ -46,7 +46,7 @@ void ngram_features(std::string_view word, const NgramBagOptions& options, std::
 class NgramBag {
  public:
   using Options = NgramBagOptions;
-  // Slots below words_max may get a word. kResourceExhausted when the machine refuses the address space.
+  // Slots below words_max may get a word. kResourceExhausted for more words or buckets than fit.
   static Result<NgramBag> make(const Options& options, int64_t dim, int64_t words_max);
 
   // Gives the slot a word. What a former word of the slot has said is taken back.

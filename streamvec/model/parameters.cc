@@ -1,7 +1,9 @@
 #include "streamvec/model/parameters.h"
 
 #include <algorithm>
+#include <string>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
 
 namespace streamvec {
@@ -16,6 +18,15 @@ Result<Table> Table::make(int64_t rows, int64_t dim, int64_t rows_max, Optimizer
 void Table::grow(int64_t count) {
   rows.grow(count);
   optimizer->grow(count);
+}
+
+Status Parameters::check_memory(const Options& options) {
+  const int64_t stride = (options.dim + Matrix::kRowMultiple - 1) / Matrix::kRowMultiple * Matrix::kRowMultiple;
+  const double kept = options.optimizer == OptimizerKind::kAdam ? 3 : options.glove ? 2 : 1;  // tables of a side
+  return streamvec::check_memory(
+      "vectors of " + std::to_string(options.rows) + " words and " + std::to_string(options.dim) + " values",
+      2 * kept * sizeof(float) * static_cast<double>(options.rows) * static_cast<double>(stride),
+      "a smaller --dim or --vocab-max, or a larger --min-count");
 }
 
 Result<Parameters> Parameters::make(const Options& options) {

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "streamvec/core/matrix.h"
+#include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/glove.h"
 #include "streamvec/model/hybrid.h"
@@ -30,6 +32,9 @@ class Parameters {
     bool shared = false;  // several threads train on the tables
     bool glove = false;   // rows of the output table are drawn, too; `glove` is there
   };
+  // kResourceExhausted when rows, as they are to begin with, do not fit in memory. What they grow by later is not
+  // known.
+  static Status check_memory(const Options& options);
   // New rows of the input table are uniform in +-0.5/dim, each from its own seed; those of the output table are zero.
   static Result<Parameters> make(const Options& options);
 
@@ -50,6 +55,13 @@ class Parameters {
   std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
+  // Of a cluster: the rows that were trained on, 2 * slot in the input table, 2 * slot + 1 in the output table.
+  std::unique_ptr<RowMarks> changed;
+  void note_changed(std::span<const Slot> inputs, std::span<const Slot> outputs) {
+    if (changed == nullptr) return;
+    for (const Slot slot : inputs) changed->mark(2 * int64_t{slot});
+    for (const Slot slot : outputs) changed->mark(2 * int64_t{slot} + 1);
+  }
 
  private:
   void draw_row(int64_t row, uint64_t draw);

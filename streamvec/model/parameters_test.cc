@@ -80,6 +80,15 @@ TEST(Parameters, TooManyRowsAreResourceExhausted) {
   EXPECT_EQ(parameters.status().code(), Code::kResourceExhausted);
 }
 
+TEST(Parameters, RowsThatDoNotFitInMemoryAreNamedWithBothFigures) {
+  EXPECT_TRUE(Parameters::check_memory({.rows = 1'000, .dim = 200}).ok());
+  const Status status = Parameters::check_memory({.rows = int64_t{1} << 31, .dim = 65'536});
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_THAT(status.message(),
+              ::testing::HasSubstr("vectors of 2147483648 words and 65536 values: 1073741824 MB are"));
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("MB are free; try a smaller --dim"));
+}
+
 TEST(Parameters, ARestartedRowIsDrawnAnewAndItsOptimiserKnowsNothing) {
   for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam}) {
     Parameters parameters = make({.rows = 4, .rows_max = 10, .dim = 17, .optimizer = optimizer});

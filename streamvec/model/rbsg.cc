@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/embed_words.h"
 
@@ -21,12 +23,38 @@ EncoderShape shape_of(const RbsgOptions& options) {
           .cell = options.cell};
 }
 
-// Of the first `rows` rows; -1: of all.
-Result<Matrix> copy_of(const Matrix& from, int64_t rows = -1) {
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix to, Matrix::make(rows < 0 ? from.rows() : rows, from.cols()));
-  for (int64_t i = 0; i < to.rows(); ++i) std::copy_n(from.row(i), from.cols(), to.row(i));
-  return to;
+// Both encoders with Adam's two moments, and a slope of each for every thread.
+Status check_rbsg_memory(const RbsgOptions& options) {
+  const double hidden = options.hidden, gates = 4 * hidden;
+  const double values = (hidden + options.character_dim) * gates + hidden * options.dim;
+  return check_memory("encoders of --hidden " + std::to_string(options.hidden) + " and --char-dim " +
+                          std::to_string(options.character_dim) + " on " + std::to_string(options.threads) + " threads",
+                      2 * (3.0 + options.threads) * values * sizeof(float), "smaller ones, or fewer --threads");
 }
+
+// Spellings, one after another: far quicker to copy than a vector each.
+class SpellingsCopy {
+ public:
+  explicit SpellingsCopy(std::span<const Spelling> spellings) : ends_(spellings.size()) {
+    size_t size = 0;
+    for (const Spelling& spelling : spellings) size += spelling.size();
+    characters_.reserve(size);
+    for (size_t i = 0; i < spellings.size(); ++i) {
+      characters_.insert(characters_.end(), spellings[i].begin(), spellings[i].end());
+      ends_[i] = characters_.size();
+    }
+  }
+  std::vector<std::span<const CharacterId>> views() const {
+    std::vector<std::span<const CharacterId>> views(ends_.size());
+    for (size_t i = 0, begin = 0; i < ends_.size(); begin = ends_[i++])
+      views[i] = std::span(characters_).subspan(begin, ends_[i] - begin);
+    return views;
+  }
+
+ private:
+  std::vector<CharacterId> characters_;
+  std::vector<size_t> ends_;
+};
 
 }  // namespace
 
@@ -34,6 +62,7 @@ Result<std::unique_ptr<Rbsg>> Rbsg::make(const RbsgOptions& options) {
   if (options.threads < 1 || options.negatives < 0)
     return error(Code::kInvalidArgument, "rbsg cannot run with ", options.threads, " threads and ", options.negatives,
                  " negatives");
+  STREAMVEC_RETURN_IF_ERROR(check_rbsg_memory(options));
   std::unique_ptr<Rbsg> made(new Rbsg(options));
   STREAMVEC_RETURN_IF_ERROR(made->allocate());
   return made;
@@ -233,19 +262,43 @@ void Rbsg::step(int32_t member, float lr, bool refused) {
 
 Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const {
   STREAMVEC_CHECK_EQ(out.cols, int64_t{options_.dim});
-  const std::lock_guard lock(mutex_);
-  return embed_words(characters_, encoders_[side].values, products_, words, threads, out);
+  std::unique_lock lock(mutex_);
+  const CharacterTable characters = characters_;
+  STREAMVEC_ASSIGN_OR_RETURN(const EncoderParameters encoder, copy_encoder(side));
+  lock.unlock();
+  return embed_words(characters, encoder, products_, words, threads, out);
 }
 
-void Rbsg::embed_slots(Side side, MatrixView<float> out) const {
-  const std::lock_guard lock(mutex_);
+// Embedding a vocabulary takes seconds; the copies, a few MB, take milliseconds.
+Status Rbsg::embed_slots(Side side, MatrixView<float> out) const {
+  std::unique_lock lock(mutex_);
   STREAMVEC_CHECK(out.rows <= static_cast<int64_t>(spellings_.size()));
-  const std::vector<std::span<const CharacterId>> words(spellings_.begin(), spellings_.begin() + out.rows);
-  embed_spellings(encoders_[side].values, products_, words, options_.threads, out);
+  const SpellingsCopy words({spellings_.data(), static_cast<size_t>(out.rows)});
+  STREAMVEC_ASSIGN_OR_RETURN(const EncoderParameters encoder, copy_encoder(side));
+  lock.unlock();
+  embed_spellings(encoder, products_, words.views(), options_.threads, out);
+  return {};
+}
+
+// Under the lock.
+Result<EncoderParameters> Rbsg::copy_encoder(Side side) const {
+  const EncoderParameters& values = encoders_[side].values;
+  EncoderParameters copy;
+  STREAMVEC_ASSIGN_OR_RETURN(copy.characters, values.characters.copy());
+  STREAMVEC_ASSIGN_OR_RETURN(copy.input, values.input.copy());
+  STREAMVEC_ASSIGN_OR_RETURN(copy.recurrent, values.recurrent.copy());
+  STREAMVEC_ASSIGN_OR_RETURN(copy.bias, values.bias.copy());
+  STREAMVEC_ASSIGN_OR_RETURN(copy.output, values.output.copy());
+  STREAMVEC_ASSIGN_OR_RETURN(copy.output_bias, values.output_bias.copy());
+  return copy;
 }
 
 RbsgIndex Rbsg::index() const {
   const std::lock_guard lock(mutex_);
+  return index_now();
+}
+
+RbsgIndex Rbsg::index_now() const {
   RbsgIndex index{shape_of(options_),
                   options_.characters,
                   options_.fold_case,
@@ -263,26 +316,17 @@ Result<std::vector<Rbsg::Copy>> Rbsg::copy_states() {
   const std::lock_guard lock(mutex_);
   std::vector<Copy> copies;
   for (const Named& each : states()) {
-    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, copy_of(*each.values));
+    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, each.values->copy());
     copies.push_back({each.name, std::move(copy)});
   }
   return copies;
 }
 
 Result<std::shared_ptr<const RbsgVectors>> Rbsg::vectors() const {
-  const RbsgIndex now = index();
-  EncoderParameters copy;
-  {
-    const std::lock_guard lock(mutex_);
-    // Characters may have come since: only the index's are copied.
-    const EncoderParameters& values = encoders_[kCentre].values;
-    STREAMVEC_ASSIGN_OR_RETURN(copy.characters, copy_of(values.characters, now.shape.characters));
-    STREAMVEC_ASSIGN_OR_RETURN(copy.input, copy_of(values.input));
-    STREAMVEC_ASSIGN_OR_RETURN(copy.recurrent, copy_of(values.recurrent));
-    STREAMVEC_ASSIGN_OR_RETURN(copy.bias, copy_of(values.bias));
-    STREAMVEC_ASSIGN_OR_RETURN(copy.output, copy_of(values.output));
-    STREAMVEC_ASSIGN_OR_RETURN(copy.output_bias, copy_of(values.output_bias));
-  }
+  std::unique_lock lock(mutex_);
+  const RbsgIndex now = index_now();
+  STREAMVEC_ASSIGN_OR_RETURN(EncoderParameters copy, copy_encoder(kCentre));
+  lock.unlock();
   return RbsgVectors::make(now, std::move(copy));
 }
 

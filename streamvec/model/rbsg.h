@@ -40,8 +40,8 @@ struct RbsgOptions {
   std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
 };
 
-// Thread-safe: what one thread asks for waits until the others' are done. One seed and one number of threads give the
-// same bits.
+// Thread-safe: what one thread asks for waits until the batch of another is done. One seed and one number of threads
+// give the same bits.
 class Rbsg {
  public:
   enum Side { kCentre, kContext };
@@ -59,7 +59,8 @@ class Rbsg {
     Matrix* values;
   };
 
-  // kInvalidArgument for sizes that cannot be, kFailedPrecondition for a kernel this machine cannot run.
+  // kInvalidArgument for sizes that cannot be, kResourceExhausted for those that do not fit, kFailedPrecondition for a
+  // kernel this machine cannot run.
   static Result<std::unique_ptr<Rbsg>> make(const RbsgOptions& options);
 
   // Tells the spelling of a slot's word, and again when the slot changes hands. Characters met for the first time get
@@ -68,11 +69,12 @@ class Rbsg {
   // One step of Adam on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
   BatchStats train_batch(const RbsgBatch& batch, float lr);
 
+  // Training goes on meanwhile: the vectors are those of the moment of the call.
   // Writes the vector of words[i], any words, to row i of `out`, on `threads` threads.
   // Words that share beginnings cost less together. kInvalidArgument for an empty word.
   Status embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const;
-  // The same for the words of slots 0 .. out.rows - 1, on all threads. REQUIRES: they were told.
-  void embed_slots(Side side, MatrixView<float> out) const;
+  // The same for the words of slots 0 .. out.rows - 1, on as many threads as train. REQUIRES: they were told.
+  Status embed_slots(Side side, MatrixView<float> out) const;
 
   // A copy of the centre's encoder, for words never seen.
   Result<std::shared_ptr<const RbsgVectors>> vectors() const;
@@ -118,6 +120,8 @@ class Rbsg {
   explicit Rbsg(const RbsgOptions& options);
   Status allocate();
   void grow_characters();
+  Result<EncoderParameters> copy_encoder(Side side) const;
+  RbsgIndex index_now() const;
   void encode(int32_t member);
   void climb_objective(int32_t member, const RbsgBatch& batch);
   void climb_encoders(int32_t member, float scale);

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "streamvec/core/random.h"
@@ -162,6 +164,44 @@ TEST(Rbsg, AWordHasOneVectorWhateverStandsBesideIt) {
     for (size_t d = 0; d < single.size(); ++d) EXPECT_NEAR(single[d], together[i][d], 1e-6);
     EXPECT_EQ(by_threads[i], together[i]);
   }
+}
+
+#ifndef __SANITIZE_THREAD__
+// A look at the first row is all that tells from outside that embedding has begun: a data race, in this test alone.
+TEST(Rbsg, TrainingGoesOnWhileTheVocabularyIsEmbedded) {
+  constexpr Slot kMany = 30'000;
+  auto rbsg = model();
+  for (Slot slot = static_cast<Slot>(kWords.size()); slot < kMany; ++slot)
+    rbsg->set_word(slot, "word" + std::to_string(mix(static_cast<uint64_t>(slot))));
+  const RbsgBatch batch = batch_of(40, Negatives::kPool);
+  bool met = false;
+  for (int tries = 0; tries < 20 && !met; ++tries) {
+    Matrix out = std::move(Matrix::make(kMany, 11)).value();
+    std::atomic<bool> over = false;
+    std::thread embedding([&] {
+      EXPECT_TRUE(rbsg->embed_slots(Rbsg::kCentre, out.view()).ok());
+      over = true;
+    });
+    const auto begun = [&] {
+      for (Slot slot = 0; slot < kMany; slot += 100)
+        if (std::atomic_ref(*out.row(slot)).load() != 0) return true;
+      return false;
+    };
+    while (!begun()) std::this_thread::yield();
+    EXPECT_EQ(rbsg->train_batch(batch, 1e-3f).pairs, 40);
+    met = !over;
+    embedding.join();
+  }
+  EXPECT_TRUE(met) << "each batch waited for the whole vocabulary";
+}
+#endif
+
+TEST(Rbsg, MoreThanThereIsMemoryForIsResourceExhausted) {
+  RbsgOptions options;
+  options.hidden = 1 << 20;
+  const Status status = Rbsg::make(options).status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("--hidden 1048576"), std::string::npos) << status.message();
 }
 
 TEST(Rbsg, AnyBytesHaveAVectorAndTheEmptyWordAnError) {

@@ -71,7 +71,8 @@ Result<RbsgIndex> RbsgIndex::decode(std::string_view bytes, const std::string& p
   index.characters = {header.characters_max, header.length_max, header.begin_mark == 1, header.end_mark == 1};
   index.fold_case = header.fold_case == 1;
   index.admitted.resize(static_cast<size_t>(header.characters));
-  std::memcpy(index.admitted.data(), bytes.data() + sizeof header, bytes.size() - sizeof header);
+  if (header.characters > 0)
+    std::memcpy(index.admitted.data(), bytes.data() + sizeof header, bytes.size() - sizeof header);
   index.shape = {.characters = CharacterTable::kFixed + static_cast<int32_t>(header.characters),
                  .characters_max = header.characters_max,
                  .character_dim = header.character_dim,

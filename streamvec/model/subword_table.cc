@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
 
 namespace streamvec {
@@ -28,18 +29,17 @@ Result<SubwordTable> SubwordTable::make(const Options& options) {
   STREAMVEC_RETURN_IF_ERROR(check_ngrams(options.ngrams));
   SubwordTable made;
   made.options_ = options;
-  STREAMVEC_ASSIGN_OR_RETURN(made.table, Table::make(0, options.dim, options.ngrams.bucket, options.optimizer));
-  made.row_plus_one_.resize(static_cast<size_t>(options.ngrams.bucket));
-  made.lists_ = std::make_unique<std::atomic<Row*>[]>(static_cast<size_t>(options.words_max));
+  auto table = Table::make(0, options.dim, options.ngrams.bucket, options.optimizer);
+  if (!table.ok()) return Status(table.status().code(), table.status().message() + ", or a smaller --bucket");
+  made.table = std::move(*table);
+  STREAMVEC_ASSIGN_OR_RETURN(made.lists_, make_values<std::atomic<Row*>>(options.words_max, "words and their n-grams",
+                                                                         "a smaller --vocab-max"));
   return made;
 }
 
 uint32_t SubwordTable::row_of(uint32_t bucket) {
-  uint32_t& row_plus_one = row_plus_one_[bucket];
-  if (row_plus_one > 0) return row_plus_one - 1;
-  const auto row = static_cast<uint32_t>(buckets_.size());
-  buckets_.push_back(bucket);
-  row_plus_one = row + 1;
+  if (const uint32_t known = index_.find(bucket); known != BucketIndex::kNone) return known;
+  const uint32_t row = index_.add(bucket);
   table.grow(int64_t{row} + 1);
   const float scale = 2.0f / static_cast<float>(options_.dim);
   Random random(mix(options_.seed, kBucketDraws, bucket));
@@ -89,15 +89,15 @@ void SubwordTable::add_buckets(std::span<const uint32_t> buckets) {
 }
 
 Status SubwordTable::adopt(std::span<const uint32_t> buckets, const Matrix& rows) {
-  STREAMVEC_CHECK(buckets_.empty());
+  STREAMVEC_CHECK(this->buckets().empty());
   if (static_cast<int64_t>(buckets.size()) != rows.rows() || (rows.rows() > 0 && rows.cols() != options_.dim))
     return error(Code::kDataLoss, "there are ", rows.rows(), " rows of ", rows.cols(), " values for ", buckets.size(),
                  " buckets of ", options_.dim);
   for (const uint32_t bucket : buckets) {
-    if (bucket >= row_plus_one_.size() || row_plus_one_[bucket] != 0)
-      return error(Code::kDataLoss, "bucket ", bucket, " of ", row_plus_one_.size(), " is out of range or comes twice");
-    buckets_.push_back(bucket);
-    row_plus_one_[bucket] = static_cast<uint32_t>(buckets_.size());
+    if (bucket >= options_.ngrams.bucket || index_.find(bucket) != BucketIndex::kNone)
+      return error(Code::kDataLoss, "bucket ", bucket, " of ", options_.ngrams.bucket,
+                   " is out of range or comes twice");
+    index_.add(bucket);
   }
   table.grow(rows.rows());
   for (int64_t i = 0; i < rows.rows(); ++i) std::copy_n(rows.row(i), options_.dim, table.rows.row(i));

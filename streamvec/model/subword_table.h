@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
+#include "streamvec/model/bucket_index.h"
 #include "streamvec/model/table.h"
 #include "streamvec/text/character_ngrams.h"
 #include "streamvec/vocab/vocabulary.h"
@@ -33,7 +34,7 @@ class SubwordTable {
     int64_t words_max = 0;   // slots below this may get a word
     bool fold_case = false;  // the vocabulary is case-folded: spellings that are asked for have to be, too
   };
-  // kInvalidArgument for lengths or buckets that cannot be.
+  // kInvalidArgument for lengths or buckets that cannot be, kResourceExhausted for more words or buckets than fit.
   static Result<SubwordTable> make(const Options& options);
 
   // Gives the slot's word its n-grams, in place of those of the word that had the slot before. Buckets met for the
@@ -44,7 +45,7 @@ class SubwordTable {
   using Row = std::atomic<uint32_t>;
   std::span<const Row> rows_of(Slot slot) const;
 
-  std::span<const uint32_t> buckets() const { return buckets_; }  // of each row
+  std::span<const uint32_t> buckets() const { return index_.buckets(); }  // of each row
   // Takes over rows from a checkpoint, by their buckets, before any word is set. kDataLoss when a bucket is out of
   // range or comes twice, or rows and buckets differ in number. REQUIRES: no rows yet.
   Status adopt(std::span<const uint32_t> buckets, const Matrix& rows);
@@ -60,10 +61,9 @@ class SubwordTable {
   Row* place_for(size_t size);
 
   Options options_;
-  std::vector<uint32_t> row_plus_one_;  // by bucket; 0: none
-  std::vector<uint32_t> buckets_;       // by row
+  BucketIndex index_;
   // Of each slot: how many rows, how many there is room for, the rows. Lists lie in blocks and never move.
-  std::unique_ptr<std::atomic<Row*>[]> lists_;
+  std::vector<std::atomic<Row*>> lists_;
   std::vector<std::unique_ptr<Row[]>> blocks_;
   int64_t blocks_bytes_ = 0;
   size_t block_left_ = 0;

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "streamvec/model/subword_vectors.h"
@@ -16,6 +18,13 @@ using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
 SubwordTable make_table(const NgramOptions& ngrams = {3, 6, 1000}) {
   return std::move(SubwordTable::make({.ngrams = ngrams, .dim = 8, .words_max = 100})).value();
+}
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 std::vector<uint32_t> copy_of(std::span<const SubwordTable::Row> values) {
@@ -40,6 +49,29 @@ TEST(SubwordTable, HasRowsForTheBucketsThatWereMetAlone) {
   table.set_word(1, "abab");
   EXPECT_EQ(table.table.rows.rows(), 4);
   EXPECT_EQ(copy_of(table.rows_of(0)), copy_of(table.rows_of(1)));
+}
+
+TEST(SubwordTable, TakesMemoryForTheBucketsThatWereMetAlone) {
+  const int64_t before = resident_bytes();
+  SubwordTable table = make_table({3, 6, kBucketMax});
+  table.set_word(0, "where");
+  EXPECT_EQ(table.table.rows.rows(), 14);
+  EXPECT_LT(resident_bytes() - before, 64 << 20);
+  Matrix rows = std::move(Matrix::make(1, 8)).value();
+  const auto vectors = SubwordVectors::make({{3, 6, kBucketMax}, false, {kBucketMax - 1}}, std::move(rows), Matrix());
+  ASSERT_TRUE(vectors.ok()) << vectors.status().message();
+  EXPECT_NE((*vectors)->row_of(kBucketMax - 1), nullptr);
+  EXPECT_EQ((*vectors)->row_of(0), nullptr);
+  EXPECT_LT(resident_bytes() - before, 64 << 20);
+}
+
+TEST(SubwordTable, MoreWordsOrBucketsThanThereIsMemoryForAreResourceExhausted) {
+  const Status words = SubwordTable::make({.ngrams = {}, .dim = 8, .words_max = int64_t{1} << 40}).status();
+  EXPECT_EQ(words.code(), Code::kResourceExhausted);
+  EXPECT_NE(words.message().find("try a smaller --vocab-max"), std::string::npos) << words.message();
+  const Status buckets = SubwordTable::make({.ngrams = {3, 6, kBucketMax}, .dim = 65'536}).status();
+  EXPECT_EQ(buckets.code(), Code::kResourceExhausted);
+  EXPECT_NE(buckets.message().find("--bucket"), std::string::npos) << buckets.message();
 }
 
 TEST(SubwordTable, ARowStartsFromItsBucketWhateverTheOrderOfWords) {

@@ -82,7 +82,7 @@ Result<SubwordIndex> SubwordIndex::decode(std::string_view bytes, const std::str
       bytes.size() - sizeof header != static_cast<size_t>(header.rows) * sizeof(uint32_t))
     return damaged(path, 32, "another number of buckets than follow");
   index.buckets.resize(static_cast<size_t>(header.rows));
-  std::memcpy(index.buckets.data(), bytes.data() + sizeof header, bytes.size() - sizeof header);
+  if (header.rows > 0) std::memcpy(index.buckets.data(), bytes.data() + sizeof header, bytes.size() - sizeof header);
   return index;
 }
 
@@ -91,12 +91,10 @@ Result<std::shared_ptr<const SubwordVectors>> SubwordVectors::make(SubwordIndex 
   if (static_cast<int64_t>(index.buckets.size()) != rows.rows())
     return error(Code::kDataLoss, "there are ", rows.rows(), " rows for ", index.buckets.size(), " buckets");
   std::shared_ptr<SubwordVectors> made(new SubwordVectors());
-  made->row_plus_one_.resize(static_cast<size_t>(index.ngrams.bucket));
-  for (size_t row = 0; row < index.buckets.size(); ++row) {
-    const uint32_t bucket = index.buckets[row];
-    if (bucket >= made->row_plus_one_.size() || made->row_plus_one_[bucket] != 0)
+  for (const uint32_t bucket : index.buckets) {
+    if (bucket >= index.ngrams.bucket || made->by_bucket_.find(bucket) != BucketIndex::kNone)
       return error(Code::kDataLoss, "bucket ", bucket, " of ", index.ngrams.bucket, " is out of range or comes twice");
-    made->row_plus_one_[bucket] = static_cast<uint32_t>(row) + 1;
+    made->by_bucket_.add(bucket);
   }
   made->index_ = std::move(index);
   made->rows_ = std::move(rows);
@@ -105,8 +103,8 @@ Result<std::shared_ptr<const SubwordVectors>> SubwordVectors::make(SubwordIndex 
 }
 
 const float* SubwordVectors::row_of(uint32_t bucket) const {
-  const uint32_t row_plus_one = row_plus_one_[bucket];
-  return row_plus_one == 0 ? nullptr : rows_.row(row_plus_one - 1);
+  const uint32_t row = by_bucket_.find(bucket);
+  return row == BucketIndex::kNone ? nullptr : rows_.row(row);
 }
 
 Status SubwordVectors::generate(std::string_view word, std::span<float> out) const {

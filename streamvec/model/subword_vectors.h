@@ -11,6 +11,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/bucket_index.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/model/word_generator.h"
 #include "streamvec/text/character_ngrams.h"
@@ -55,7 +56,7 @@ class SubwordVectors final : public WordGenerator {
 
   SubwordIndex index_;
   Matrix rows_, words_;
-  std::vector<uint32_t> row_plus_one_;  // by bucket
+  BucketIndex by_bucket_;
 };
 
 // The vectors of words, as queries read them: the mean of each word's own row and the rows of its n-grams. Threads may

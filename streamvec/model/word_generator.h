@@ -13,7 +13,8 @@ class WordGenerator {
  public:
   virtual ~WordGenerator() = default;
   // Writes the vector of any spelling, of words that were seen too: what their letters alone say. kInvalidArgument for
-  // the empty string. REQUIRES: out has as many values as the model's vectors.
+  // the empty string, kFailedPrecondition while the model has learnt nothing of spellings. REQUIRES: out has as many
+  // values as the model's vectors.
   virtual Status generate(std::string_view word, std::span<float> out) const = 0;
   // Whether it has learnt from case-folded text, so that spellings are better folded before they are given.
   virtual bool folds_case() const = 0;

@@ -5,12 +5,16 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
 
 namespace streamvec {
 namespace {
+
+constexpr double kWeightBytes = 20;  // of a place, in the trees
 
 bool is_share(double value) {
   return value >= 0 && value <= 1;
@@ -58,6 +62,9 @@ ReplayWeights::Options weight_options(const ReplayOptions& options) {
 
 Result<std::unique_ptr<ReplayTable>> ReplayTable::create(const ReplayOptions& options) {
   STREAMVEC_RETURN_IF_ERROR(check(options));
+  const double places = static_cast<double>(std::bit_ceil(static_cast<size_t>(options.capacity)));
+  STREAMVEC_RETURN_IF_ERROR(check_memory("a replay memory of " + std::to_string(options.capacity) + " chunks",
+                                         places * (sizeof(Entry) + kWeightBytes), "a smaller --replay-chunks"));
   return std::unique_ptr<ReplayTable>(new ReplayTable(options));
 }
 

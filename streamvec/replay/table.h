@@ -80,7 +80,8 @@ class ReplayTable {
     double owed = 0;  // samples that the limiter would allow
   };
 
-  // kInvalidArgument for options that make no sense together, with what to try.
+  // kInvalidArgument for options that make no sense together, kResourceExhausted for more places than fit, with what
+  // to try.
   static Result<std::unique_ptr<ReplayTable>> create(const ReplayOptions& options);
 
   // Waits while sampling is too far behind or there is no room. On an error nothing was inserted: kDeadlineExceeded;

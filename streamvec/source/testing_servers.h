@@ -23,15 +23,18 @@
 
 namespace streamvec {
 
+// A port that nobody listens on. It stays bound until this process ends, in a way that lets a server listen on it, so
+// that nobody else is given it by chance.
 inline int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
-  ::bind(socket, reinterpret_cast<sockaddr*>(&address), size);
+  const int on = 1;
+  EXPECT_EQ(::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
   ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(socket);
   return ntohs(address.sin_port);
 }
 
@@ -73,7 +76,7 @@ class ServerProcess {
       ::execvp(pointers[0], pointers.data());
       ::_exit(127);
     }
-    for (int i = 0; i < 1'000 && !accepts(port_); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 3'000 && !accepts(port_); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(accepts(port_)) << arguments[0] << " does not start";
   }
   void kill() { end(SIGKILL); }
@@ -96,11 +99,12 @@ class ServerProcess {
 // A key and a certificate that vouches for 127.0.0.1 and for itself, made by openssl.
 class TestCertificate {
  public:
-  TestCertificate() {
+  // Vouches for itself and for `names`, as openssl writes them.
+  explicit TestCertificate(const std::string& names = "IP:127.0.0.1") {
     const std::string make =
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-        "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout " +
-        key() + " -out " + certificate() + " 2>/dev/null";
+        "-subj /CN=elsewhere -addext subjectAltName=" +
+        names + " -keyout " + key() + " -out " + certificate() + " 2>/dev/null";
     EXPECT_EQ(std::system(make.c_str()), 0) << "openssl is needed";
   }
   std::string key() const { return directory_.path("key.pem"); }

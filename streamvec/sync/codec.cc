@@ -22,48 +22,20 @@ Status wrong_size(std::string_view name, size_t bytes, int64_t rows, int64_t dim
                " values; the sender runs another version or has another --dim");
 }
 
-// A codec whose rows all take the same number of bytes.
-template <typename Derived>
-class RowCodec : public Codec {
- public:
-  void encode(MatrixView<float> rows, std::string& out) final {
-    const size_t each = bytes(rows.cols), start = out.size();
-    out.resize(start + each * static_cast<size_t>(rows.rows));
-    for (int64_t i = 0; i < rows.rows; ++i)
-      Derived::encode_row(rows.row(i), static_cast<int32_t>(rows.cols),
-                          out.data() + start + each * static_cast<size_t>(i));
-  }
-  Status decode(std::string_view payload, MatrixView<float> rows) const final {
-    const size_t each = bytes(rows.cols);
-    if (payload.size() != each * static_cast<size_t>(rows.rows))
-      return wrong_size(name_of(kind()), payload.size(), rows.rows, rows.cols);
-    for (int64_t i = 0; i < rows.rows; ++i)
-      Derived::decode_row(payload.data() + each * static_cast<size_t>(i), static_cast<int32_t>(rows.cols), rows.row(i));
-    return {};
-  }
-
- private:
-  static size_t bytes(int64_t dim) { return Derived::row_bytes(static_cast<size_t>(dim)); }
-};
-
-class Fp32Codec final : public RowCodec<Fp32Codec> {
+class Fp32Codec final : public RowCodec {
  public:
   CodecKind kind() const override { return CodecKind::kFp32; }
-  static size_t row_bytes(size_t dim) { return dim * sizeof(float); }
-  static void encode_row(float* row, int32_t dim, char* out) {
-    std::memcpy(out, row, row_bytes(static_cast<size_t>(dim)));
-  }
-  static void decode_row(const char* in, int32_t dim, float* row) {
-    std::memcpy(row, in, row_bytes(static_cast<size_t>(dim)));
-  }
+  size_t row_bytes(int64_t dim) const override { return static_cast<size_t>(dim) * sizeof(float); }
+  void encode_row(float* row, int32_t dim, char* out) const override { std::memcpy(out, row, row_bytes(dim)); }
+  void decode_row(const char* in, int32_t dim, float* row) const override { std::memcpy(row, in, row_bytes(dim)); }
 };
 
 // A row's values times 2^-exponent fill the range of half precision.
-class Fp16Codec final : public RowCodec<Fp16Codec> {
+class Fp16Codec final : public RowCodec {
  public:
   CodecKind kind() const override { return CodecKind::kFp16; }
-  static size_t row_bytes(size_t dim) { return 1 + dim * sizeof(uint16_t); }
-  static void encode_row(float* row, int32_t dim, char* out) {
+  size_t row_bytes(int64_t dim) const override { return 1 + static_cast<size_t>(dim) * sizeof(uint16_t); }
+  void encode_row(float* row, int32_t dim, char* out) const override {
     const float most = largest_magnitude(row, dim);
     int exponent = 0;
     if (std::isfinite(most) && most > 0) exponent = std::max(std::ilogb(most) - kTop, kExponentMin);
@@ -76,7 +48,7 @@ class Fp16Codec final : public RowCodec<Fp16Codec> {
     }
     decode_row(out, dim, row);
   }
-  static void decode_row(const char* in, int32_t dim, float* row) {
+  void decode_row(const char* in, int32_t dim, float* row) const override {
     const float scale = std::ldexp(1.0f, static_cast<int8_t>(*in));
     uint16_t halves[kBlock];
     for (int32_t k = 0; k < dim; k += kBlock) {
@@ -92,18 +64,18 @@ class Fp16Codec final : public RowCodec<Fp16Codec> {
   static constexpr int kExponentMin = -112;  // 2^-exponent stays finite
 };
 
-class OneBitCodec final : public RowCodec<OneBitCodec> {
+class OneBitCodec final : public RowCodec {
  public:
   CodecKind kind() const override { return CodecKind::kOneBit; }
-  static size_t row_bytes(size_t dim) { return 2 * sizeof(uint16_t) + (dim + 7) / 8; }
-  static void encode_row(float* row, int32_t dim, char* out) {
+  size_t row_bytes(int64_t dim) const override { return 2 * sizeof(uint16_t) + (static_cast<size_t>(dim) + 7) / 8; }
+  void encode_row(float* row, int32_t dim, char* out) const override {
     auto* bits = reinterpret_cast<uint8_t*>(out + 2 * sizeof(uint16_t));
     const OneBitLevels levels = onebit_encode(row, dim, bits);
     const uint16_t stored[2] = {narrow(levels.high), narrow(levels.low)};
     std::memcpy(out, stored, sizeof(stored));
     decode_row(out, dim, row);
   }
-  static void decode_row(const char* in, int32_t dim, float* row) {
+  void decode_row(const char* in, int32_t dim, float* row) const override {
     uint16_t stored[2];
     std::memcpy(stored, in, sizeof(stored));
     onebit_decode(reinterpret_cast<const uint8_t*>(in + sizeof(stored)), {widen(stored[0]), widen(stored[1])}, dim,
@@ -192,6 +164,22 @@ class StromCodec final : public Codec {
 };
 
 }  // namespace
+
+void RowCodec::encode(MatrixView<float> rows, std::string& out) {
+  const size_t each = row_bytes(rows.cols), start = out.size();
+  out.resize(start + each * static_cast<size_t>(rows.rows));
+  for (int64_t i = 0; i < rows.rows; ++i)
+    encode_row(rows.row(i), static_cast<int32_t>(rows.cols), out.data() + start + each * static_cast<size_t>(i));
+}
+
+Status RowCodec::decode(std::string_view payload, MatrixView<float> rows) const {
+  const size_t each = row_bytes(rows.cols);
+  if (payload.size() != each * static_cast<size_t>(rows.rows))
+    return wrong_size(name_of(kind()), payload.size(), rows.rows, rows.cols);
+  for (int64_t i = 0; i < rows.rows; ++i)
+    decode_row(payload.data() + each * static_cast<size_t>(i), static_cast<int32_t>(rows.cols), rows.row(i));
+  return {};
+}
 
 std::unique_ptr<Codec> make_codec(CodecKind kind) {
   switch (kind) {

@@ -20,6 +20,8 @@ enum class CodecKind : uint8_t {
   kStrom = 3,   // of each message the few values past a threshold, as +- that (Strom 2015); places as Rice-coded gaps
 };
 
+class RowCodec;
+
 // Not thread-safe: keeps scratch memory.
 class Codec {
  public:
@@ -29,6 +31,21 @@ class Codec {
   virtual void encode(MatrixView<float> rows, std::string& out) = 0;
   // Fills `rows`. kInvalidArgument when the payload is not that of so many rows of this length. Never reads past it.
   virtual Status decode(std::string_view payload, MatrixView<float> rows) const = 0;
+  // A codec that can do one row at a time; nullptr where a row's bytes depend on the others'.
+  virtual const RowCodec* by_row() const { return nullptr; }
+};
+
+// Rows take equal numbers of bytes, one after the other. Thread-safe. Rows are padded (kernel/row_codec.h).
+class RowCodec : public Codec {
+ public:
+  virtual size_t row_bytes(int64_t dim) const = 0;
+  // As encode(), of one row, to row_bytes() at `out`.
+  virtual void encode_row(float* row, int32_t dim, char* out) const = 0;
+  virtual void decode_row(const char* in, int32_t dim, float* row) const = 0;
+
+  void encode(MatrixView<float> rows, std::string& out) final;
+  Status decode(std::string_view payload, MatrixView<float> rows) const final;
+  const RowCodec* by_row() const final { return this; }
 };
 
 std::unique_ptr<Codec> make_codec(CodecKind kind);

@@ -1,5 +1,8 @@
 #include "streamvec/sync/combiner.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_codec.h"
 
@@ -21,7 +24,8 @@ Result<Combine> parse_combine(std::string_view name) {
   if (name == "sum") return Combine::kSum;
   if (name == "mean") return Combine::kMean;
   if (name == "adasum") return Combine::kAdasum;
-  return error(Code::kInvalidArgument, "no combiner is called '", name, "'; try adasum, mean or sum");
+  if (name == "damped") return Combine::kDamped;
+  return error(Code::kInvalidArgument, "no combiner is called '", name, "'; try damped, adasum, mean or sum");
 }
 
 void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim) {
@@ -37,9 +41,26 @@ void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim) {
   }
 }
 
+float damped_share(double pull, int64_t nodes) {
+  constexpr double kSlow = 1e-3;  // from here on down the share is 1 to the last bit of a message
+  if (pull * static_cast<double>(nodes) < kSlow) return 1;
+  const auto count = static_cast<double>(nodes);
+  return static_cast<float>(-std::expm1(-count * pull) / (count * -std::expm1(-pull)));
+}
+
+float late_share(double pull) {
+  constexpr double kSlow = 0.05;  // rows that hardly moved are corrected in full
+  return pull < kSlow ? 1 : static_cast<float>(std::exp(-pull));
+}
+
+uint8_t pack_share(float share) {
+  return static_cast<uint8_t>(std::clamp(std::lround(share * 256) - 1, 0L, 255L));
+}
+
 void combine_late(Combine rule, const float* missed, int32_t dim, float* incoming) {
   switch (rule) {
     case Combine::kSum:
+    case Combine::kDamped:
       return blend(missed, 1, incoming, 1, dim, incoming);
     case Combine::kMean:
       return blend(missed, 0.5f, incoming, 0.5f, dim, incoming);

@@ -1,6 +1,7 @@
 // How changes that several nodes made to the same row, each without knowing of the others', become one change. It
 // decides whether training converges (docs/BENCHMARKS.md): the sum overshoots where all nodes move a row the same way,
-// the mean throws their work away where they move it different ways, Adasum does the right one in each case.
+// the mean throws their work away where they move it different ways. Adasum goes by the angle between the changes;
+// `damped` by how far each node alone has brought the row to rest, which follows from how often the row is trained on.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,28 @@
 
 namespace streamvec {
 
-enum class Combine { kSum, kMean, kAdasum };
+enum class Combine { kSum, kMean, kAdasum, kDamped };
 
-// "sum", "mean", "adasum". kInvalidArgument for others, with the list.
+// "sum", "mean", "adasum", "damped". kInvalidArgument for others, with the list.
 Result<Combine> parse_combine(std::string_view name);
 
 // Leaves the combined change in changes[0]; the others are scratch afterwards. Rows are padded (kernel/row_codec.h).
 // Adasum (Maleki et al. 2021) of two is a (1 - a.b / 2|a|^2) + b (1 - a.b / 2|b|^2): their sum when they are at right
 // angles, their mean when they are equal. More are combined in pairs, the pairs' results in pairs, and so on.
-// REQUIRES: at least one.
+// kDamped adds, as kSum: shares were applied before. REQUIRES: at least one.
 void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim);
+
+// kDamped: what is added of each node's change. Training draws a row to where its neighbours want it; a node that was
+// alone would have gone 1 - exp(-pull) of the way, all `nodes` together, one after the other, 1 - exp(-nodes * pull):
+// so this is 1 for rows that move slowly, and 1 / nodes for those that are at rest again before the others are heard.
+float damped_share(double pull, int64_t nodes);
+// kDamped: what is left to do of a correction that comes late to a row which was trained on meanwhile, by `pull`.
+float late_share(double pull);
+// Shares in a message are bytes: 1/256 to 1.
+uint8_t pack_share(float share);
+inline float unpack_share(uint8_t packed) {
+  return (static_cast<float>(packed) + 1) / 256;
+}
 
 // The same for a change that comes late: `incoming` was made without knowing of `missed`, which is in the row already.
 // Leaves in `incoming` what the row has to be changed by, from the state that the sender knew. `mean` weighs both

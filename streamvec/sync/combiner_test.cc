@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
@@ -52,6 +53,33 @@ TEST(Combine, ALateChangeIsCombinedWithWhatItMissed) {
   combine_late(Combine::kAdasum, rows.row(0), 2, rows.row(1));
   EXPECT_EQ(rows.row(1)[0], 2);
   EXPECT_EQ(rows.row(1)[1], 3);
+}
+
+TEST(Damped, AddsSlowRowsInFullAndTakesTheMeanOfRowsAtRest) {
+  EXPECT_EQ(damped_share(0, 4), 1);
+  EXPECT_NEAR(damped_share(1e-4, 4), 1, 1e-3);
+  EXPECT_NEAR(damped_share(50, 4), 0.25, 1e-6);
+  EXPECT_EQ(damped_share(3, 1), 1);
+}
+
+// A row drawn to 1, by each of 3 nodes from 0: together they end where one would after all their steps in a row.
+TEST(Damped, EndsWhereOneNodeWouldHaveEnded) {
+  for (const double pull : {0.05, 0.3, 1.0, 4.0}) {
+    const double alone = 1 - std::exp(-pull);
+    EXPECT_NEAR(3 * alone * damped_share(pull, 3), 1 - std::exp(-3 * pull), 1e-6) << pull;
+  }
+}
+
+TEST(Damped, ALateCorrectionIsWorthWhatTrainingHasLeftOfIt) {
+  EXPECT_EQ(late_share(0), 1);
+  EXPECT_EQ(late_share(0.01), 1);
+  EXPECT_NEAR(late_share(2), std::exp(-2.0), 1e-6);
+}
+
+TEST(Damped, SharesPassThroughAByte) {
+  for (const float share : {1.0f, 0.5f, 0.25f, 1.0f / 256}) EXPECT_EQ(unpack_share(pack_share(share)), share);
+  EXPECT_GT(unpack_share(pack_share(0)), 0);
+  EXPECT_EQ(unpack_share(pack_share(2)), 1);
 }
 
 TEST(Combine, UnknownNamesAreNamed) {

@@ -1,6 +1,7 @@
 // Changes are taken in as they come (SSP, async) or a few at a time (softsync). Every worker has a state of its own in
 // mind, `told_`: its answer is how far the rows have moved from there, the others' changes included.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <utility>
 
@@ -13,31 +14,29 @@ namespace {
 
 class LateServer final : public Owner {
  public:
-  LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)) {}
+  LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {
+    missed_.reserve_zeroed(1, options.dim);
+  }
 
  private:
-  // What a worker believes, by our rows' places, and where the rows have moved away from it.
+  // What a worker believes, by our rows' places, and where the rows have moved away from it, a bit a key.
   struct Told {
     Matrix values;
-    std::vector<uint8_t> behind;
+    std::vector<uint64_t> behind;
   };
 
   void take_in(Push push, Outbox& out) override {
     const int64_t before = slowest();
     const NodeId from = push.from;
     settle(push);
-    if (options_.scheme.admission == Admission::kSoftsync)
+    if (options_.scheme.admission == Admission::kSoftsync) {
       add_to_group(std::move(push));
-    else
-      apply_at_once(push);
-    answer(from, out);
+      answer(from, nullptr, out);
+    } else {
+      ++version_;
+      answer(from, &push, out);
+    }
     if (slowest() > before) announce_slowest(from, out);
-  }
-
-  void apply_at_once(Push& push) {
-    apply(push);
-    ++version_;
-    give_back(push);
   }
 
   // A push is answered before its group is full: with several owners, each of which has its groups, workers would
@@ -59,10 +58,8 @@ class LateServer final : public Owner {
     std::vector<RowKey> missed;
     const auto found = told_.find(worker);
     if (found == told_.end()) return missed;
-    for (const RowKey key : rows_.keys()) {
-      const auto place = static_cast<size_t>(rows_.find(key));
-      if (place < found->second.behind.size() && found->second.behind[place] != 0) missed.push_back(key);
-    }
+    for (const RowKey key : rows_.keys())
+      if ((found->second.behind[key / 64] >> (key % 64) & 1) != 0) missed.push_back(key);
     return missed;
   }
 
@@ -77,32 +74,26 @@ class LateServer final : public Owner {
         told.values = std::move(values).value();
       }
       told.values.grow(rows_.places());
-      told.behind.resize(static_cast<size_t>(rows_.places()), 0);
       for (const RowKey key : rows_.keys()) {
         const int64_t place = rows_.find(key);
         std::copy_n(rows_.row(place), options_.dim, told.values.row(place));
       }
-      std::fill(told.behind.begin(), told.behind.end(), uint8_t{0});
+      told.behind.assign(options_.key_end / 64 + 1, 0);
     }
     told_ = std::move(kept);
-    keys_.assign(static_cast<size_t>(rows_.places()), 0);
-    for (const RowKey key : rows_.keys()) keys_[static_cast<size_t>(rows_.find(key))] = key;
   }
 
   // The row becomes what its sender knew, moved by the sender's change and what it had missed, combined.
-  void apply(Push& push) {
+  void apply(RowKey key, float* change, float share, const float* known, float* row) {
     const auto dim = static_cast<int32_t>(options_.dim);
-    Told& told = told_.at(push.from);
-    const auto missed = missed_.reserve(1, options_.dim);
-    for (size_t i = 0; i < push.rows.size(); ++i) {
-      const int64_t place = rows_.find(push.rows[i]);
-      float* change = push.changes.row(static_cast<int64_t>(i));
-      std::copy_n(told.values.row(place), options_.dim, missed.row(0));
-      subtract_from(rows_.row(place), dim, missed.row(0));
-      combine_late(options_.scheme.combine, missed.row(0), dim, change);
-      blend(told.values.row(place), 1, change, 1, dim, rows_.row(place));
-      moved(place);
+    if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped) {
+      add_scaled(change, share, dim, row);
+    } else {
+      take_change(row, known, dim, missed_.row(0));
+      combine_late(options_.scheme.combine, missed_.row(0), dim, change);
+      blend(known, 1, change, 1, dim, row);
     }
+    moved(key);
   }
 
   // The mean of the group, each change divided by how many groups went by since its worker heard of us.
@@ -111,43 +102,62 @@ class LateServer final : public Owner {
     for (Push& push : waiting_) {
       const auto staleness = static_cast<float>(std::max<int64_t>(version_ - push.version, 1));
       const float share = 1 / (staleness * static_cast<float>(waiting_.size()));
-      for (size_t i = 0; i < push.rows.size(); ++i) {
-        const int64_t place = rows_.find(push.rows[i]);
-        add_scaled(push.changes.row(static_cast<int64_t>(i)), share, dim, rows_.row(place));
-        moved(place);
+      const auto rows = static_cast<int64_t>(push.rows.size());
+      STREAMVEC_CHECK(reader_.begin(push.codec, push.payload, rows).ok());
+      for (int64_t i = 0; i < rows; ++i) {
+        const RowKey key = push.rows[static_cast<size_t>(i)];
+        add_scaled(reader_.row(i), share, dim, rows_.row(rows_.find(key)));
+        moved(key);
       }
-      give_back(push);
     }
     ++version_;
     waiting_.clear();
   }
 
-  void moved(int64_t place) {
-    rows_.touch(place);
-    for (auto& [worker, told] : told_) told.behind[static_cast<size_t>(place)] = 1;
+  void moved(RowKey key) {
+    rows_.touch(rows_.find(key));
+    for (auto& [worker, told] : told_) told.behind[key / 64] |= uint64_t{1} << (key % 64);
   }
 
-  void answer(NodeId worker, Outbox& out) {
+  // Takes the push in, if one is given, and tells its worker how far our rows are from what it knows: one pass.
+  void answer(NodeId worker, const Push* push, Outbox& out) {
     const auto dim = static_cast<int32_t>(options_.dim);
     Told& told = told_.at(worker);
     Message message = update();
-    for (size_t place = 0; place < told.behind.size(); ++place)
-      if (told.behind[place] != 0) message.rows.push_back(keys_[place]);
-    std::sort(message.rows.begin(), message.rows.end());
-    const auto changes = changes_.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
-    for (size_t i = 0; i < message.rows.size(); ++i) {
-      const int64_t place = rows_.find(message.rows[i]);
-      float* change = changes.row(static_cast<int64_t>(i));
-      std::copy_n(told.values.row(place), options_.dim, change);
-      subtract_from(rows_.row(place), dim, change);
+    if (push != nullptr) {
+      STREAMVEC_CHECK(reader_.begin(push->codec, push->payload, static_cast<int64_t>(push->rows.size())).ok());
+      for (const RowKey key : push->rows) told.behind[key / 64] |= uint64_t{1} << (key % 64);
     }
-    codec_->encode(changes, message.payload);
-    for (size_t i = 0; i < message.rows.size(); ++i) {
-      const int64_t place = rows_.find(message.rows[i]);
-      add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, told.values.row(place));
-      told.behind[static_cast<size_t>(place)] = 0;
+    take_behind(told, message.rows);
+    const auto sent = [&](int64_t i, const float* change) {
+      add_scaled(change, 1, dim, told.values.row(rows_.find(message.rows[static_cast<size_t>(i)])));
+    };
+    writer_.begin(static_cast<int64_t>(message.rows.size()), message.payload);
+    const size_t pushed = push == nullptr ? 0 : push->rows.size();
+    for (size_t i = 0, k = 0; i < message.rows.size(); ++i) {
+      const RowKey key = message.rows[i];
+      const int64_t place = rows_.find(key);
+      if (i + kFetchAhead < message.rows.size()) {
+        const int64_t soon = rows_.find(message.rows[i + kFetchAhead]);
+        fetch_row(rows_.row(soon), dim);
+        fetch_row(told.values.row(soon), dim);
+      }
+      if (k < pushed && push->rows[k] == key) {
+        apply(key, reader_.row(static_cast<int64_t>(k)), push->share(k), told.values.row(place), rows_.row(place));
+        ++k;
+      }
+      take_change(rows_.row(place), told.values.row(place), dim, writer_.next());
+      writer_.add(sent);
+      told.behind[key / 64] &= ~(uint64_t{1} << (key % 64));
     }
+    writer_.finish(sent);
     out.push_back({worker, std::move(message)});
+  }
+
+  static void take_behind(Told& told, std::vector<RowKey>& keys) {
+    for (size_t word = 0; word < told.behind.size(); ++word)
+      for (uint64_t bits = told.behind[word]; bits != 0; bits &= bits - 1)
+        keys.push_back(static_cast<RowKey>(64 * word + static_cast<size_t>(std::countr_zero(bits))));
   }
 
   // Workers that wait for the slowest may go on; the one that has just been answered knows.
@@ -161,10 +171,12 @@ class LateServer final : public Owner {
     }
   }
 
+  static constexpr size_t kFetchAhead = 3;  // rows
+
   std::map<NodeId, Told> told_;
-  std::vector<RowKey> keys_;  // by place
   std::vector<Push> waiting_;
-  RowBuffer missed_, changes_;
+  RowReader reader_;
+  RowBuffer missed_;
 };
 
 }  // namespace

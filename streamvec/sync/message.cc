@@ -6,6 +6,7 @@ namespace streamvec {
 namespace {
 
 constexpr char kMagic = 'v';
+constexpr uint8_t kLast = 1, kShares = 2;
 
 void put_varint(uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -98,11 +99,11 @@ Status read_clocks(Reader& reader, const MessageLimits& limits, Message& message
 
 std::string encode(const Message& message) {
   std::string out;
-  out.reserve(64 + 2 * message.rows.size() + message.payload.size());
+  out.reserve(64 + 3 * message.rows.size() + message.payload.size());
   out.push_back(kMagic);
   out.push_back(static_cast<char>(message.kind));
   out.push_back(static_cast<char>(message.codec));
-  out.push_back(message.last ? 1 : 0);
+  out.push_back(static_cast<char>((message.last ? kLast : 0) | (message.shares.empty() ? 0 : kShares)));
   put_varint(message.epoch, out);
   for (const int64_t number : {message.clock, message.version}) put_varint(zigzag(number), out);
   put_varint(message.clocks.size(), out);
@@ -117,6 +118,7 @@ std::string encode(const Message& message) {
     put_varint(key - next, out);
     next = key + 1;
   }
+  out.append(reinterpret_cast<const char*>(message.shares.data()), message.shares.size());
   out += message.payload;
   return out;
 }
@@ -124,21 +126,27 @@ std::string encode(const Message& message) {
 Result<Message> decode_message(std::string_view bytes, const MessageLimits& limits) {
   Reader reader(bytes);
   Message message;
-  uint8_t magic = 0, kind = 0, codec = 0, last = 0;
+  uint8_t magic = 0, kind = 0, codec = 0, flags = 0;
   uint64_t epoch = 0;
   if (!reader.byte(magic) || magic != kMagic) return damaged("no streamvec header");
   if (!reader.byte(kind) || kind < 1 || kind > static_cast<uint8_t>(MessageKind::kTaken))
     return damaged("an unknown kind");
-  if (!reader.byte(codec) || !reader.byte(last) || last > 1) return damaged("no codec");
+  if (!reader.byte(codec) || !reader.byte(flags) || flags > (kLast | kShares)) return damaged("no codec");
   message.kind = static_cast<MessageKind>(kind);
-  message.last = last == 1;
+  message.last = (flags & kLast) != 0;
   STREAMVEC_ASSIGN_OR_RETURN(message.codec, codec_of(codec));
   if (!reader.varint(epoch) || epoch > UINT32_MAX) return damaged("no epoch");
   message.epoch = static_cast<uint32_t>(epoch);
   if (!reader.number(message.clock) || !reader.number(message.version)) return damaged("no clocks");
   STREAMVEC_RETURN_IF_ERROR(read_clocks(reader, limits, message));
   STREAMVEC_RETURN_IF_ERROR(read_rows(reader, limits, message));
-  message.payload = reader.rest();
+  std::string_view rest = reader.rest();
+  if ((flags & kShares) != 0) {
+    if (rest.size() < message.rows.size()) return damaged("fewer shares than rows");
+    message.shares.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(message.rows.size()));
+    rest.remove_prefix(message.rows.size());
+  }
+  message.payload = rest;
   return message;
 }
 

@@ -43,6 +43,7 @@ struct Message {
       0;  // update, known, values: the owner's, risen by every change; push: the last one the worker has seen
   std::vector<WorkerClock> clocks;  // update, known, values: what is in them, by worker
   std::vector<RowKey> rows;         // rising
+  std::vector<uint8_t> shares;      // push: of each row's change, how much is to be added (combiner.h); none: all of it
   std::string payload;              // of the rows, by the codec
 };
 

@@ -36,6 +36,18 @@ TEST(Message, ComesBackAsItWasSent) {
   EXPECT_EQ(got->payload, sent.payload);
 }
 
+TEST(Message, SharesComeBackARowEachAndNoneIsMissing) {
+  Message sent = example();
+  sent.shares = {255, 0, 63, 128};
+  const Result<Message> got = decode_message(encode(sent), {.key_end = 1001});
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->shares, sent.shares);
+  EXPECT_EQ(got->payload, sent.payload);
+  sent.payload.clear();
+  sent.shares.pop_back();
+  EXPECT_EQ(decode_message(encode(sent), {.key_end = 1001}).status().code(), Code::kInvalidArgument);
+}
+
 TEST(Message, ARowPastTheEndIsOutOfRange) {
   EXPECT_EQ(decode_message(encode(example()), {.key_end = 1000}).status().code(), Code::kOutOfRange);
 }

@@ -11,6 +11,7 @@
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/sync/handover.h"
 #include "streamvec/sync/row_server.h"
+#include "streamvec/sync/row_stream.h"
 
 namespace streamvec {
 
@@ -27,7 +28,10 @@ class Owner : public RowServer {
     NodeId from = 0;
     int64_t clock = 0, version = 0;
     std::vector<RowKey> rows;
-    RowBuffer changes;
+    CodecKind codec = CodecKind::kFp32;
+    std::string payload;  // was found to be that of the rows
+    std::vector<uint8_t> shares;
+    float share(size_t row) const { return shares.empty() ? 1 : unpack_share(shares[row]); }
   };
 
   Owner(const SyncOptions& options, Shard rows);
@@ -49,23 +53,21 @@ class Owner : public RowServer {
   std::vector<WorkerClock> clocks() const;  // of pushes to us and to former owners of our rows
   // The push is in our rows, or is dropped for good: it will not be answered again.
   void settle(const Push& push) { clocks_[push.from] = push.clock; }
-  // Its memory is used again.
-  void give_back(Push& push) { spare_.push_back(std::move(push.changes)); }
 
   const SyncOptions options_;
-  const std::unique_ptr<Codec> codec_;
   Shard rows_;
   View view_;
   int64_t version_ = 0;
+  RowWriter writer_;
 
  private:
   Result<Push> read_push(NodeId from, const Message& message);
   std::vector<WorkerClock> own_clocks() const;
   void finish_handover(Outbox& out);
 
+  RowReader checked_;
   Handover handover_;
   std::map<NodeId, int64_t> clocks_;               // of the workers of the view
-  std::vector<RowBuffer> spare_;
   std::vector<std::pair<NodeId, Message>> early_;  // of epochs to come
   bool ready_ = false;
 };

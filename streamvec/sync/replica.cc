@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "streamvec/kernel/logistic_rows.h"
+#include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
+constexpr RowKey kMeasuredKeys = 4'096;  // the most frequent rows tell how long rows are
+constexpr size_t kFetchAhead = 3;        // rows: a row from memory takes about as long as two to work on
 
 // Up to which clock the pushes of `worker` to `server` are in a state.
 int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker) {
@@ -22,11 +24,17 @@ int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId work
 
 Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
     : options_(options),
-      codec_(make_codec(options.scheme.codec)),
       live_(std::move(live)),
       touched_(options.key_end, 0),
-      owner_(options.key_end, kNobody) {
+      owner_(options.key_end, kNobody),
+      damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
+      lengths_(live_.size()),
+      pushed_at_(damped_ ? options.key_end : 0, 0),
+      writer_(options.scheme.codec, options.dim),
+      answer_(options.dim),
+      pushed_(options.dim) {
   row_.reserve_zeroed(1, options.dim);
+  zero_.reserve_zeroed(1, options.dim);
 }
 
 Result<std::unique_ptr<Replica>> Replica::make(const SyncOptions& options, std::vector<Matrix*> live) {
@@ -80,43 +88,90 @@ int64_t Replica::slowest() const {
 
 void Replica::begin(std::span<const RowKey> due, Outbox& out) {
   ++clock_;
-  std::map<NodeId, std::vector<RowKey>> parts;
-  for (const NodeId server : view_.servers) parts[server];
-  for (const RowKey key : due) parts[owner_[key]].push_back(key);
-  for (const auto& [owner, rows] : parts) push(owner, rows, out);
+  divide(due);
+  for (const auto& [owner, rows] : parts_) push(owner, rows, out);
+  for (Lengths& lengths : lengths_)
+    if (lengths.rows > 0) lengths = {0, lengths.sum / static_cast<double>(lengths.rows), 0};
 }
 
 void Replica::refresh(Outbox& out) {
   for (const NodeId server : view_.servers) push(server, {}, out);
 }
 
+// By owner. Neighbouring rows mostly have different ones: looked up among few, not in a map.
+void Replica::divide(std::span<const RowKey> due) {
+  std::erase_if(parts_, [&](const auto& part) {
+    return !std::binary_search(view_.servers.begin(), view_.servers.end(), part.first);
+  });
+  std::vector<std::vector<RowKey>*> rows_of;
+  for (const NodeId server : view_.servers) {
+    parts_[server].clear();
+    rows_of.push_back(&parts_[server]);
+  }
+  for (const RowKey key : due)
+    for (size_t i = 0; i < rows_of.size(); ++i)
+      if (view_.servers[i] == owner_[key]) {
+        rows_of[i]->push_back(key);
+        break;
+      }
+}
+
+// One pass over each row: what has changed, into the payload, and what is sent of it into `base`.
 void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
   const auto dim = static_cast<int32_t>(options_.dim);
-  Push& push = in_flight_[owner];
-  push.clock = clock_;
-  push.rows.clear();
-  push.changes = take_buffer();
-  auto changes = push.changes.reserve(static_cast<int64_t>(rows.size()), options_.dim);
-  for (const RowKey key : rows) {
-    float* change = changes.row(static_cast<int64_t>(push.rows.size()));
-    std::copy_n(base_row(key), options_.dim, change);
-    subtract_from(live_row(key), dim, change);
-    if (options_.change_min <= 0 ||
-        dot(change, change, dim) >= options_.change_min * dot(base_row(key), base_row(key), dim))
-      push.rows.push_back(key);
-  }
-  changes.rows = static_cast<int64_t>(push.rows.size());
   Message message;
   message.kind = MessageKind::kPush;
   message.codec = options_.scheme.codec;
   message.epoch = view_.epoch;
   message.clock = clock_;
   message.version = owners_[owner].version;
+  Push& push = in_flight_[owner];
+  push.clock = clock_;
+  push.trained = trained_;
+  push.rows.clear();
+  const auto sent = [&](int64_t i, const float* change) {
+    add_scaled(change, 1, dim, base_row(push.rows[static_cast<size_t>(i)]));
+  };
+  writer_.begin(static_cast<int64_t>(rows.size()), message.payload);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + kFetchAhead < rows.size()) {
+      fetch_row(live_row(rows[i + kFetchAhead]), dim);
+      fetch_row(base_row(rows[i + kFetchAhead]), dim);
+    }
+    const ChangeSquares squares = take_change(live_row(rows[i]), base_row(rows[i]), dim, writer_.next());
+    if (options_.change_min > 0 && squares.change < options_.change_min * squares.known) continue;
+    push.rows.push_back(rows[i]);
+    writer_.add(sent);
+    if (!damped_) continue;
+    note_length(rows[i], squares.known);
+    const auto workers = static_cast<int64_t>(view_.workers.size());
+    message.shares.push_back(pack_share(damped_share(pull_since(rows[i], pushed_at_[rows[i]]), workers)));
+    pushed_at_[rows[i]] = static_cast<float>(trained_);
+  }
+  writer_.finish(sent);
   message.rows = push.rows;
-  codec_->encode(changes, message.payload);
-  for (size_t i = 0; i < push.rows.size(); ++i)
-    add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, base_row(push.rows[i]));
+  push.payload = message.payload;
   out.push_back({owner, std::move(message)});
+}
+
+double Replica::pull_since(RowKey key, double trained) const {
+  const Lengths& against = lengths_[lengths_.size() - 1 - key % lengths_.size()];
+  return double{(*options_.pull)[key]} * against.mean * (trained_ - trained);
+}
+
+void Replica::note_length(RowKey key, float square) {
+  if (key >= kMeasuredKeys) return;
+  Lengths& lengths = lengths_[key % lengths_.size()];
+  lengths.sum += square;
+  ++lengths.rows;
+}
+
+// The changes of a push as its owner decodes them.
+template <typename Use>
+void Replica::for_each_change(const Push& push, Use&& use) {
+  const Status own = pushed_.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
+  STREAMVEC_CHECK(own.ok());
+  for (size_t i = 0; i < push.rows.size(); ++i) use(push.rows[i], pushed_.row(static_cast<int64_t>(i)));
 }
 
 Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
@@ -131,9 +186,8 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
       break;
     case MessageKind::kRefused:
       if (const auto found = in_flight_.find(from); found != in_flight_.end() && found->second.clock == message.clock) {
-        for (size_t i = 0; i < found->second.rows.size(); ++i)
-          take_back(found->second.rows[i], found->second.changes.row(static_cast<int64_t>(i)));
-        settle(found);
+        for_each_change(found->second, [&](RowKey key, const float* change) { take_back(key, change); });
+        in_flight_.erase(found);
       }
       break;
     case MessageKind::kClock:
@@ -148,22 +202,8 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
   return {};
 }
 
-// Buffers are used again: fresh ones would cost more in page faults than the arithmetic. Their padding stays zero.
-RowBuffer Replica::take_buffer() {
-  if (spare_.empty()) return {};
-  RowBuffer buffer = std::move(spare_.back());
-  spare_.pop_back();
-  return buffer;
-}
-
-void Replica::settle(std::map<NodeId, Push>::iterator push) {
-  spare_.push_back(std::move(push->second.changes));
-  in_flight_.erase(push);
-}
-
 Status Replica::receive_update(NodeId from, const Message& message) {
-  const auto changes = changes_.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
-  STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, changes));
+  STREAMVEC_RETURN_IF_ERROR(answer_.begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
   OwnerState& owner = owners_[from];
   owner.version = message.version;
   owner.slowest = message.clock;
@@ -172,7 +212,7 @@ Status Replica::receive_update(NodeId from, const Message& message) {
   const bool answered =
       found != in_flight_.end() && clock_of(message.clocks, from, options_.self) >= found->second.clock;
   apply(from, message, answered ? &found->second : nullptr);
-  if (answered) settle(found);
+  if (answered) in_flight_.erase(found);
   return {};
 }
 
@@ -191,25 +231,28 @@ bool Replica::mine_to_take(NodeId from, RowKey key) const {
 // The answer replaces the push that it answers: rows move by the one less the other.
 void Replica::apply(NodeId from, const Message& message, const Push* answered) {
   const auto dim = static_cast<int32_t>(options_.dim);
-  const size_t pushed = answered == nullptr ? 0 : answered->rows.size();
-  float* by = row_.row(0);
-  for (size_t i = 0, k = 0; i < message.rows.size() || k < pushed;) {
-    const bool of_answer = k == pushed || (i < message.rows.size() && message.rows[i] <= answered->rows[k]);
-    const RowKey key = of_answer ? message.rows[i] : answered->rows[k];
-    std::fill_n(by, options_.dim, 0.0f);
-    if (of_answer) add_scaled(changes_.row(static_cast<int64_t>(i++)), 1, dim, by);
-    if (k < pushed && answered->rows[k] == key)
-      add_scaled(answered->changes.row(static_cast<int64_t>(k++)), -1, dim, by);
+  const std::vector<RowKey> none;
+  const std::vector<RowKey>& told = message.rows;
+  const std::vector<RowKey>& pushed = answered == nullptr ? none : answered->rows;
+  if (answered != nullptr) {
+    const Status own = pushed_.begin(options_.scheme.codec, answered->payload, static_cast<int64_t>(pushed.size()));
+    STREAMVEC_CHECK(own.ok());
+  }
+  for (size_t i = 0, k = 0; i < told.size() || k < pushed.size();) {
+    if (i + kFetchAhead < told.size()) {
+      fetch_row(live_row(told[i + kFetchAhead]), dim);
+      fetch_row(base_row(told[i + kFetchAhead]), dim);
+    }
+    const bool of_answer = k == pushed.size() || (i < told.size() && told[i] <= pushed[k]);
+    const RowKey key = of_answer ? told[i] : pushed[k];
+    const bool of_push = k < pushed.size() && pushed[k] == key;
+    const float* to = of_answer ? answer_.row(static_cast<int64_t>(i++)) : zero_.row(0);
+    const float* instead_of = of_push ? pushed_.row(static_cast<int64_t>(k++)) : zero_.row(0);
     if (!settled_ && !mine_to_take(from, key)) continue;
-    move(key, by);
+    const float share = damped_ && answered != nullptr ? late_share(pull_since(key, answered->trained)) : 1;
+    shift_both(to, instead_of, share, dim, live_row(key), base_row(key));
     touched_[key] = 1;
   }
-}
-
-void Replica::move(RowKey key, const float* by) {
-  const auto dim = static_cast<int32_t>(options_.dim);
-  add_scaled(by, 1, dim, live_row(key));
-  add_scaled(by, 1, dim, base_row(key));
 }
 
 void Replica::take_back(RowKey key, const float* change) {
@@ -227,11 +270,9 @@ void Replica::set_view(const View& view, Outbox& out) {
       ++flight;
       continue;
     }
-    const Push& push = flight->second;
-    for (size_t i = 0; i < push.rows.size(); ++i) {
-      const float* change = push.changes.row(static_cast<int64_t>(i));
-      orphans_[push.rows[i]] = {flight->first, push.clock, std::vector<float>(change, change + options_.dim)};
-    }
+    for_each_change(flight->second, [&](RowKey key, const float* change) {
+      orphans_[key] = {flight->first, flight->second.clock, std::vector<float>(change, change + options_.dim)};
+    });
     flight = in_flight_.erase(flight);
   }
   try_to_tell_values(out);

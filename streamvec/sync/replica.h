@@ -19,6 +19,7 @@
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/row_server.h"
+#include "streamvec/sync/row_stream.h"
 #include "streamvec/sync/view.h"
 
 namespace streamvec {
@@ -39,6 +40,9 @@ class Replica {
   bool idle() const { return settled_ && in_flight_.empty(); }
   // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
   bool may_train() const;
+  // How much was trained here in all, in the units of SyncOptions::pull (words times learning rate). For kDamped; to
+  // be told before begin() and receive().
+  void set_trained(double steps) { trained_ = steps; }
   // A new clock: sends what changed in the rows named (rising) to their owners, an empty push to owners of none of
   // them. REQUIRES: idle() and may_train().
   void begin(std::span<const RowKey> due, Outbox& out);
@@ -57,7 +61,8 @@ class Replica {
   struct Push {
     int64_t clock = 0;
     std::vector<RowKey> rows;
-    RowBuffer changes;  // as the owner will decode them
+    double trained = 0;
+    std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
   };
   struct Orphan {
     NodeId server = 0;
@@ -82,11 +87,13 @@ class Replica {
   float* base_row(RowKey key);
   const float* base_row(RowKey key) const;
   void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
-  RowBuffer take_buffer();
-  void settle(std::map<NodeId, Push>::iterator push);
+  void divide(std::span<const RowKey> due);
+  double pull_since(RowKey key, double trained) const;
+  void note_length(RowKey key, float square);
+  template <typename Use>
+  void for_each_change(const Push& push, Use&& use);
   Status receive_update(NodeId from, const Message& message);
   void apply(NodeId from, const Message& message, const Push* answered);
-  void move(RowKey key, const float* by);
   void take_back(RowKey key, const float* change);
   void try_to_tell_values(Outbox& out);
   void tell_values(NodeId owner, Outbox& out);
@@ -99,7 +106,6 @@ class Replica {
   bool mine_to_take(NodeId from, RowKey key) const;
 
   const SyncOptions options_;
-  const std::unique_ptr<Codec> codec_;
   const std::vector<Matrix*> live_;
   std::vector<Matrix> base_;
   std::vector<uint8_t> touched_;  // by key: somebody has trained on it
@@ -114,8 +120,20 @@ class Replica {
   std::map<RowKey, std::shared_ptr<const Told>> told_;  // rows told to new owners that have not answered yet
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
-  RowBuffer changes_, row_;
-  std::vector<RowBuffer> spare_;
+  const bool damped_;
+  double trained_ = 0;
+  // By table: the squared lengths of its frequent rows, summed over the push under way, and their mean in the last one.
+  // A row is pulled by the rows of the other table; at first those are short, and nothing pulls.
+  struct Lengths {
+    double sum = 0, mean = 0;
+    int64_t rows = 0;
+  };
+  std::vector<Lengths> lengths_;
+  std::vector<float> pushed_at_;  // by key: `trained_` when it was last pushed (kDamped)
+  RowWriter writer_;
+  RowReader answer_, pushed_;  // rows of an answer and of the push that it answers
+  RowBuffer row_, zero_;
+  std::map<NodeId, std::vector<RowKey>> parts_;  // of a push under way, by owner
 };
 
 }  // namespace streamvec

@@ -54,57 +54,83 @@ class RoundServer final : public Owner {
     ++version_;
     for (const Push& push : waiting_) settle(push);
     Message answer = update();
-    for (const Push& push : waiting_) answer.rows.insert(answer.rows.end(), push.rows.begin(), push.rows.end());
-    std::sort(answer.rows.begin(), answer.rows.end());
-    answer.rows.erase(std::unique(answer.rows.begin(), answer.rows.end()), answer.rows.end());
-    combine(answer.rows);
-    encode_changes(answer);
-    for (Push& push : waiting_) give_back(push);
+    size_t rows_max = 0;
+    for (const Push& push : waiting_) rows_max += push.rows.size();
+    writer_.begin(static_cast<int64_t>(rows_max), answer.payload);
+    const auto sent = [&](int64_t i, const float* change) {
+      const int64_t place = told_.find(answer.rows[static_cast<size_t>(i)]);
+      add_scaled(change, 1, static_cast<int32_t>(options_.dim), told_.row(place));
+      told_.touch(place);
+    };
+    start_reading();
+    for (RowKey key = 0; next_key(key); ++key) {
+      const int64_t place = rows_.find(key);
+      change_row(key, place);
+      answer.rows.push_back(key);
+      take_change(rows_.row(place), told_.row(told_.find(key)), static_cast<int32_t>(options_.dim), writer_.next());
+      writer_.add(sent);
+    }
+    writer_.finish(sent);
     waiting_.clear();
     for (const NodeId worker : view_.workers) out.push_back({worker, answer});
   }
 
-  // A worker that did not name a row did not change it: it counts for the mean only.
-  void combine(std::span<const RowKey> keys) {
-    const auto dim = static_cast<int32_t>(options_.dim);
-    std::vector<size_t> at(waiting_.size(), 0);
-    std::vector<float*> changes;
-    for (const RowKey key : keys) {
-      changes.clear();
-      for (size_t w = 0; w < waiting_.size(); ++w) {
-        Push& push = waiting_[w];
-        if (at[w] < push.rows.size() && push.rows[at[w]] == key)
-          changes.push_back(push.changes.row(static_cast<int64_t>(at[w]++)));
-      }
-      combine_rows(options_.scheme.combine, changes, dim);
-      const float share = options_.scheme.combine == Combine::kMean
-                              ? static_cast<float>(changes.size()) / static_cast<float>(waiting_.size())
-                              : 1;
-      const int64_t place = rows_.find(key);
-      add_scaled(changes[0], share, dim, rows_.row(place));
-      rows_.touch(place);
+  void start_reading() {
+    at_.assign(waiting_.size(), 0);
+    while (readers_.size() < waiting_.size()) readers_.emplace_back(options_.dim);
+    for (size_t w = 0; w < waiting_.size(); ++w) {
+      const auto rows = static_cast<int64_t>(waiting_[w].rows.size());
+      STREAMVEC_CHECK(readers_[w].begin(waiting_[w].codec, waiting_[w].payload, rows).ok());
     }
   }
 
-  void encode_changes(Message& answer) {
-    const auto dim = static_cast<int32_t>(options_.dim);
-    const auto changes = changes_.reserve(static_cast<int64_t>(answer.rows.size()), options_.dim);
-    for (size_t i = 0; i < answer.rows.size(); ++i) {
-      float* change = changes.row(static_cast<int64_t>(i));
-      std::copy_n(told_.row(told_.find(answer.rows[i])), options_.dim, change);
-      subtract_from(rows_.row(rows_.find(answer.rows[i])), dim, change);
-    }
-    codec_->encode(changes, answer.payload);
-    for (size_t i = 0; i < answer.rows.size(); ++i) {
-      const int64_t place = told_.find(answer.rows[i]);
-      add_scaled(changes.row(static_cast<int64_t>(i)), 1, dim, told_.row(place));
-      told_.touch(place);
-    }
+  // The first row from `key` on that anybody has changed; asks for its memory's neighbours to come. False: none.
+  bool next_key(RowKey& key) {
+    RowKey least = options_.key_end;
+    for (size_t w = 0; w < waiting_.size(); ++w)
+      if (at_[w] < waiting_[w].rows.size()) least = std::min(least, waiting_[w].rows[at_[w]]);
+    if (least == options_.key_end) return false;
+    key = least;
+    for (size_t w = 0; w < waiting_.size(); ++w)
+      if (const size_t ahead = at_[w] + kFetchAhead; ahead < waiting_[w].rows.size()) {
+        const RowKey soon = waiting_[w].rows[ahead];
+        fetch_row(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
+        fetch_row(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
+        break;
+      }
+    return true;
   }
+
+  // A worker that did not name a row did not change it: it counts for the mean only.
+  void change_row(RowKey key, int64_t place) {
+    const auto dim = static_cast<int32_t>(options_.dim);
+    const bool adds = options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped;
+    changes_.clear();
+    rows_.touch(place);
+    for (size_t w = 0; w < waiting_.size(); ++w) {
+      if (at_[w] == waiting_[w].rows.size() || waiting_[w].rows[at_[w]] != key) continue;
+      const size_t i = at_[w]++;
+      float* change = readers_[w].row(static_cast<int64_t>(i));
+      if (adds)
+        add_scaled(change, waiting_[w].share(i), dim, rows_.row(place));
+      else
+        changes_.push_back(change);
+    }
+    if (adds) return;
+    combine_rows(options_.scheme.combine, changes_, dim);
+    const float share = options_.scheme.combine == Combine::kMean
+                            ? static_cast<float>(changes_.size()) / static_cast<float>(waiting_.size())
+                            : 1;
+    add_scaled(changes_[0], share, dim, rows_.row(place));
+  }
+
+  static constexpr size_t kFetchAhead = 3;  // rows
 
   Shard told_;
   std::vector<Push> waiting_;
-  RowBuffer changes_;
+  std::vector<RowReader> readers_;  // of the pushes that wait, while their round is completed
+  std::vector<size_t> at_;          // the next row of each
+  std::vector<float*> changes_;
 };
 
 }  // namespace

@@ -14,7 +14,11 @@ constexpr int kEpochShift = 40;
 }  // namespace
 
 Owner::Owner(const SyncOptions& options, Shard rows)
-    : options_(options), codec_(make_codec(options.scheme.codec)), rows_(std::move(rows)), handover_(options_) {}
+    : options_(options),
+      rows_(std::move(rows)),
+      writer_(options.scheme.codec, options.dim),
+      checked_(options.dim),
+      handover_(options_) {}
 
 Status Owner::receive(NodeId from, const Message& message, Outbox& out) {
   if (message.epoch > view_.epoch) {  // the sender has heard of it first
@@ -45,18 +49,12 @@ Status Owner::receive(NodeId from, const Message& message, Outbox& out) {
 }
 
 Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
-  Push push{from, message.clock, message.version, message.rows, {}};
   for (const RowKey key : message.rows)
     if (rows_.find(key) < 0)
       return error(Code::kOutOfRange, "node ", from, " changed row ", key, ", which node ", options_.self,
                    " does not own in epoch ", view_.epoch);
-  if (!spare_.empty()) {
-    push.changes = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  const auto changes = push.changes.reserve(static_cast<int64_t>(message.rows.size()), options_.dim);
-  STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, changes));
-  return push;
+  STREAMVEC_RETURN_IF_ERROR(checked_.begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
+  return Push{from, message.clock, message.version, message.rows, message.codec, message.payload, message.shares};
 }
 
 void Owner::set_view(const View& view, Outbox& out) {

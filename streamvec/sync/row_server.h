@@ -39,7 +39,10 @@ struct SyncOptions {
   int64_t dim = 0;
   // A row that has moved by less than this share of its length, both squared, is left for a later push.
   float change_min = 0;
-  RowKey key_end = 0;               // rows of all tables
+  RowKey key_end = 0;  // rows of all tables
+  // By key, borrowed: how strongly training pulls the row to where it rests, per unit of what Replica::set_trained()
+  // is told and of the squared length of the rows it is trained against. For Combine::kDamped; none: as kSum.
+  const std::vector<float>* pull = nullptr;
   int64_t message_rows_max = 8192;  // of values
   // The value that every node gives a row before anybody has trained on it.
   std::function<void(RowKey, std::span<float>)> initial;

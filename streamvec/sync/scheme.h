@@ -20,7 +20,7 @@ enum class Admission {
 
 struct Scheme {
   Admission admission = Admission::kBsp;
-  Combine combine = Combine::kAdasum;
+  Combine combine = Combine::kDamped;
   CodecKind codec = CodecKind::kOneBit;
   int32_t backups = 1;    // of kBackup
   int64_t staleness = 2;  // of kSsp; more: waits less, and learns from older rows

@@ -4,11 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "streamvec/core/memory.h"
+
 namespace streamvec {
 namespace {
 
 constexpr const char* kCellsFile = "glove.bin";
 constexpr int64_t kAnyRows = -1;
+constexpr int64_t kMemoryMbMax = 1 << 24;
 constexpr const char* kSides[2] = {"glove.words", "glove.contexts"};
 
 // What a checkpoint keeps beside the rows, by name.
@@ -33,6 +36,17 @@ Status take(Checkpoint& existing, const std::string& name, int64_t rows, int64_t
   return {};
 }
 
+// Options of other models that ask for what glove has not.
+Status check_what_it_has(const TrainOptions& options) {
+  if (options.optimizer == "adam")
+    return error(Code::kInvalidArgument,
+                 "--model glove has AdaGrad of its own, --optimizer asks for adam; leave it out");
+  if (options.vocab_max > CellKey::kSlotsMax)
+    return error(Code::kInvalidArgument, "--vocab-max is ", options.vocab_max, "; it must be at most ",
+                 CellKey::kSlotsMax, " with --model glove");
+  return parse_glove_kernel(options.kernel).status();
+}
+
 }  // namespace
 
 Status GloveState::check_options(const TrainOptions& options) const {
@@ -42,14 +56,13 @@ Status GloveState::check_options(const TrainOptions& options) const {
   const GloveOptions& glove = options.glove;
   if (!(glove.x_max > 0) || !std::isfinite(glove.x_max)) return wrong("--x-max", glove.x_max, "above 0");
   if (!(glove.alpha >= 0) || glove.alpha > 10) return wrong("--alpha", glove.alpha, "0 to 10");
-  if (glove.memory_mb < 1) return wrong("--memory", glove.memory_mb, "1 or more");
-  if (options.model.value_or("") != "glove") return {};
-  if (options.optimizer == "adam")
-    return error(Code::kInvalidArgument,
-                 "--model glove has AdaGrad of its own, --optimizer asks for adam; leave it out");
-  if (options.vocab_max > CellKey::kSlotsMax)
-    return wrong("--vocab-max", options.vocab_max, "at most 16777216 with --model glove");
-  return parse_glove_kernel(options.kernel).status();
+  if (glove.memory_mb < 1 || glove.memory_mb > kMemoryMbMax) return wrong("--memory", glove.memory_mb, "1 to 16777216");
+  return options.model.value_or("") == "glove" ? check_what_it_has(options) : Status();
+}
+
+// Of a directory that is continued the model need not be named.
+Status GloveState::check_same(const TrainOptions& options, const Checkpoint&, const std::string&) const {
+  return check_what_it_has(options);
 }
 
 void describe_glove(const TrainOptions& options, nlohmann::json& description) {
@@ -69,6 +82,8 @@ Status GloveState::begin(const TrainOptions& options, Checkpoint* existing, cons
   glove.weighting = {options.glove.x_max, options.glove.alpha};
   CellTable::Options cells;
   cells.memory_bytes = options.glove.memory_mb << 20;
+  STREAMVEC_RETURN_IF_ERROR(
+      check_memory("co-occurrences", static_cast<double>(cells.memory_bytes), "a smaller --memory"));
   cells.window = options.window;
   cells.half_life = options.stream.half_life.value;
   cells.seed = options.seed;

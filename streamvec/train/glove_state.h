@@ -14,6 +14,7 @@ class GloveState final : public ModelState {
  public:
   using ModelState::add_to;
   Status check_options(const TrainOptions& options) const override;
+  Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out) const override;
   Status take_rows(Checkpoint& existing) const override;
   Status begin(const TrainOptions& options, Checkpoint* existing, const Vocabulary& vocabulary,
                Parameters& parameters) const override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -44,11 +45,9 @@ class GloveTraining {
     STREAMVEC_ASSIGN_OR_RETURN(const bool whole, count_with(feed, counters));
     if (!whole) return false;
     const RunState counted = feed.state();
-    if (start_.state.pairs == 0) {
-      start_.state.tokens = counted.tokens;
-      start_.state.bytes_replaced = counted.bytes_replaced;
-      start_.state.words_dropped = counted.words_dropped;
-    }
+    start_.state.tokens = counted.tokens;
+    start_.state.bytes_replaced = counted.bytes_replaced;
+    start_.state.words_dropped = counted.words_dropped;
     STREAMVEC_ASSIGN_OR_RETURN(CellStore store, CellStore::merge(std::move(counters), result_bytes(), out_));
     store_ = std::move(store);
     std::ostringstream note;
@@ -228,6 +227,7 @@ class GloveTraining {
   TrainProgress progress(const RunState& state, double loss) const {
     TrainProgress progress = start_.progress(state, loss, options_.epochs);
     progress.fraction = feed_->fraction();
+    progress.tokens = std::llround(static_cast<double>(state.tokens) * options_.epochs * progress.fraction);
     progress.lr = start_.lr;
     progress.kernel = glove_kernel_name(kernel_);
     return progress;

@@ -38,7 +38,7 @@ Status fill(const Checkpoint& existing, const std::string& name, Matrix& to) {
 
 Result<Matrix> vectors_of(const Rbsg& rbsg, Rbsg::Side side, int64_t rows) {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix vectors, Matrix::make(rows, rbsg.options().dim));
-  rbsg.embed_slots(side, vectors.view());
+  STREAMVEC_RETURN_IF_ERROR(rbsg.embed_slots(side, vectors.view()));
   return vectors;
 }
 

@@ -67,6 +67,10 @@ class StreamEvaluator {
   // What went wrong on the way (a full disk, say), a line each; training does not mind. Thread-safe.
   std::vector<std::string> notes() const;
 
+  // Waits for the look under way; none begins while this is held. Looks and saves take memory for copies of the model:
+  // one after the other they need less than together. Thread-safe.
+  [[nodiscard]] std::unique_lock<std::mutex> between_looks() { return std::unique_lock(looking_); }
+
   // What goes on after a restart. Thread-safe, and before start().
   std::string save() const;
   Status restore(std::string_view bytes, int64_t vocabulary_size);
@@ -83,6 +87,7 @@ class StreamEvaluator {
   void note(const Status& status);
 
   const Options options_;
+  std::mutex looking_;  // held during a look; taken before any other
   std::optional<Parts> parts_;
   History history_;
   std::optional<MetricsLog> log_;

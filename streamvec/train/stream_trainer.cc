@@ -135,6 +135,7 @@ class StreamTraining {
 
   Status make_vocabulary(const std::optional<Checkpoint>& existing) {
     tables_ = std::make_unique<SamplingTablesBuffer>(SamplingTablesBuffer::Options{.sample = options_.sample});
+    STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(vocabulary_options()));
     if (!existing) {
       vocabulary_.emplace(vocabulary_options());
       return {};
@@ -355,6 +356,7 @@ class StreamTraining {
   // One state of everything. The intake waits while it is written, training does not (in builds with locked rows, where
   // reading a row that is being trained on is an error, it does).
   Status save() {
+    const auto alone = evaluator_->between_looks();
     intake_->pause();
     if (RowLocks::kLocking) learner_->pause();
     const Status status = save_paused();

@@ -57,6 +57,29 @@ TEST_F(StreamTrainer, CountsAndTrainsOnEveryRecord) {
   EXPECT_EQ(words().count(words().find("word499")), 1);
 }
 
+TEST_F(StreamTrainer, DatedKoreanReviewsTakeTheSameWay) {
+  {
+    std::ofstream file(path("reviews.tsv"));
+    file << "date\tid\treview\n";
+    for (int day = 1; day <= 28; ++day)
+      for (int i = 0; i < 20; ++i)
+        file << "2015-02-" << (day < 10 ? "0" : "") << day << "\t" << day << "." << i
+             << "\t정말 재미있는 영화! 배우의 연기가 좋았다. \xEA\xB0 " << (day < 15 ? "극장에서" : "집에서")
+             << " 봤다\n";
+  }
+  options_.stream.half_life = HalfLife::parse("7d").value();
+  const auto result = train_on("tsv:" + path("reviews.tsv") + "?time=1&id=2&text=3&header=1");
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->documents, 560);
+  EXPECT_GT(result->bytes_replaced, 0);
+  const Vocabulary vocabulary = words();
+  for (const char* word : {"재미있는", "영화", "배우의", "연기가"}) EXPECT_NE(vocabulary.find(word), kNoSlot) << word;
+  // 280 reviews each, the earlier ones two half-lives older.
+  const double before = static_cast<double>(vocabulary.count(vocabulary.find("극장에서")));
+  const double after = static_cast<double>(vocabulary.count(vocabulary.find("집에서")));
+  EXPECT_NEAR(before / after, 0.25, 0.03);
+}
+
 TEST_F(StreamTrainer, EveryReplayTrainsOnAllOfIt) {
   for (const char* replay : {"once", "uniform", "loss", "gradient"}) {
     options_.stream.replay = replay;
@@ -99,6 +122,36 @@ TEST_F(StreamTrainer, StoppedAnywhereItGoesOnAfterTheLastRecord) {
     EXPECT_EQ(all.count(slot), 1) << i;
   }
   EXPECT_EQ(all.tokens(), 3000 * 8);
+}
+
+TEST_F(StreamTrainer, DuplicatesReplayAndHalvesAreKnownAfterARestart) {
+  Random random(1);
+  std::vector<std::string> documents;
+  for (int i = 0; i < 200; ++i) {
+    std::string& text = documents.emplace_back();
+    for (int k = 0; k < 20; ++k) text += "w" + std::to_string(random.below(300)) + " ";
+  }
+  const auto write = [&](const std::string& name, size_t begin, size_t end) {
+    std::ofstream file(path(name));
+    for (size_t i = begin; i < end; ++i) file << i << "\t" << documents[i] << "\n";
+    return "tsv:" + path(name) + "?id=1&text=2";
+  };
+  options_.stream.drop_duplicates = true;
+  ASSERT_TRUE(train_on(write("first.tsv", 0, 150)).ok());
+  const Checkpoint before = load_checkpoint(path("model")).value();
+  options_.lr = 1e-30;  // what was restored stays as it is
+  ASSERT_TRUE(train_on(write("second.tsv", 100, 160)).ok());
+  const Checkpoint after = load_checkpoint(path("model")).value();
+  int64_t counted = 0;
+  for (Slot slot = 0; slot < after.vocabulary.size(); ++slot) counted += after.vocabulary.count(slot);
+  EXPECT_EQ(counted, 160 * 20) << "50 of the second file's documents were known";
+  EXPECT_GT(after.extra.at("replay.bin").size(), before.extra.at("replay.bin").size());
+  for (const char* half : {"half-a.input", "half-b.output"})
+    for (Slot slot = 0; slot < before.vocabulary.size(); ++slot) {
+      const auto then = before.optimizer.at(half).view().row_span(slot),
+                 now = after.optimizer.at(half).view().row_span(slot);
+      ASSERT_TRUE(std::equal(then.begin(), then.end(), now.begin())) << half << " " << slot;
+    }
 }
 
 TEST_F(StreamTrainer, StaysWithinVocabMaxAndForgetsWords) {
@@ -167,6 +220,7 @@ TEST_F(StreamTrainer, AnotherHalfLifeThanTheStreamsIsRefusedWithBoth) {
   options_.stream.half_life.value = 1000;
   const auto result = train_on(source);
   EXPECT_EQ(result.status().code(), Code::kFailedPrecondition) << result.status().message();
+  EXPECT_THAT(result.status().message(), HasSubstr("1000"));
 }
 
 TEST_F(StreamTrainer, ASourceThatIsGoneLeavesTheModelAsItWas) {

@@ -89,16 +89,16 @@ class Training {
       result.tokens = static_cast<int64_t>(tokens.words.size());
       result.bytes_replaced = tokens.bytes_replaced;
       result.words_dropped = tokens.words_dropped;
+      const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
       if (const auto tables = mapper_->map(tokens, chunk); tables != nullptr) {
         Random random(mix(options_.seed, kTrainingDraws, piece.step));
-        const StepStats stats =
-            worker.step(chunk, *tables, scheduled_rate(start_.schedule, start_.lr, piece.fraction), random);
+        const StepStats stats = worker.step(chunk, *tables, lr, random);
         result.pairs = stats.pairs;
         result.loss = stats.loss;
         result.refused = stats.refused;
       }
       feed_.finish(piece, result);
-      if (node_ != nullptr && !node_->trained(result.tokens).ok()) feed_.stop();
+      if (node_ != nullptr && !node_->trained(result.tokens, lr).ok()) feed_.stop();
     }
   }
 
@@ -197,6 +197,8 @@ class Training {
       progress.bytes_sent = cluster.bytes_sent;
       progress.bytes_received = cluster.bytes_received;
       progress.waiting_s = cluster.waiting_s;
+      progress.talking_s = cluster.talking_s;
+      progress.rows_pushed = cluster.rows_pushed;
     }
     return progress;
   }

@@ -40,10 +40,11 @@ struct GloveOptions {
 // A cluster of fixed nodes, all of which read the same sources and train on their share of them.
 struct ClusterSettings {
   std::vector<std::string> nodes;  // host:port of each, workers first; none: no cluster
+  bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
-  std::string combine = "adasum";  // adasum, mean, sum
+  std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
   int32_t backups = 1;             // of backup
@@ -92,7 +93,7 @@ struct TrainOptions {
 
 // What the progress line and --json show.
 struct TrainProgress {
-  int64_t tokens = 0;  // raw tokens read
+  int64_t tokens = 0;  // raw tokens read; of glove, those of the text once for each iteration over its co-occurrences
   int64_t pairs = 0;   // (centre, context) pairs trained; of glove, cells
   double seconds = 0;  // training time without counting or loading
   double loss = 0;  // mean loss per pair (glove: cost per cell) since the last report (at the end: of the last epoch)
@@ -110,7 +111,8 @@ struct TrainProgress {
   // Of a cluster, at the end: how many nodes took part, and this one's traffic.
   int32_t nodes = 1;
   int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
-  double waiting_s = 0;
+  double waiting_s = 0, talking_s = 0;
+  int64_t rows_pushed = 0;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr int64_t kDimDefault = 200, kDimMax = 65536;
 constexpr int32_t kBatchMax = 1'000'000;
+constexpr int64_t kReplayChunksMax = int64_t{1} << 31;
 
 }  // namespace
 
@@ -143,8 +144,9 @@ Status check_stream(const StreamOptions& stream) {
   if (!(stream.replay_ratio > 0) || stream.replay_ratio > 1000)
     return error(Code::kInvalidArgument, "--replay-ratio is ", stream.replay_ratio,
                  "; it must be above 0, at most 1000");
-  if (stream.replay_chunks < 16)
-    return error(Code::kInvalidArgument, "--replay-chunks is ", stream.replay_chunks, "; it must be 16 or more");
+  if (stream.replay_chunks < 16 || stream.replay_chunks > kReplayChunksMax)
+    return error(Code::kInvalidArgument, "--replay-chunks is ", stream.replay_chunks, "; it must be 16 to ",
+                 kReplayChunksMax);
   if (stream.snapshot_every < 0)
     return error(Code::kInvalidArgument, "--snapshot-every is ", stream.snapshot_every, "; it must be 0 or more");
   return {};
@@ -208,6 +210,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.seed = options.seed;
   shape.shared = start.threads > 1;
   shape.glove = start.model == "glove";
+  if (!existing) STREAMVEC_RETURN_IF_ERROR(Parameters::check_memory(shape));
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
   start.parameters.grow(start.vocabulary.size());
   start.own = make_model_state(start.model);
@@ -242,6 +245,7 @@ Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOption
   limits.form_of = form_of;
   limits.seed = options.seed;
   limits.slots_max = kRowsMax;
+  STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(limits));
   auto words = vocabulary_state.empty() ? Result<StreamVocabulary>(StreamVocabulary::from(limits, vocabulary, 0))
                                         : StreamVocabulary::restore(limits, vocabulary_state);
   if (!words.ok()) return words.status();

@@ -51,9 +51,11 @@ std::vector<uint32_t> keep_thresholds(std::span<const Count> counts, double tota
   STREAMVEC_CHECK(sample >= 0);
   std::vector<uint32_t> thresholds(counts.size(), kMost32);
   const double bound = sample * total;
+  // (sqrt(r) + 1) / r is at least 1 up to r = ((1 + sqrt 5) / 2)^2: nearly all words are always kept.
+  const double kept = 2.618 * bound;
   for (size_t slot = 0; bound > 0 && slot < counts.size(); ++slot) {
     const auto count = static_cast<double>(counts[slot]);
-    if (count > 0) thresholds[slot] = scaled((std::sqrt(count / bound) + 1) * bound / count);
+    if (count > kept) thresholds[slot] = scaled((std::sqrt(count / bound) + 1) * bound / count);
   }
   return thresholds;
 }

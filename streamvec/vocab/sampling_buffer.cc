@@ -1,37 +1,12 @@
 #include "streamvec/vocab/sampling_buffer.h"
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "streamvec/vocab/state_bytes.h"
 
 namespace streamvec {
-
-namespace {
-
-// The sum of term(0) to term(count - 1). Four sums side by side: one alone waits for each addition to end.
-template <typename Term>
-double sum_of(size_t count, const Term& term) {
-  double sums[4] = {};
-  size_t i = 0;
-  for (; i + 4 <= count; i += 4)
-    for (size_t k = 0; k < 4; ++k) sums[k] += term(i + k);
-  for (; i < count; ++i) sums[0] += term(i);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-}  // namespace
-
-double total_variation(std::span<const double> a, std::span<const double> b) {
-  if (a.size() < b.size()) std::swap(a, b);
-  const double sum_a = sum_of(a.size(), [&](size_t i) { return a[i]; });
-  const double sum_b = sum_of(b.size(), [&](size_t i) { return b[i]; });
-  if (!(sum_a > 0 && sum_b > 0)) return sum_a > 0 || sum_b > 0 ? 1 : 0;
-  const double part_a = 1 / sum_a, part_b = 1 / sum_b;
-  const double apart = sum_of(b.size(), [&](size_t i) { return std::abs(a[i] * part_a - b[i] * part_b); });
-  const double beyond = sum_of(a.size() - b.size(), [&](size_t i) { return a[b.size() + i] * part_a; });
-  return (apart + beyond) / 2;
-}
 
 std::shared_ptr<const SamplingTables> SamplingTablesBuffer::tables() const {
   const std::lock_guard lock(mutex_);
@@ -51,9 +26,10 @@ bool SamplingTablesBuffer::may_have_changed(const StreamVocabulary& vocabulary) 
 bool SamplingTablesBuffer::stage(const StreamVocabulary& vocabulary) {
   if (vocabulary.size() == 0 || !may_have_changed(vocabulary)) return false;
   checked_ = {vocabulary.weights_sum(), vocabulary.now(), vocabulary.statistics().admitted};
+  const bool comparable = built_sum_ > 0 && std::ssize(built_of_) <= vocabulary.size();
+  if (comparable && vocabulary.share_change(built_of_, built_sum_) < options_.change_max) return false;
   std::vector<double> counts = vocabulary.weights();
-  if (!built_of_.empty() && total_variation(built_of_, counts) < options_.change_max) return false;
-  built_of_ = counts;
+  remember(counts);
   const std::lock_guard lock(mutex_);
   staged_ = std::move(counts);
   ++staged_number_;
@@ -69,6 +45,11 @@ void SamplingTablesBuffer::build() {
     number = staged_number_;
   }
   if (!counts.empty()) put(counts, number);
+}
+
+void SamplingTablesBuffer::remember(const std::vector<double>& counts) {
+  built_of_ = counts;
+  built_sum_ = std::accumulate(counts.begin(), counts.end(), 0.0);
 }
 
 void SamplingTablesBuffer::put(const std::vector<double>& counts, int64_t number) {
@@ -103,7 +84,7 @@ Status SamplingTablesBuffer::restore(std::string_view bytes) {
     return error(Code::kDataLoss, "the saved sampling counts are damaged at byte ", in.offset(),
                  "; try an older checkpoint");
   checked_ = checked;
-  built_of_ = counts;
+  remember(counts);
   if (!counts.empty()) put(counts, staged_number_);
   return {};
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,19 +51,17 @@ class SamplingTablesBuffer {
     int64_t admitted = 0;
   };
   bool may_have_changed(const StreamVocabulary& vocabulary) const;
+  void remember(const std::vector<double>& counts);
   void put(const std::vector<double>& counts, int64_t number);
 
   const Options options_;
   Mark checked_;
   std::vector<double> built_of_;  // counts of the newest tables staged or built
+  double built_sum_ = 0;          // of those
   mutable std::mutex mutex_;      // of what follows
   std::vector<double> staged_;
   int64_t staged_number_ = 0, tables_number_ = 0;  // a builder that was overtaken puts nothing in place
   std::shared_ptr<const SamplingTables> tables_;
 };
-
-// Half the sum of absolute differences of the two, each scaled to the sum 1; the shorter is filled up with zeros.
-// 1 when just one of them has no sum.
-double total_variation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace streamvec

@@ -24,11 +24,17 @@ bool renew(SamplingTablesBuffer& buffer, const StreamVocabulary& vocabulary) {
   return due;
 }
 
-TEST(TotalVariation, IsHalfTheSumOfDifferences) {
-  EXPECT_DOUBLE_EQ(total_variation(std::vector<double>{1, 1}, std::vector<double>{3, 1}), 0.25);
-  EXPECT_DOUBLE_EQ(total_variation(std::vector<double>{2, 2}, std::vector<double>{1, 1, 2}), 0.5);
-  EXPECT_DOUBLE_EQ(total_variation(std::vector<double>{7}, std::vector<double>{0}), 1);
-  EXPECT_DOUBLE_EQ(total_variation(std::vector<double>{0}, std::vector<double>{0}), 0);
+TEST(ShareChange, IsHalfTheSumOfDifferences) {
+  StreamVocabulary vocabulary({.min_count = 1});
+  add(vocabulary, {"a", "b"}, 1);
+  add(vocabulary, {"a"}, 2);
+  const auto from = [&](std::vector<double> counts, double sum) { return vocabulary.share_change(counts, sum); };
+  EXPECT_DOUBLE_EQ(from({1, 1}, 2), 0.25);
+  EXPECT_DOUBLE_EQ(from({30, 10}, 40), 0);
+  EXPECT_DOUBLE_EQ(from({5}, 5), 0.25) << "a word that is new";
+  for (int i = 0; i < 9; ++i) add(vocabulary, {("w" + std::to_string(i)).c_str()}, 4);
+  EXPECT_DOUBLE_EQ(from({3, 1}, 4), 0.9);
+  EXPECT_DOUBLE_EQ(from({3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 36}, 40), 0.8);
 }
 
 TEST(SamplingTablesBuffer, HasTablesOnceThereIsAWord) {

@@ -4,7 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+
+#include "streamvec/core/memory.h"
 
 namespace streamvec {
 namespace {
@@ -36,6 +39,12 @@ bool usable(std::string_view word) {
 }
 
 }  // namespace
+
+Status StreamVocabulary::check_memory(const Options& options) {
+  if (is_plain(options)) return {};
+  return streamvec::check_memory("a vocabulary of " + std::to_string(slots_max_of(options)) + " words",
+                                 static_cast<double>(sketch_bytes_of(options)), "a smaller --vocab-max");
+}
 
 StreamVocabulary::StreamVocabulary(Options options)
     : options_(std::move(options)),
@@ -276,6 +285,20 @@ std::vector<double> StreamVocabulary::weights() const {
   std::vector<double> all(held_.size());
   for (size_t slot = 0; slot < all.size(); ++slot) all[slot] = held_[slot].count / now_weight_;
   return all;
+}
+
+double StreamVocabulary::share_change(std::span<const double> counts, double sum) const {
+  STREAMVEC_CHECK(counts.size() <= held_.size());
+  const double part = 1 / held_sum_, part_before = 1 / sum;
+  // Several sums side by side: one alone waits for each addition to end.
+  constexpr size_t kSums = 4;
+  std::array<double, kSums> apart{};
+  size_t i = 0;
+  for (; i + kSums <= counts.size(); i += kSums)
+    for (size_t k = 0; k < kSums; ++k) apart[k] += std::abs(held_[i + k].count * part - counts[i + k] * part_before);
+  for (; i < counts.size(); ++i) apart[0] += std::abs(held_[i].count * part - counts[i] * part_before);
+  for (; i < held_.size(); ++i) apart[1] += held_[i].count * part;
+  return (apart[0] + apart[1] + apart[2] + apart[3]) / 2;
 }
 
 Vocabulary StreamVocabulary::to_vocabulary() const {

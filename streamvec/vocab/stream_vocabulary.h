@@ -63,6 +63,8 @@ class StreamVocabulary {
     int64_t evicted = 0;   // words that lost theirs
   };
 
+  // kResourceExhausted when there is no memory for what is taken at once: to be asked before one is made.
+  static Status check_memory(const Options& options);
   explicit StreamVocabulary(Options options);
   // Goes on from words counted elsewhere, in the same slots, born at 0; the counts are as of time t. All of them stay,
   // even when they are more than vocab_max: the limit is then their number.
@@ -88,6 +90,10 @@ class StreamVocabulary {
   // Decayed counts by slot, an occurrence now counting 1: for samplers.
   std::vector<double> weights() const;
   double weights_sum() const { return held_sum_ / now_weight_; }
+  // How far the words' shares are from what they were with these counts, by slot: total variation, half the sum of the
+  // absolute differences. One pass, nothing is copied. REQUIRES: sum is that of the counts, and greater than 0; no more
+  // counts than slots.
+  double share_change(std::span<const double> counts, double sum) const;
   // What an occurrence at t counts now: 2^-((now() - t) / half_life). REQUIRES: t <= now().
   double weight_of_age(double t) const { return decay_.weight(t) / now_weight_; }
   double now() const { return now_; }  // the latest t

@@ -365,5 +365,12 @@ TEST(StreamVocabulary, BirthsMayBeReadWhileWordsComeAndGo) {
   EXPECT_GT(vocabulary.statistics().evicted, 1'000);
 }
 
+TEST(StreamVocabulary, MoreMemoryThanThereIsIsSaidBeforehand) {
+  EXPECT_TRUE(StreamVocabulary::check_memory({.vocab_max = 1'000}).ok());
+  const Status status = StreamVocabulary::check_memory({.vocab_max = 1'000, .sketch_bytes = int64_t{1} << 50});
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("try a smaller --vocab-max"), std::string::npos) << status.message();
+}
+
 }  // namespace
 }  // namespace streamvec

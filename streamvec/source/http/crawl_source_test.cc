@@ -41,8 +41,7 @@ TEST_F(CrawlSourceTest, EachPageIsReadOnceAndNewOnesAreFound) {
   make_site(2);
   const auto source = open("/feed");
   EXPECT_EQ(read(*source, 2).size(), 2u);
-  EXPECT_TRUE(read(*source, 1, milliseconds(100)).empty());
-  EXPECT_GE(server_.count("/feed"), 2u);
+  await_polls(*source, 2);
   make_site(3);
   EXPECT_THAT(targets(read(*source, 1)), ElementsAre("/3"));
   EXPECT_EQ(server_.count("/1"), 1u);
@@ -56,9 +55,8 @@ TEST_F(CrawlSourceTest, FeedsAreAskedOnlyForChanges) {
   });
   const auto source = open("/feed");
   EXPECT_EQ(read(*source, 1).size(), 1u);
-  EXPECT_TRUE(read(*source, 1, milliseconds(150)).empty());
+  await_polls(*source, 3);
   const std::vector<ScriptedRequest> polls = server_.requests("/feed");
-  ASSERT_GE(polls.size(), 2u);
   EXPECT_EQ(polls[0].header("If-None-Match"), "");
   for (size_t i = 1; i < polls.size(); ++i) EXPECT_EQ(polls[i].header("If-None-Match"), "\"v1\"");
 }
@@ -69,9 +67,12 @@ TEST_F(CrawlSourceTest, AFeedWithoutNewsIsAskedLessAndLessOften) {
   with.poll_first = with.poll_min = milliseconds(10);
   with.poll_max = milliseconds(10'000);
   const auto source = open("/feed", with);
-  EXPECT_TRUE(read(*source, 2, milliseconds(600)).size() == 1);
-  // 10, 15, 22, ... ms: ten polls take more than 600 ms. Asked every 10 ms it would be sixty.
-  EXPECT_THAT(server_.count("/feed"), AllOf(Gt(3u), Lt(12u)));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(read(*source, 1).size(), 1u);
+  await_polls(*source, 9);
+  // 10, 15, 22, ... ms: the waits before the ninth add up to 490 ms, a tenth less by chance. Every 10 ms it would
+  // be 80.
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, milliseconds(300));
 }
 
 TEST_F(CrawlSourceTest, DatesAreTheFeedsAndElseThePages) {
@@ -313,7 +314,7 @@ TEST_F(CrawlSourceTest, ARootThatFailsIsUnavailableAndGoesOnWhenItIsWell) {
   server_.set("/feed", {.status = 503});
   const auto source = open("/feed");
   std::vector<Document> documents;
-  const Status status = source->read(1, Deadline::after(milliseconds(100)), documents).status();
+  const Status status = source->read(1, Deadline::after(std::chrono::seconds(30)), documents).status();
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("503"));
   make_site(1);
@@ -325,13 +326,13 @@ TEST_F(CrawlSourceTest, ASlowHostDoesNotHoldUpTheOthers) {
   ScriptedServer slow;
   std::vector<Entry> entries;
   for (int i = 0; i < 50; ++i) {
-    slow.set("/" + std::to_string(i), {.wait = milliseconds(3'000)});
+    slow.set("/" + std::to_string(i), {.wait = std::chrono::minutes(5)});
     entries.push_back({slow.url("/" + std::to_string(i))});
   }
   make_site(5);
   for (int i = 1; i <= 5; ++i) entries.insert(entries.begin(), {"/" + std::to_string(i)});
   set_feed("/feed", rss(entries));
-  EXPECT_EQ(read(*open("/feed"), 5, milliseconds(1'500)).size(), 5u);
+  EXPECT_EQ(read(*open("/feed"), 5, std::chrono::seconds(30)).size(), 5u);
 }
 
 TEST_F(CrawlSourceTest, IsGoneAtOnceWithWorkUnderWay) {
@@ -345,7 +346,7 @@ TEST_F(CrawlSourceTest, IsGoneAtOnceWithWorkUnderWay) {
     const auto source = open("/feed", with);
     read(*source, 1, milliseconds(100));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1'500));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60)) << "a quarter of an hour";
 }
 
 TEST_F(CrawlSourceTest, CheckTellsWhatWouldBeRead) {

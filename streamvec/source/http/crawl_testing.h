@@ -80,7 +80,7 @@ class CrawlSourceTest : public ::testing::Test {
 
   // Reads until there are `count` documents, or nothing comes for a while.
   static std::vector<Document> read(Source& source, size_t count,
-                                    std::chrono::milliseconds wait = std::chrono::milliseconds(5'000)) {
+                                    std::chrono::milliseconds wait = std::chrono::seconds(20)) {
     std::vector<Document> documents;
     const Deadline deadline = Deadline::after(wait);
     while (documents.size() < count) {
@@ -89,6 +89,13 @@ class CrawlSourceTest : public ::testing::Test {
       if (!got.ok() || *got == 0) break;
     }
     return documents;
+  }
+  // Reads, in vain, until the feed was asked for so often.
+  void await_polls(Source& source, size_t count) {
+    for (const Deadline end = Deadline::after(std::chrono::seconds(30));
+         server_.count("/feed") < count && !end.passed();)
+      EXPECT_TRUE(read(source, 1, std::chrono::milliseconds(10)).empty());
+    EXPECT_GE(server_.count("/feed"), count);
   }
   std::vector<std::string> targets(const std::vector<Document>& documents) const {
     std::vector<std::string> ids;

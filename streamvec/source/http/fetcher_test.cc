@@ -78,6 +78,17 @@ TEST(Fetcher, AHostThatNobodyVouchesForIsNotRead) {
   EXPECT_EQ(server.requests().size(), 0u);
 }
 
+TEST(Fetcher, ACertificateOfAnotherHostIsNotEnough) {
+  ScriptedServer server;
+  server.page("/", "secret");
+  const TestCertificate certificate("DNS:elsewhere.example,IP:127.0.0.2");
+  ServerProcess front(tls_front(certificate, server.port()));
+  Fetcher::Options options = testing_fetch_options();
+  options.ca = certificate.certificate();
+  EXPECT_FALSE(fetch("https://" + front.authority() + "/", options).status.ok());
+  EXPECT_EQ(server.requests().size(), 0u);
+}
+
 TEST(Fetcher, DecodesGzipBrotliAndZstd) {
   ScriptedServer server;
   const std::string text = sample_text(300'000);
@@ -163,7 +174,7 @@ TEST(Fetcher, EndsAtOnceWithTransfersUnderWay) {
     channel.submit({.url = url_of(server.url())});
     EXPECT_FALSE(channel.take(Deadline::after(milliseconds(100))));
   }
-  EXPECT_LT(seconds_since(begin), 2.0);
+  EXPECT_LT(seconds_since(begin), 60) << "all of it would take a quarter of an hour";
 }
 
 TEST(Fetcher, AClosedChannelLetsTheNextOneIn) {
@@ -178,7 +189,7 @@ TEST(Fetcher, AClosedChannelLetsTheNextOneIn) {
     EXPECT_FALSE(leaving.take(Deadline::after(milliseconds(50))));
   }
   Fetcher::Channel channel(fetcher);
-  EXPECT_EQ(channel.get({.url = url_of(server.url())}, Deadline::after(std::chrono::seconds(2))).body, "page");
+  EXPECT_EQ(channel.get({.url = url_of(server.url())}, Deadline::after(std::chrono::seconds(30))).body, "page");
   EXPECT_EQ(server.count("/drip?2"), 0u);
 }
 

@@ -38,6 +38,13 @@ struct ScriptedAnswer {
   std::chrono::milliseconds wait{0};      // before the first byte
 };
 
+// For what a busy machine may spoil, but not each time: whether `holds` once did.
+inline bool holds_once(const std::function<bool()>& holds) {
+  for (int tries = 0; tries < 20; ++tries)
+    if (holds()) return true;
+  return false;
+}
+
 struct ScriptedRequest {
   std::string target, head;
   std::chrono::steady_clock::time_point began, ended;

@@ -151,10 +151,10 @@ inline std::string server_frame(WebSocketOpcode opcode, std::string_view payload
   return frame.append(payload);
 }
 
-// Reads until `count` documents are there or 10 s have passed; faults that may pass are waited out and counted.
+// Reads until `count` documents are there or 30 s have passed; faults that may pass are waited out and counted.
 inline std::vector<Document> read_documents(Source& source, size_t count, int* faults = nullptr) {
   std::vector<Document> documents;
-  const Deadline end = Deadline::after(std::chrono::seconds(10));
+  const Deadline end = Deadline::after(std::chrono::seconds(30));
   while (documents.size() < count && !end.passed()) {
     const Result<int64_t> got = source.read(static_cast<int64_t>(count - documents.size()),
                                             Deadline::after(std::chrono::milliseconds(200)), documents);
@@ -178,7 +178,7 @@ inline std::vector<std::string> texts(const std::vector<Document>& documents) {
 inline Status first_error(Source& source, std::vector<Document>* before = nullptr) {
   std::vector<Document> ignored;
   std::vector<Document>& out = before == nullptr ? ignored : *before;
-  const Deadline end = Deadline::after(std::chrono::seconds(12));
+  const Deadline end = Deadline::after(std::chrono::seconds(30));
   while (!end.passed()) {
     const Result<int64_t> got = source.read(1, Deadline::after(std::chrono::milliseconds(100)), out);
     if (got.ok() ? *got == 0 : got.status().code() != Code::kDeadlineExceeded) return got.status();

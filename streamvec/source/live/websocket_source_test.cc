@@ -215,7 +215,7 @@ TEST(WebSocketSource, DestroyingItInTheMiddleOfConnectingDoesNotWait) {
             Code::kDeadlineExceeded);
   const auto begin = Deadline::Clock::now();
   source.reset();
-  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_LT(Deadline::Clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(WebSocketSource, PrivateAddressesAreRefusedUnlessAllowed) {

@@ -1,0 +1,120 @@
+#include "streamvec/train/stream_learner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "streamvec/replay/testing.h"
+#include "streamvec/vocab/stream_vocabulary_testing.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int32_t kWords = 40, kDim = 8;
+
+// A vocabulary of kWords words, tables for it, and replay that is filled by hand.
+class StreamLearnerTest : public testing::Test {
+ protected:
+  StreamLearnerTest() : vocabulary_({.min_count = 1, .vocab_max = kWords}), tables_({.sample = 0}) {
+    for (int32_t i = 0; i < kWords; ++i) map(vocabulary_, {"word" + std::to_string(i)});
+    tables_.stage(vocabulary_);
+    tables_.build();
+    replay_ = ReplayTable::create(small(ReplaySelector::kInOrderOnce, 64, 1)).value();
+  }
+
+  static Parameters rows(uint64_t seed) {
+    return Parameters::make({.rows = kWords, .dim = kDim, .seed = seed}).value();
+  }
+  // A chunk of `slots`, mapped now; `record` names its document.
+  void insert(std::vector<Slot> slots, uint64_t record) {
+    auto item = std::make_shared<ReplayItem>();
+    item->chunk.sentence_ends = {static_cast<int32_t>(slots.size())};
+    item->chunk.slots = std::move(slots);
+    item->stamp = vocabulary_.stamp();
+    item->record = record;
+    ASSERT_TRUE(replay_->insert(std::move(item), Deadline::after(std::chrono::seconds(30))).ok());
+  }
+  LearnerTotals learn(const StreamLearner::Parts& parts) {
+    StreamLearner::Options options;
+    options.model.kernel = "simd";
+    auto learner = StreamLearner::create(options, parts).value();
+    replay_->finish();
+    learner->start();
+    const Deadline deadline = Deadline::after(std::chrono::seconds(30));
+    while (!learner->over() && !deadline.passed()) std::this_thread::yield();
+    learner->stop();
+    return learner->totals();
+  }
+  static std::set<Slot> moved(const Parameters& then, const Parameters& now) {
+    std::set<Slot> slots;
+    for (Slot slot = 0; slot < kWords; ++slot)
+      if (!std::equal(then.input.rows.row(slot), then.input.rows.row(slot) + kDim, now.input.rows.row(slot)))
+        slots.insert(slot);
+    return slots;
+  }
+
+  StreamVocabulary vocabulary_;
+  SamplingTablesBuffer tables_;
+  std::unique_ptr<ReplayTable> replay_;
+};
+
+TEST_F(StreamLearnerTest, AWordThatTookASlotDoesNotInheritItsText) {
+  insert({0, 1, 2, 3, 4, 5}, 1);
+  const Slot taken = map(vocabulary_, {"newcomer", "newcomer", "newcomer"}).back();
+  ASSERT_NE(taken, kNoSlot);
+  insert({taken, 20, 21, 22}, 2);
+  insert({10, 11, 12}, 3);
+  ASSERT_LE(taken, 5) << "of equals the first leaves";
+  Parameters parameters = rows(1);
+  const LearnerTotals totals = learn({vocabulary_, tables_, *replay_, parameters});
+  EXPECT_EQ(totals.samples, 3);
+  EXPECT_EQ(totals.stale_tokens, 1);
+  EXPECT_EQ(totals.tokens, 5 + 4 + 3);
+}
+
+TEST_F(StreamLearnerTest, NeitherHalfSeesADocumentOfTheOther) {
+  // Three times: output rows begin at zero, and what is multiplied with them moves only then.
+  for (int times = 0; times < 3; ++times)
+    for (Slot first = 0; first < kWords; first += 4) {
+      const auto document = static_cast<uint64_t>(first + 1);
+      insert({first, first + 1}, document);
+      insert({first + 2, first + 3}, document);
+    }
+  Parameters parameters = rows(1), a = rows(2), b = rows(3);
+  learn({vocabulary_, tables_, *replay_, parameters, {&a, &b}});
+  const std::set<Slot> in_whole = moved(rows(1), parameters), in_a = moved(rows(2), a), in_b = moved(rows(3), b);
+  EXPECT_EQ(in_whole.size(), static_cast<size_t>(kWords));
+  EXPECT_EQ(in_a.size() + in_b.size(), static_cast<size_t>(kWords));
+  for (Slot slot = 0; slot < kWords; ++slot) {
+    EXPECT_NE(in_a.contains(slot), in_b.contains(slot)) << slot;
+    EXPECT_EQ(in_a.contains(slot), in_a.contains(slot - slot % 4)) << "a document's chunks go to one half";
+  }
+  EXPECT_FALSE(in_a.empty() || in_b.empty());
+}
+
+TEST_F(StreamLearnerTest, FreshTextIsCountedOnceAndItsLossIsFromBeforeItsSteps) {
+  replay_ = ReplayTable::create(small(ReplaySelector::kUniform, 64, 4)).value();
+  for (uint64_t document = 1; document <= 30; ++document) insert({0, 1, 0, 1, 0, 1, 0, 1}, document);
+  Parameters parameters = rows(1);
+  const LearnerTotals totals = learn({vocabulary_, tables_, *replay_, parameters});
+  ASSERT_GT(totals.fresh_pairs, 0);
+  EXPECT_LT(totals.fresh_pairs, totals.pairs / 2);
+  const double fresh = totals.fresh_loss / static_cast<double>(totals.fresh_pairs);
+  const double all = totals.loss / static_cast<double>(totals.pairs);
+  EXPECT_GT(fresh, all);
+}
+
+TEST_F(StreamLearnerTest, EveryFreshChunkIsShownOnce) {
+  replay_ = ReplayTable::create(small(ReplaySelector::kUniform, 64, 4)).value();
+  for (uint64_t document = 1; document <= 9; ++document) insert({0, 1, 2, 3}, document);
+  Parameters parameters = rows(1);
+  StreamLearner::Parts parts{vocabulary_, tables_, *replay_, parameters};
+  int shown = 0;
+  parts.watch = [&](const Chunk& chunk, double) { shown += chunk.slots.size() == 4; };
+  learn(parts);
+  EXPECT_EQ(shown, 9);
+}
+
+}  // namespace
+}  // namespace streamvec
