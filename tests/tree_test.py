@@ -42,7 +42,8 @@ class TestReadme:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
     def test_every_flag_it_names_exists(self):
-        commands = ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import", "drift", "source", "launch", "reproduce"]
+        commands = ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import", "drift", "source", "launch",
+                    "reproduce"]
         known = "\n".join(support.run("help", command, exit=0).out for command in commands)
         for page in PAGES:
             if not page.exists():

@@ -90,8 +90,8 @@ Judgement judge(const Comparison& pair) {
 }
 
 // A word that moved changes the neighbourhoods it left and came to, so the words there seem to have moved a little.
-// Once it is known who moved, the changes are measured again by the neighbours and anchors that did not. A word moved by
-// those as well is judged by all: words that moved together are each other's witnesses.
+// Once it is known who moved, the changes are measured again by the neighbours and anchors that did not. A word moved
+// by those as well is judged by all: words that moved together are each other's witnesses.
 Judgement judge_by_stable_neighbours(Comparison& pair, const DriftOptions& options) {
   measure_changes(pair, options, {});
   const Judgement first = judge(pair);

@@ -127,7 +127,7 @@ TEST(Drift, ManyWordsThatMovedAreFoundAndMostAlertsAreRight) {
     }
   RecordProperty("found", static_cast<int>(found));
   RecordProperty("right", static_cast<int>(right));
-  EXPECT_GE(right, 180);  // of 200
+  EXPECT_GE(right, 180);                 // of 200
   EXPECT_LE(found - right, found / 10);  // 5% are asked for; 60 comparisons had 6.6%
 }
 

@@ -64,8 +64,8 @@ std::vector<double> neighbour_changes(const SharedWords& shared, const Neighbour
 std::vector<double> agreed_neighbour_changes(const SharedWords& shared, const NeighbourTable& old_neighbours,
                                              const NeighbourTable& new_neighbours, int32_t k,
                                              const std::vector<bool>& left_out = {});
-// Over the first `anchors` words that are not left out (over all, unless half as many were left): steadier, nobody chose
-// them.
+// Over the first `anchors` words that are not left out (over all, unless half as many were left): steadier, nobody
+// chose them.
 std::vector<double> agreed_profile_changes(const SharedWords& shared, int64_t anchors,
                                            const std::vector<bool>& left_out = {});
 

@@ -62,9 +62,10 @@ Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings& settings) {
 }
 #else
 Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
-  return error(Code::kUnimplemented,
-               "this build of streamvec has no MPI, by which it was started; install libopenmpi-dev and build again, or "
-               "give --nodes");
+  return error(
+      Code::kUnimplemented,
+      "this build of streamvec has no MPI, by which it was started; install libopenmpi-dev and build again, or "
+      "give --nodes");
 }
 #endif
 

@@ -36,7 +36,7 @@ struct TrainingStart {
   FormOf form_of;                   // for a growing one
   std::string vocabulary_state;     // of a growing one that is continued; "" none
   RunState state;
-  nlohmann::json description;  // describe_run()
+  nlohmann::json description;    // describe_run()
   std::vector<float> row_pulls;  // of a cluster (SyncOptions::pull)
   std::vector<std::string> notes;
   bool cancelled = false;  // hooks.stop was set before training could begin

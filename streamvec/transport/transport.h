@@ -1,5 +1,5 @@
-// Frames of bytes between the nodes of a cluster: in one process (tests, simulation), by gRPC (nodes that come and go) or
-// by MPI (a fixed set). A frame may be lost when its connection breaks; ReliableLink makes sure of what matters.
+// Frames of bytes between the nodes of a cluster: in one process (tests, simulation), by gRPC (nodes that come and go)
+// or by MPI (a fixed set). A frame may be lost when its connection breaks; ReliableLink makes sure of what matters.
 #pragma once
 
 #include <cstdint>

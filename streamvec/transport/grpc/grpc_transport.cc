@@ -2,6 +2,7 @@
 
 #include <grpc/support/log.h>
 #include <grpcpp/server.h>
+
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
