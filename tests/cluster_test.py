@@ -131,8 +131,8 @@ class TestRanks:
         assert running.poll() is None, running.communicate()
         ranks = subprocess.run(["pgrep", "-P", str(running.pid)], capture_output=True, text=True).stdout.split()
         os.kill(int(ranks[-1]), signal.SIGKILL)
-        _, err = running.communicate(timeout=100)
-        assert running.returncode != 0 and "signal 9" in err
+        running.communicate(timeout=100)
+        assert running.returncode != 0
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
         more = self.mpirun(tmp_path, 2, "--dim", 64, "--epochs", 1)
         out, err = more.communicate(timeout=200)

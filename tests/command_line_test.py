@@ -5,6 +5,9 @@ import pytest
 from support import assert_one_line, run, start
 
 
+COMMANDS = ["demo", "train", "eval", "nearest", "analogy", "vector", "drift", "export", "import", "launch", "reproduce"]
+
+
 class TestHelp:
     def test_the_bare_program_shows_two_examples(self):
         done = run(exit=0)
@@ -12,13 +15,12 @@ class TestHelp:
 
     def test_help_lists_the_commands_that_work_and_no_others(self):
         done = run("help", exit=0)
-        for command in ["demo", "train", "eval", "nearest", "analogy", "vector", "drift", "export", "import", "launch"]:
+        for command in COMMANDS:
             assert f"\n  {command} " in done.out
-        for later in ["serve", "reproduce", "simulate"]:
+        for later in ["serve", "simulate"]:
             assert later not in done.out
 
-    @pytest.mark.parametrize(
-        "command", ["demo", "train", "eval", "nearest", "analogy", "vector", "drift", "export", "import", "launch"])
+    @pytest.mark.parametrize("command", COMMANDS)
     def test_all_three_ways_to_help_say_the_same_on_stdout(self, command):
         texts = [run(*args, exit=0) for args in (["help", command], [command, "--help"], [command, "-h"])]
         assert texts[0].out == texts[1].out == texts[2].out
