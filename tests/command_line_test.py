@@ -4,7 +4,6 @@ import json
 import pytest
 from support import assert_one_line, run, start
 
-
 COMMANDS = ["demo", "train", "eval", "nearest", "analogy", "vector", "drift", "export", "import", "launch", "reproduce"]
 
 
