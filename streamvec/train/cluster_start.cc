@@ -84,8 +84,9 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
 
 // How strongly a trained word, at rate 1, draws each row to where it rests (SyncOptions::pull): by the pairs that it is
 // expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found by
-// trial, held-out loss and similarity both in view (docs/BENCHMARKS.md, Cluster).
-constexpr double kPullOfPair = 0.01;
+// trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster): less and late answers overshoot, more and nodes
+// learn too little from each other.
+constexpr double kPullOfPair = 0.0025;
 
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
   const Subsampling subsampling(vocabulary, options.sample);
