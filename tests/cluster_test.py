@@ -129,8 +129,7 @@ class TestRanks:
         while not (tmp_path / "model" / "latest").exists() and time.time() < deadline and running.poll() is None:
             time.sleep(0.05)
         assert running.poll() is None, running.communicate()
-        ranks = subprocess.run(["pgrep", "-P", str(running.pid)], capture_output=True, text=True).stdout.split()
-        os.kill(int(ranks[-1]), signal.SIGKILL)
+        os.kill(support.children_of(running.pid)[-1], signal.SIGKILL)
         running.communicate(timeout=100)
         assert running.returncode != 0
         support.run("nearest", tmp_path / "model", "aaax", exit=0)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 import xml.etree.ElementTree
 
@@ -174,8 +173,7 @@ def test_pinned_nodes_have_cores_of_their_own(tmp_path):
     try:
         deadline, cores = time.time() + 30, []
         while len(cores) < 2 and time.time() < deadline:
-            children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-            cores = [os.sched_getaffinity(int(child)) for child in children]
+            cores = [os.sched_getaffinity(child) for child in support.children_of(process.pid)]
             time.sleep(0.05)
         assert len(cores) == 2 and cores[0] and cores[1] and not cores[0] & cores[1]
     finally:

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -35,24 +34,6 @@ Result<Pipe> make_pipe() {
   return Pipe{FileHandle(ends[0]), FileHandle(ends[1])};
 }
 
-Result<pid_t> spawn(const std::vector<std::string>& words, int output, int complaints) {
-  std::vector<char*> argv;
-  std::string program = "streamvec";
-  argv.push_back(program.data());
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
-  pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return error(Code::kUnavailable, "cannot start ", words.front(), ": ", std::strerror(failed));
-  return pid;
-}
-
 // Everything until the other end is closed; passes a wish to stop on, once.
 std::string read_all(int fd, pid_t pid, const std::atomic<bool>& stop) {
   std::string text;
@@ -80,10 +61,32 @@ std::string last_line(int fd) {
 
 }  // namespace
 
+Result<pid_t> start_program(const std::vector<std::string>& words, const ChildFiles& files) {
+  std::vector<char*> argv;
+  std::string program = "streamvec";
+  argv.push_back(program.data());
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const auto& [file, standard] : {std::pair(files.input, STDIN_FILENO), std::pair(files.output, STDOUT_FILENO),
+                                       std::pair(files.complaints, STDERR_FILENO)}) {
+    if (file >= 0) posix_spawn_file_actions_adddup2(&actions, file, standard);
+    if (file == ChildFiles::kNone) posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
+  }
+  pid_t pid = 0;
+  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return error(Code::kUnavailable, "cannot start ", words.front(), ": ", std::strerror(failed));
+  return pid;
+}
+
 Result<std::string> run_program(const std::vector<std::string>& words, const std::atomic<bool>& stop) {
   STREAMVEC_ASSIGN_OR_RETURN(Pipe output, make_pipe());
   const FileHandle complaints(::memfd_create("complaints", MFD_CLOEXEC));
-  STREAMVEC_ASSIGN_OR_RETURN(const pid_t pid, spawn(words, output.write_end.get(), complaints.get()));
+  STREAMVEC_ASSIGN_OR_RETURN(const pid_t pid, start_program(words, {.input = ChildFiles::kNone,
+                                                                    .output = output.write_end.get(),
+                                                                    .complaints = complaints.get()}));
   output.write_end = FileHandle();
   std::string text = read_all(output.read_end.get(), pid, stop);
   int status = 0;
@@ -93,28 +96,6 @@ Result<std::string> run_program(const std::vector<std::string>& words, const std
   if (WIFSIGNALED(status))
     return error(Code::kInternal, words.front(), " was ended by ", ::strsignal(WTERMSIG(status)));
   return error(Code::kInternal, last_line(complaints.get()));
-}
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(static_cast<size_t>(core), &set)) cores.push_back(core);
-  return cores;
-}
-
-std::vector<int> cores_of_share(const std::vector<int>& allowed, int64_t share, int64_t shares) {
-  const int64_t each = static_cast<int64_t>(allowed.size()) / shares;
-  return {allowed.begin() + share * each, allowed.begin() + (share + 1) * each};
-}
-
-void run_on(const std::vector<int>& cores) {
-  if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
-  ::sched_setaffinity(0, sizeof set, &set);  // where it is refused, things are slower and nothing else
 }
 
 }  // namespace streamvec::cli

@@ -11,17 +11,17 @@
 
 namespace streamvec::cli {
 
+// What the child has as its standard files: descriptors, or one of these.
+struct ChildFiles {
+  static constexpr int kOurs = -1, kNone = -2;
+  int input = kOurs, output = kOurs, complaints = kOurs;
+};
+// Starts `streamvec WORDS...`; the caller waits for it. kUnavailable when it cannot be started.
+Result<pid_t> start_program(const std::vector<std::string>& words, const ChildFiles& files);
+
 // Runs `streamvec WORDS...` to its end and gives what it printed on standard output. Its standard error goes to a file
 // whose last line becomes the message when it does not end with 0. When `stop` is set it is sent SIGTERM, and waited
 // for. kUnavailable when it cannot be started.
 Result<std::string> run_program(const std::vector<std::string>& words, const std::atomic<bool>& stop);
-
-// The cores that this process may run on, rising.
-std::vector<int> allowed_cores();
-// Cores `share` of `shares` for a process that is started next: equal parts of the allowed ones, none twice. Empty when
-// there are fewer cores than shares.
-std::vector<int> cores_of_share(const std::vector<int>& allowed, int64_t share, int64_t shares);
-// From now on this thread, and what it starts, runs on these cores. An empty list changes nothing.
-void run_on(const std::vector<int>& cores);
 
 }  // namespace streamvec::cli

@@ -1,9 +1,7 @@
 // streamvec launch: a cluster on this machine. Starts `train` once for every node, each told the addresses of all, and
 // ends with what the first one ends with.
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,9 +13,8 @@
 
 #include "apps/streamvec/child.h"
 #include "apps/streamvec/commands.h"
+#include "apps/streamvec/cores.h"
 #include "apps/streamvec/signals.h"
-
-extern char** environ;
 
 namespace streamvec::cli {
 namespace {
@@ -64,24 +61,6 @@ bool is_given(const std::vector<std::string>& words, std::string_view flag) {
   for (const std::string& word : words)
     if (word == flag || word.rfind(std::string(flag) + "=", 0) == 0) return true;
   return false;
-}
-
-// The first node has our output; the others are heard only when they complain.
-Result<pid_t> start(const std::vector<std::string>& words, bool first) {
-  std::vector<char*> argv;
-  std::string program = "streamvec";
-  argv.push_back(program.data());
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (!first) posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  if (!first) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return error(Code::kInternal, "cannot start a node: ", std::strerror(failed));
-  return pid;
 }
 
 // Passes a wish to stop on until every node has ended; returns the first node's exit code.
@@ -133,7 +112,8 @@ Result<int> run_launch(const Arguments& arguments) {
       node.insert(node.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / workers))});
     }
     if (arguments.flag("pin") && rank < workers) run_on(cores_of_share(allowed, rank, workers));
-    auto pid = start(node, rank == 0);
+    // The first node has our output; the others are heard only when they complain.
+    auto pid = start_program(node, rank == 0 ? ChildFiles{} : ChildFiles{ChildFiles::kNone, ChildFiles::kNone});
     run_on(allowed);
     if (!pid.ok()) {
       for (const pid_t started : nodes) ::kill(started, SIGTERM);

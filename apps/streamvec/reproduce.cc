@@ -12,6 +12,7 @@
 
 #include "apps/streamvec/child.h"
 #include "apps/streamvec/commands.h"
+#include "apps/streamvec/cores.h"
 #include "apps/streamvec/output.h"
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/signals.h"

@@ -183,7 +183,7 @@ Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
   if (phase_ == Phase::kEnded) return {};  // the tables are the caller's again
   STREAMVEC_ASSIGN_OR_RETURN(const Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
   const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
-                          message.kind == MessageKind::kClock || message.kind == MessageKind::kValues;
+                          message.kind == MessageKind::kValues;
   Outbox out;
   if (replica_ != nullptr) replica_->set_trained(steps_);
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));

@@ -80,7 +80,6 @@ class ClusterNode {
   Status make_parts(const std::vector<Matrix*>& tables);
   void run();
   void step(double now_s);
-  void receive_all(double now_s);
   void receive_message(NodeId from, const std::string& bytes);
   Status receive_rows(NodeId from, const std::string& bytes);
   void receive_control(NodeId from, const Control& control);

@@ -26,7 +26,6 @@ class LateServer final : public Owner {
   };
 
   void take_in(Push push, Outbox& out) override {
-    const int64_t before = slowest();
     const NodeId from = push.from;
     settle(push);
     if (options_.scheme.admission == Admission::kSoftsync) {
@@ -36,7 +35,6 @@ class LateServer final : public Owner {
       ++version_;
       answer(from, &push, out);
     }
-    if (slowest() > before) announce_slowest(from, out);
   }
 
   // A push is answered before its group is full: with several owners, each of which has its groups, workers would
@@ -158,17 +156,6 @@ class LateServer final : public Owner {
     for (size_t word = 0; word < told.behind.size(); ++word)
       for (uint64_t bits = told.behind[word]; bits != 0; bits &= bits - 1)
         keys.push_back(static_cast<RowKey>(64 * word + static_cast<size_t>(std::countr_zero(bits))));
-  }
-
-  // Workers that wait for the slowest may go on; the one that has just been answered knows.
-  void announce_slowest(NodeId answered, Outbox& out) {
-    if (options_.scheme.admission != Admission::kSsp) return;
-    for (const NodeId worker : view_.workers) {
-      if (worker == answered) continue;
-      Message message = update();
-      message.kind = MessageKind::kClock;
-      out.push_back({worker, std::move(message)});
-    }
   }
 
   static constexpr size_t kFetchAhead = 3;  // rows

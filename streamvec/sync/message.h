@@ -19,11 +19,10 @@ enum class MessageKind : uint8_t {
   kPush = 1,     // worker to owner: what the worker changed
   kUpdate = 2,   // owner to worker: what has become of its rows; answers a push, or a whole round of them
   kRefused = 3,  // owner to worker: the push of that clock was of another epoch and is not applied
-  kClock = 4,    // owner to worker: the slowest worker's clock has risen
-  kKnown = 5,    // worker to owner: rows that are new to the owner, as the worker knows them
-  kValues = 6,   // owner to worker: rows that the worker does not know, as they are
-  kGiven = 7,    // owner to owner: rows that the sender gives up to the other, as they are
-  kTaken = 8,    // owner to owner: the sender has all rows of this epoch
+  kKnown = 4,    // worker to owner: rows that are new to the owner, as the worker knows them
+  kValues = 5,   // owner to worker: rows that the worker does not know, as they are
+  kGiven = 6,    // owner to owner: rows that the sender gives up to the other, as they are
+  kTaken = 7,    // owner to owner: the sender has all rows of this epoch
 };
 
 // Up to which clock a worker's pushes to a server are in a state.

@@ -190,8 +190,6 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
         in_flight_.erase(found);
       }
       break;
-    case MessageKind::kClock:
-      return {};
     case MessageKind::kPush:
     case MessageKind::kKnown:
     case MessageKind::kGiven:
