@@ -64,6 +64,16 @@ class TestLaunch:
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["nodes"] == 3
 
+    def test_a_wish_to_stop_ends_all_nodes_however_early_it_comes(self, corpus, tmp_path):
+        for delay in [0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3]:
+            process = support.start("launch", "-n", 2, "--", "train", "corpus.txt", "--out", "model", "--epochs", 1_000_000,
+                                    "--threads", 1, cwd=tmp_path)
+            support.wait_for(lambda: len(support.children_of(process.pid)) == 2, "two nodes")
+            time.sleep(delay)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=40)  # less than a node waits for one that does not come
+            assert process.returncode == 0 and b"was ended by" not in err, err
+
     def test_only_train_can_be_launched(self, tmp_path):
         done = support.run("launch", "-n", 2, "--", "eval", tmp_path, exit=1)
         assert "launch runs train" in done.err

@@ -74,9 +74,17 @@ Result<pid_t> start_program(const std::vector<std::string>& words, const ChildFi
     if (file >= 0) posix_spawn_file_actions_adddup2(&actions, file, standard);
     if (file == ChildFiles::kNone) posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
   }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t waits;
+  ::sigemptyset(&waits);
+  ::sigaddset(&waits, SIGTERM);
+  posix_spawnattr_setsigmask(&attributes, &waits);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (failed != 0) return error(Code::kUnavailable, "cannot start ", words.front(), ": ", std::strerror(failed));
   return pid;
 }

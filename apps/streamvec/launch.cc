@@ -70,7 +70,8 @@ int await(const std::vector<pid_t>& nodes, const std::atomic<bool>& stop) {
   bool passed_on = false;
   while (running > 0) {
     if (stop && !passed_on) {
-      for (const pid_t pid : nodes) ::kill(pid, SIGTERM);
+      for (size_t i = 0; i < nodes.size(); ++i)
+        if (codes[i] < 0) ::kill(nodes[i], SIGTERM);
       passed_on = true;
     }
     for (size_t i = 0; i < nodes.size(); ++i) {

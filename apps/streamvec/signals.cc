@@ -41,6 +41,8 @@ const std::atomic<bool>& stop_on_signals() {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaddset(&action.sa_mask, SIGTERM);
+  ::sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);
   return stop_wanted;
 }
 

@@ -7,7 +7,8 @@ namespace streamvec::cli {
 
 // From now on the first SIGINT or SIGTERM sets the flag that is returned (and says so on standard error), and a SIGINT
 // half a second or more after it ends the program at once with 130. Nearer ones are taken for the same wish, because
-// `timeout` and `make` send a signal twice: to the process and to its group.
+// `timeout` and `make` send a signal twice: to the process and to its group. A SIGTERM that has waited since the program
+// began (start_program) comes now.
 const std::atomic<bool>& stop_on_signals();
 
 // Writes to a pipe without reader fail instead of killing the program.

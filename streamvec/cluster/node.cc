@@ -13,6 +13,7 @@ namespace {
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
 constexpr double kPushEvery = 0.25;  // at least, also by a node whose text comes slowly: others may wait for it
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
+constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr int32_t kFlushPushes = 1;  // what a codec leaves out of it is little: rates have come down
 // At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
 constexpr int64_t kEagerPushes = 8;
@@ -83,10 +84,14 @@ ClusterNode::~ClusterNode() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status ClusterNode::await_start() {
+Result<bool> ClusterNode::await_start(const std::atomic<bool>* stop) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return phase_ != Phase::kStarting || !status_.ok(); });
-  return status_;
+  while (phase_ == Phase::kStarting && status_.ok()) {
+    if (stop != nullptr && stop->load()) return false;
+    changed_.wait_for(lock, kStopLook);
+  }
+  if (!status_.ok()) return status_;
+  return true;
 }
 
 Status ClusterNode::trained(int64_t words, double lr) {

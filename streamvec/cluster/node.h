@@ -62,8 +62,8 @@ class ClusterNode {
                                                     std::vector<Matrix*> tables);
   ~ClusterNode();  // parts at once, as a crash would for the others
 
-  // Waits until all nodes are there.
-  Status await_start();
+  // Waits until all nodes are there: true then; false when `stop` was set before.
+  Result<bool> await_start(const std::atomic<bool>* stop = nullptr);
   // Training threads tell what they have trained, and at which rate; waits when the node is too far ahead, or the
   // scheme says so (SSP). An error when the cluster has failed: training is to stop.
   Status trained(int64_t words, double lr = 1);

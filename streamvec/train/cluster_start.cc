@@ -159,11 +159,8 @@ Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, T
   cluster.fingerprint_of = std::to_string(start.vocabulary.size()) + " words of " +
                            std::to_string(start.parameters.dim()) + " dimensions, --seed " +
                            std::to_string(options.seed);
-  STREAMVEC_ASSIGN_OR_RETURN(
-      std::unique_ptr<ClusterNode> node,
-      ClusterNode::start(cluster, std::move(transport), {&start.parameters.input.rows, &start.parameters.output.rows}));
-  STREAMVEC_RETURN_IF_ERROR(node->await_start());
-  return node;
+  return ClusterNode::start(cluster, std::move(transport),
+                            {&start.parameters.input.rows, &start.parameters.output.rows});
 }
 
 }  // namespace streamvec

@@ -12,8 +12,7 @@ namespace streamvec {
 
 // kInvalidArgument for settings that do not fit together, kUnimplemented for models that are not trained by clusters.
 Status check_cluster(const TrainOptions& options);
-// Starts this node and waits for the others. The parameters are borrowed. kFailedPrecondition when another node has
-// another vocabulary or other options.
+// Starts this node, which then looks for the others. The parameters are borrowed.
 Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, TrainingStart& start);
 
 }  // namespace streamvec

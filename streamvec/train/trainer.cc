@@ -31,6 +31,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+TrainProgress nothing_done(std::string note) {
+  TrainProgress nothing;
+  nothing.notes = {std::move(note)};
+  return nothing;
+}
+
 // The run itself: workers over a feed, watched by the calling thread.
 class Training {
  public:
@@ -48,6 +54,8 @@ class Training {
     STREAMVEC_RETURN_IF_ERROR(make_workers());
     if (options_.cluster.on()) {
       STREAMVEC_ASSIGN_OR_RETURN(node_, join_cluster(options_, start_));
+      STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, node_->await_start(hooks_.stop));
+      if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     }
     if (options_.cluster.rank >= options_.cluster.workers() && node_ != nullptr) return serve_rows();
     const Clock::time_point begin = Clock::now();
@@ -254,11 +262,7 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
                              prepare(options, sources, chained(std::move(opened)), out, std::move(existing), hooks));
-  if (start.cancelled) {
-    TrainProgress nothing;
-    nothing.notes = {"stopped while the vocabulary was counted; nothing was changed"};
-    return nothing;
-  }
+  if (start.cancelled) return nothing_done("stopped while the vocabulary was counted; nothing was changed");
   if (model == "glove" && read_again)
     return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
   if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
