@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "streamvec/kernel/pair_list.h"
+#include "streamvec/kernel/transpose16.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace streamvec::HWY_NAMESPACE {
@@ -70,23 +71,6 @@ HWY_NOINLINE void multiply_pairs(const PairBlock& block, int32_t offset, PairLis
       _mm512_store_ps(partial, _mm512_add_ps(even, odd));
     }
   }
-}
-
-// The sums of 16 vectors' values, in their order.
-HWY_INLINE __m512 sums_of_16(const float* vectors) {
-  __m512 t[8], u[4];
-  for (int k = 0; k < 8; ++k) {
-    const __m512 a = _mm512_load_ps(vectors + 32 * k), b = _mm512_load_ps(vectors + 32 * k + 16);
-    t[k] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
-  }
-  for (int k = 0; k < 4; ++k) {
-    const __m512d a = _mm512_castps_pd(t[2 * k]), b = _mm512_castps_pd(t[2 * k + 1]);
-    u[k] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
-  }
-  const auto join = [](__m512 a, __m512 b) {
-    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
-  };
-  return join(join(u[0], u[1]), join(u[2], u[3]));
 }
 
 // How far a step is cut whose coefficients' |c| come to `sum`: step_max / sum where the sum is larger, else 1.
