@@ -10,6 +10,7 @@
 
 #include "streamvec/kernel/bf16_gemm.h"
 #include "streamvec/kernel/pair_block.h"
+#include "streamvec/kernel/pair_coefficients_bf16.h"
 #include "streamvec/kernel/scratch.h"
 #include "streamvec/kernel/transpose16.h"
 
@@ -18,10 +19,6 @@ namespace streamvec {
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 namespace {
-
-inline __m512i to_bf16(__m512 low, __m512 high) {
-  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
-}
 
 // Which 16-bit values of two registers stand in turn: (a0, b0, a1, b1, ...) of their lower halves. Upper: 16 further.
 alignas(64) constexpr uint16_t kInTurn[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -64,141 +61,6 @@ void turn_rows(const Bf16Pair* in, int32_t rows, int32_t depth, Bf16Pair* out) {
     }
 }
 
-struct Logistic {
-  __m512 sigma;
-  __m512 log_part;  // log(1 + exp(-|g|))
-};
-
-// As in logistic-inl.h, with the same polynomials.
-inline Logistic logistic(__m512 g) {
-  const __m512 one = _mm512_set1_ps(1);
-  const __m512 a = _mm512_min_ps(_mm512_abs_ps(g), _mm512_set1_ps(87));
-  const __m512 t = _mm512_mul_ps(a, _mm512_set1_ps(-1.44269504f));
-  const __m512 whole = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 f = _mm512_sub_ps(t, whole);
-  __m512 p = _mm512_set1_ps(0.00134004f);
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.00967604f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.05550327f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.24022107f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.69314721f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.00000008f));
-  const __m512 e = _mm512_scalef_ps(p, whole);
-  // 1 / (1 + e) from an estimate of 14 bits and one step of Newton: division takes four times as long.
-  const __m512 whole_part = _mm512_add_ps(one, e);
-  const __m512 estimate = _mm512_rcp14_ps(whole_part);
-  const __m512 high = _mm512_mul_ps(estimate, _mm512_fnmadd_ps(whole_part, estimate, _mm512_set1_ps(2)));
-  const __mmask16 negative = _mm512_cmp_ps_mask(g, _mm512_setzero_ps(), _CMP_LT_OQ);
-  __m512 q = _mm512_set1_ps(0.01420283f);
-  q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(-0.06658805f));
-  q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(0.14943458f));
-  q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(-0.23514864f));
-  q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(0.33112052f));
-  q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(-0.49987192f));
-  q = _mm512_fmadd_ps(q, e, _mm512_set1_ps(0.99999876f));
-  return {_mm512_mask_mul_ps(high, negative, e, high), _mm512_mul_ps(q, e)};
-}
-
-// What a block's products come to beside its coefficients.
-struct Totals {
-  __m512 loss;
-  __m512 poison;  // 0 while every product is finite, NaN for ever after one is not
-};
-
-// A vector of products with label 1 or 0 becomes coefficients.
-inline __m512 coefficients(__m512 g, bool positive, __m512 weight, __m512 scale, Totals& totals) {
-  const __m512 zero = _mm512_setzero_ps();
-  const Logistic value = logistic(g);
-  const __m512 z = positive ? _mm512_sub_ps(zero, g) : g;
-  totals.loss = _mm512_fmadd_ps(weight, _mm512_add_ps(value.log_part, _mm512_max_ps(z, zero)), totals.loss);
-  totals.poison = _mm512_fmadd_ps(g, zero, totals.poison);
-  return _mm512_mul_ps(_mm512_mul_ps(weight, scale),
-                       _mm512_sub_ps(_mm512_set1_ps(positive ? 1.0f : 0.0f), value.sigma));
-}
-
-// The coefficients of a positive whose band fits into a vector; its row is 0 elsewhere.
-inline void band_coefficients(const PairBlock& block, int32_t i, int32_t columns, __m512 scale, float* c,
-                              Totals& totals) {
-  const int32_t first = std::min(visited_inputs(block, i).begin, columns - 16);
-  const float* weights = block.weight[i] + first;
-  // Weights end with the inputs, rounded up to sixteen; columns may go on.
-  const int32_t left = round_up(block.inputs, 16) - first;
-  const __m512 weight = left >= 16 ? _mm512_loadu_ps(weights)
-                        : left > 0 ? _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << left) - 1), weights)
-                                   : _mm512_setzero_ps();
-  const __m512 value = coefficients(_mm512_loadu_ps(c + first), true, weight, scale, totals);
-  for (int32_t j = 0; j < columns; j += 16) _mm512_store_ps(c + j, _mm512_setzero_ps());
-  _mm512_storeu_ps(c + first, value);
-}
-
-// Products become coefficients in place; returns the loss, NaN when a product is not finite.
-float coefficients_from_products(const PairBlock& block, int32_t columns, float* c) {
-  const __m512 zero = _mm512_setzero_ps(), scale = _mm512_set1_ps(block.scale);
-  Totals totals{zero, zero};
-  const bool banded = visits_bands_alone(block);
-  for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
-    const bool positive = i < block.positives;
-    if (positive && banded && block.band_end[i] - block.band_begin[i] <= 16) {
-      band_coefficients(block, i, columns, scale, c, totals);
-      continue;
-    }
-    for (int32_t j = 0; j < columns; j += 16) {
-      const __m512 weight = j < block.inputs ? _mm512_load_ps(block.weight[i] + j) : zero;
-      _mm512_store_ps(c + j, coefficients(_mm512_load_ps(c + j), positive, weight, scale, totals));
-    }
-  }
-  return _mm512_reduce_add_ps(totals.loss) + _mm512_reduce_add_ps(totals.poison);
-}
-
-// How far steps are cut (pair_block.h: b_i, a_j): step_max / sum where a row's sum of |c| is larger, else 1.
-void cuts_from_sums(float step_max, int32_t count, float* sums) {
-  const __m512 most = _mm512_set1_ps(step_max > 0 ? step_max : 3e38f);
-  for (int32_t i = 0; i < count; i += 16) {
-    const __m512 sum = _mm512_max_ps(_mm512_load_ps(sums + i), _mm512_set1_ps(1e-30f));
-    _mm512_store_ps(sums + i, _mm512_min_ps(_mm512_set1_ps(1), _mm512_div_ps(most, sum)));
-  }
-}
-
-// Turns a square of c and adds the |c| of its rows to row_sums, of its columns to column_sums.
-inline void turn_square(const float* c, int32_t columns, __m512i (&v)[16], float* row_sums, float* column_sums) {
-  __m512 sum = _mm512_load_ps(column_sums);
-  for (int r = 0; r < 16; ++r) {
-    v[r] = _mm512_load_si512(c + static_cast<size_t>(r) * columns);
-    sum = _mm512_add_ps(sum, _mm512_abs_ps(_mm512_castsi512_ps(v[r])));
-  }
-  _mm512_store_ps(column_sums, sum);
-  transpose_16x16(v);
-  sum = _mm512_load_ps(row_sums);
-  for (int r = 0; r < 16; ++r) sum = _mm512_add_ps(sum, _mm512_abs_ps(_mm512_castsi512_ps(v[r])));
-  _mm512_store_ps(row_sums, sum);
-}
-
-// c (outputs_padded x columns floats) to bf16, row by row and turned; the turned form has depth outputs_padded. The
-// sums of |c| by output and by input come with it.
-void pack_coefficients(const float* c, int32_t outputs_padded, int32_t columns, Bf16Pair* straight, Bf16Pair* turned,
-                       float* output_sums, float* input_sums) {
-  std::fill_n(output_sums, outputs_padded, 0.0f);
-  std::fill_n(input_sums, columns, 0.0f);
-  for (int32_t i = 0; i < outputs_padded; i += 32)
-    for (int32_t j = 0; j < columns; j += 16) {
-      __m512i first[16], second[16];
-      const float* square = c + static_cast<size_t>(i) * columns + j;
-      turn_square(square, columns, first, output_sums + i, input_sums + j);
-      turn_square(square + 16 * static_cast<size_t>(columns), columns, second, output_sums + i + 16, input_sums + j);
-      for (int r = 0; r < 16; ++r)
-        _mm512_store_si512(turned + (static_cast<size_t>(j + r) * outputs_padded + i) / 2,
-                           to_bf16(_mm512_castsi512_ps(first[r]), _mm512_castsi512_ps(second[r])));
-    }
-  for (int32_t i = 0; i < outputs_padded; ++i, c += columns, straight += columns / 2)
-    for (int32_t j = 0; j < columns; j += 32)
-      _mm512_store_si512(straight + j / 2, to_bf16(_mm512_load_ps(c + j), _mm512_load_ps(c + j + 16)));
-}
-
-float sum_of(const float* values, int32_t count) {
-  __m512 sum = _mm512_setzero_ps();
-  for (int32_t i = 0; i < count; i += 16) sum = _mm512_add_ps(sum, _mm512_load_ps(values + i));
-  return _mm512_reduce_add_ps(sum);
-}
-
 }  // namespace
 #pragma GCC pop_options
 
@@ -217,17 +79,16 @@ class Bf16PairKernel final : public PairKernel {
     turn_rows(x_.data(), n, depth, x_turned_.data());
     gemm_.products(block, y_.data(), x_turned_.data(), n, depth, c_.data());
     PairBlockResult result;
-    result.loss = coefficients_from_products(block, n, c_.data());
+    RowPrefetch prefetch(block);
+    result.loss =
+        coefficients_from_products(block, n, m, c_.data(), prefetch,
+                                   {c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data()});
     result.finite = result.loss == result.loss;
     if (!result.finite) return result;
-    std::memset(c_.data() + static_cast<size_t>(block.outputs) * n, 0,
-                static_cast<size_t>(m - block.outputs) * n * sizeof(float));
-    pack_coefficients(c_.data(), m, n, c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data());
     result.slope = sum_of(input_cuts_.data(), n) / block.scale;
     cuts_from_sums(block.step_max, m, output_cuts_.data());
     cuts_from_sums(block.step_max, n, input_cuts_.data());
     find_partners(block);
-    RowPrefetch prefetch(block);
     gemm_.multiply_add(c_straight_.data(), x_paired_.data(), block.outputs, block.dim, depth, n, near_outputs_.data(),
                        output_cuts_.data(), prefetch, block.dy);
     gemm_.multiply_add(c_turned_.data(), y_paired_.data(), block.inputs, block.dim, depth, m, near_inputs_.data(),
@@ -274,9 +135,6 @@ class Bf16PairKernel final : public PairKernel {
 
 std::unique_ptr<PairKernel> make_bf16_pair_kernel() {
   return std::make_unique<Bf16PairKernel>(bf16_gemm_avx512());
-}
-std::unique_ptr<PairKernel> make_amx_pair_kernel() {
-  return std::make_unique<Bf16PairKernel>(bf16_gemm_amx());
 }
 
 }  // namespace streamvec

@@ -13,6 +13,7 @@
 #include "streamvec/kernel/logistic-inl.h"
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/pair_block_bands.h"
+#include "streamvec/kernel/pair_block_positives-inl.h"
 #include "streamvec/kernel/row_prefetch.h"
 #include "streamvec/kernel/scratch.h"
 #include "streamvec/kernel/transpose16.h"
@@ -27,7 +28,6 @@ using V = hn::Vec<D>;
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 constexpr int32_t kProductRows = kManyRegisters ? 8 : 6;
 constexpr int32_t kProductVectors = 2;
-constexpr int32_t kBandRows = 6;  // with window 5 the bands of six centres fill a vector of 16
 constexpr int32_t kSumRows = kManyRegisters ? 4 : 2;
 constexpr int32_t kSumVectors = kManyRegisters ? 6 : 5;
 
@@ -91,18 +91,23 @@ HWY_INLINE void transpose(const PairBlock& block, int32_t columns, float* HWY_RE
 }
 #endif
 
-// The products `g` of output i with a vector of inputs from column j become coefficients in c[j ..].
-HWY_INLINE void coefficients(const PairBlock& block, int32_t i, int32_t j, V g, float* HWY_RESTRICT c, Sums& sums) {
+// The coefficients that products `g` come to, of positives or negatives with these weights.
+HWY_INLINE V coefficients(V g, bool positive, V weight, float scale, Sums& sums) {
   const D d;
-  const bool positive = i < block.positives;
   const V label = hn::Set(d, positive ? 1.0f : 0.0f);
-  const V weight = hn::LoadU(d, block.weight[i] + j);
   V sigma;
   const V log_part = logistic(d, g, sigma);
   const V z = positive ? hn::Neg(g) : g;
   sums.loss = hn::MulAdd(weight, hn::Add(log_part, hn::Max(z, hn::Zero(d))), sums.loss);
   sums.poison = hn::MulAdd(g, hn::Zero(d), sums.poison);
-  hn::StoreU(hn::Mul(hn::Mul(weight, hn::Set(d, block.scale)), hn::Sub(label, sigma)), d, c + j);
+  return hn::Mul(hn::Mul(weight, hn::Set(d, scale)), hn::Sub(label, sigma));
+}
+
+// The products `g` of output i with a vector of inputs from column j become coefficients in c[j ..].
+HWY_INLINE void coefficients(const PairBlock& block, int32_t i, int32_t j, V g, float* HWY_RESTRICT c, Sums& sums) {
+  const D d;
+  const V weight = hn::LoadU(d, block.weight[i] + j);
+  hn::StoreU(coefficients(g, i < block.positives, weight, block.scale, sums), d, c + j);
 }
 
 // Products of outputs [i, i + kRows) with the inputs of kVectors vectors from column j, then their coefficients.
@@ -245,87 +250,29 @@ void sums(const float* const* in, Coefficients c, const RangePair& ranges, const
   }
 }
 
-// Positives meet few inputs: where a vector holds the bands of several, each tile has one vector of columns of its own,
-// which may begin anywhere. Two tiles run side by side, so that there are sums enough to hide the latency of one.
-template <int32_t kRows>
-HWY_NOINLINE void band_tiles(const PairBlock& block, const float* HWY_RESTRICT xt, int32_t columns, int32_t i,
-                             const int32_t (&first)[2], float* HWY_RESTRICT c, Sums& totals) {
-  const D d;
-  V g[2][kRows];
-  for (auto& tile : g)
-    for (V& v : tile) v = hn::Zero(d);
-  const float* column = xt;
-  for (int32_t k = 0; k < block.dim; ++k, column += columns)
-    for (int32_t t = 0; t < 2; ++t) {
-      const V x = hn::LoadU(d, column + first[t]);
-      for (int32_t r = 0; r < kRows; ++r) g[t][r] = hn::MulAdd(hn::Set(d, block.y[i + t * kRows + r][k]), x, g[t][r]);
-    }
-  for (int32_t t = 0; t < 2; ++t)
-    for (int32_t r = 0; r < kRows; ++r)
-      coefficients(block, i + t * kRows + r, first[t], g[t][r], c + static_cast<size_t>(i + t * kRows + r) * columns,
-                   totals);
-}
-
-// Band tiles of `rows` rows for positives [i, i + 2 * rows); false when a band is too wide for that.
-bool try_band_tiles(const PairBlock& block, const float* xt, int32_t columns, int32_t i, int32_t rows, float* c,
-                    Sums& totals) {
-  const int32_t lanes = static_cast<int32_t>(hn::Lanes(D()));
-  int32_t first[2];
-  for (int32_t t = 0; t < 2; ++t) {
-    const Range range = inputs_near(block, i + t * rows, rows)[0];
-    if (range.end - range.begin > lanes) return false;
-    first[t] = std::min(range.begin, columns - lanes);
-  }
-  switch (rows) {
-    case 1:
-      band_tiles<1>(block, xt, columns, i, first, c, totals);
-      break;
-    case 2:
-      band_tiles<2>(block, xt, columns, i, first, c, totals);
-      break;
-    case 3:
-      band_tiles<3>(block, xt, columns, i, first, c, totals);
-      break;
-    case 4:
-      band_tiles<4>(block, xt, columns, i, first, c, totals);
-      break;
-    case 5:
-      band_tiles<5>(block, xt, columns, i, first, c, totals);
-      break;
-    default:
-      band_tiles<kBandRows>(block, xt, columns, i, first, c, totals);
-  }
-  return true;
-}
-
-// Positives [0, n) by band tiles of nearly equal size; returns n, the first that none of them took.
-int32_t banded_products(const PairBlock& block, const float* xt, int32_t columns, float* c, Sums& totals) {
-  int32_t i = 0;
-  while (block.positives - i >= 2) {
-    const int32_t left = block.positives - i;
-    const int32_t pairs = (left + 2 * kBandRows - 1) / (2 * kBandRows);
-    const int32_t rows = std::min(kBandRows, std::max(1, left / (2 * pairs)));
-    if (!try_band_tiles(block, xt, columns, i, rows, c, totals)) break;
-    i += 2 * rows;
-  }
-  return i;
-}
-
-bool compute_coefficients(const PairBlock& block, const float* xt, int32_t columns, float* c, double& loss) {
-  const D d;
-  Sums totals{hn::Zero(d), hn::Zero(d)};
+// Positives' products with the inputs of their bands; rows of c are 0 elsewhere.
+void positive_products(const PairBlock& block, const float* xt, int32_t columns, float* c, Sums& totals) {
   std::fill(c, c + static_cast<size_t>(block.positives) * columns, 0.0f);
-  const int32_t banded = kManyRegisters ? banded_products(block, xt, columns, c, totals) : 0;
-  for (int32_t i = banded; i < block.positives; i += kProductRows) {
+  for (int32_t i = 0; i < block.positives; i += kProductRows) {
     const int32_t rows = std::min(kProductRows, block.positives - i);
     Range range = inputs_near(block, i, rows)[0];
     if (range.begin == range.end) range = {0, 1};  // no partners, but sums may pass these rows: they must be finite
     products(block, xt, columns, i, rows, range, c, totals);
   }
-  for (int32_t i = block.positives; i < block.outputs; i += kProductRows)
-    products(block, xt, columns, i, std::min(kProductRows, block.outputs - i), {0, block.inputs}, c, totals);
-  loss = hn::GetLane(hn::SumOfLanes(d, totals.loss));
-  return hn::AllTrue(d, hn::Eq(totals.poison, hn::Zero(d)));
+}
+
+void negative_products(const PairBlock& block, const float* xt, int32_t columns, float* c, Sums& totals) {
+  for_tiles({block.positives, block.outputs}, kProductRows, [&](int32_t i, int32_t rows) {
+    products(block, xt, columns, i, rows, {0, block.inputs}, c, totals);
+  });
+}
+
+// Whether all products were finite; the loss goes into the result.
+bool finish(const Sums& totals, PairBlockResult& result) {
+  const D d;
+  result.loss = hn::GetLane(hn::SumOfLanes(d, totals.loss));
+  result.finite = hn::AllTrue(d, hn::Eq(totals.poison, hn::Zero(d)));
+  return result.finite;
 }
 
 void add_row(const float* HWY_RESTRICT from, float cut, int32_t dim, float* HWY_RESTRICT to) {
@@ -334,55 +281,135 @@ void add_row(const float* HWY_RESTRICT from, float cut, int32_t dim, float* HWY_
     hn::Store(hn::MulAdd(hn::Load(d, from + k), hn::Set(d, cut), hn::Load(d, to + k)), d, to + k);
 }
 
-// step_max / sum where the sum is larger, else 1. Returns the sum of all |c|.
-float cut_steps(const PairBlock& block, int32_t columns, const float* c, float* output_cuts, float* input_cuts) {
+// Adds up |c| by output and by input. Returns the sum of all.
+float sum_steps(const PairBlock& block, int32_t columns, const float* c, float* output_sums, float* input_sums) {
   const D d;
   const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
-  const float step_max = block.step_max > 0 ? block.step_max : 3e38f;
   V total = hn::Zero(d);
-  std::fill(input_cuts, input_cuts + columns, 0.0f);
   for (int32_t i = 0; i < block.outputs; ++i, c += columns) {
     V sum = hn::Zero(d);
     for (int32_t j = 0; j < block.inputs; j += lanes) {  // past the last vector lies an older block
       const V size = hn::Abs(hn::Load(d, c + j));
       sum = hn::Add(sum, size);
-      hn::StoreU(hn::Add(hn::LoadU(d, input_cuts + j), size), d, input_cuts + j);
+      hn::StoreU(hn::Add(hn::LoadU(d, input_sums + j), size), d, input_sums + j);
     }
     total = hn::Add(total, sum);
-    output_cuts[i] = std::min(1.0f, step_max / std::max(hn::GetLane(hn::SumOfLanes(d, sum)), 1e-30f));
+    output_sums[i] = hn::GetLane(hn::SumOfLanes(d, sum));
   }
-  for (int32_t j = 0; j < columns; ++j) input_cuts[j] = std::min(1.0f, step_max / std::max(input_cuts[j], 1e-30f));
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
-PairBlockResult step(const PairBlock& block, PairScratch& scratch) {
-  const int32_t columns = scratch.reserve(block);
-  float* c = scratch.coefficients();
-  transpose(block, columns, scratch.transposed());
-  PairBlockResult result;
-  result.finite = compute_coefficients(block, scratch.transposed(), columns, c, result.loss);
-  if (!result.finite) return result;
-  const size_t stride = static_cast<size_t>(columns);
-  const float* output_cuts = scratch.output_cuts();
-  const float* input_cuts = scratch.input_cuts(block);
-  result.slope = cut_steps(block, columns, c, scratch.output_cuts(), scratch.input_cuts(block)) / block.scale;
-  RowPrefetch prefetch(block);
-  // dx goes through scratch memory: x must stay old until dy has been taken from it.
+// Sums become cuts: step_max / sum where the sum is larger, else 1.
+void cut_steps(const PairBlock& block, int32_t count, float* sums) {
+  const float step_max = block.step_max > 0 ? block.step_max : 3e38f;
+  for (int32_t i = 0; i < count; ++i) sums[i] = std::min(1.0f, step_max / std::max(sums[i], 1e-30f));
+}
+
+// A block as tiles see it: coefficients with `columns` of them a row.
+struct Tiles {
+  const PairBlock& block;
+  int32_t columns;
+  float* c;
+  RowPrefetch& prefetch;
+};
+
+// dx of all inputs, into scratch memory: x must stay old until dy has been taken from it. Of outputs those from `first`
+// on take part.
+void sum_inputs(const Tiles& tiles, int32_t first, float* const* dx) {
+  const PairBlock& block = tiles.block;
+  const auto stride = static_cast<size_t>(tiles.columns);
   for_tiles({0, block.inputs}, kSumRows, [&](int32_t j, int32_t rows) {
-    sums<false>(block.y, {c + j, 1, stride}, outputs_near(block, j, rows), nullptr, block.dim, rows,
-                scratch.dx_rows() + j);
-    prefetch.ask(2 * rows);
+    RangePair near = outputs_near(block, j, rows);
+    if (first > 0) near[0] = {};
+    sums<false>(block.y, {tiles.c + j, 1, stride}, near, nullptr, block.dim, rows, dx + j);
+    tiles.prefetch.ask(2 * rows);
   });
-  // A tile has positives or negatives, not both: bands are for positives.
-  for (const Range outputs : {Range{0, block.positives}, Range{block.positives, block.outputs}})
-    for_tiles(outputs, kSumRows, [&](int32_t i, int32_t rows) {
-      sums<true>(block.x, {c + i * stride, stride, 1}, inputs_near(block, i, rows), output_cuts + i, block.dim, rows,
-                 block.dy + i);
-      prefetch.ask(2 * rows);
-    });
+}
+
+// dy of some outputs, added to them. REQUIRES: positives or negatives, not both: bands are for positives.
+void add_outputs(const Tiles& tiles, Range outputs, const float* cuts) {
+  const PairBlock& block = tiles.block;
+  const auto stride = static_cast<size_t>(tiles.columns);
+  for_tiles(outputs, kSumRows, [&](int32_t i, int32_t rows) {
+    sums<true>(block.x, {tiles.c + i * stride, stride, 1}, inputs_near(block, i, rows), cuts + i, block.dim, rows,
+               block.dy + i);
+    tiles.prefetch.ask(2 * rows);
+  });
+}
+
+#if HWY_TARGET <= HWY_AVX3
+// The products of the listed pairs, and their coefficients.
+void pair_coefficients(const PairBlock& block, PairList& list, Sums& totals) {
+  const D d;
+  list_pairs(block, list);
+  for_pieces(block.dim,
+             [&](int32_t offset, auto vectors) { multiply_pairs<decltype(vectors)::value>(block, offset, list); });
+  for (int32_t p = 0; p < list.size; p += 16) {
+    const V g{sums_of_16(list.partial.data() + 16 * static_cast<size_t>(p))};
+    const V weight = hn::Load(d, list.weights.data() + p);
+    hn::Store(coefficients(g, true, weight, block.scale, totals), d, list.steps.data() + p);
+  }
+}
+
+// The step with positives taken pair by pair. REQUIRES: visits_bands_alone(block).
+PairBlockResult step_by_pairs(const PairBlock& block, PairScratch& scratch, PairList& list) {
+  const D d;
+  const int32_t columns = scratch.reserve(block);
+  float *c = scratch.coefficients(), *output_cuts = scratch.output_cuts(), *input_sums = scratch.input_cuts(block);
+  Sums totals{hn::Zero(d), hn::Zero(d)};
+  pair_coefficients(block, list, totals);
+  transpose(block, columns, scratch.transposed());
+  negative_products(block, scratch.transposed(), columns, c, totals);
+  PairBlockResult result;
+  if (!finish(totals, result)) return result;
+  const float slope = cut_negatives(block, columns, c, list, output_cuts, input_sums);
+  list.turn(block);
+  RowPrefetch prefetch(block);
+  const Tiles tiles{block, columns, c, prefetch};
+  sum_inputs(tiles, block.positives, scratch.dx_rows());
+  add_outputs(tiles, {block.positives, block.outputs}, output_cuts);
+  float pair_slope = 0;
+  for_pieces(block.dim, [&](int32_t offset, auto vectors) {
+    pair_slope = add_pair_outputs<decltype(vectors)::value>(block, offset, list);
+  });
+  prefetch.ask_for_all();
+  for_pieces(block.dim, [&](int32_t offset, auto vectors) {
+    add_pair_inputs<decltype(vectors)::value>(block, offset, scratch.dx_rows(), input_sums, list);
+  });
+  result.slope = (slope + pair_slope) / block.scale;
+  return result;
+}
+#endif
+
+PairBlockResult step_by_bands(const PairBlock& block, PairScratch& scratch) {
+  const D d;
+  const int32_t columns = scratch.reserve(block);
+  float *c = scratch.coefficients(), *output_cuts = scratch.output_cuts(), *input_cuts = scratch.input_cuts(block);
+  Sums totals{hn::Zero(d), hn::Zero(d)};
+  transpose(block, columns, scratch.transposed());
+  positive_products(block, scratch.transposed(), columns, c, totals);
+  negative_products(block, scratch.transposed(), columns, c, totals);
+  PairBlockResult result;
+  if (!finish(totals, result)) return result;
+  std::fill(input_cuts, input_cuts + columns, 0.0f);
+  result.slope = sum_steps(block, columns, c, output_cuts, input_cuts) / block.scale;
+  cut_steps(block, block.outputs, output_cuts);
+  cut_steps(block, block.inputs, input_cuts);
+  RowPrefetch prefetch(block);
+  const Tiles tiles{block, columns, c, prefetch};
+  sum_inputs(tiles, 0, scratch.dx_rows());
+  add_outputs(tiles, {0, block.positives}, output_cuts);
+  add_outputs(tiles, {block.positives, block.outputs}, output_cuts);
   prefetch.ask_for_all();
   for (int32_t j = 0; j < block.inputs; ++j) add_row(scratch.dx_rows()[j], input_cuts[j], block.dim, block.dx[j]);
   return result;
+}
+
+PairBlockResult step(const PairBlock& block, PairScratch& scratch, [[maybe_unused]] PairList& list) {
+#if HWY_TARGET <= HWY_AVX3
+  if (visits_bands_alone(block)) return step_by_pairs(block, scratch, list);
+#endif
+  return step_by_bands(block, scratch);
 }
 
 }  // namespace streamvec::HWY_NAMESPACE
@@ -396,13 +423,14 @@ HWY_EXPORT(step);
 
 class SimdPairKernel final : public PairKernel {
  public:
-  PairBlockResult step(const PairBlock& block) override { return HWY_DYNAMIC_DISPATCH(step)(block, scratch_); }
+  PairBlockResult step(const PairBlock& block) override { return HWY_DYNAMIC_DISPATCH(step)(block, scratch_, list_); }
   std::string name() const override {
     return std::string("simd ") + hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());
   }
 
  private:
   PairScratch scratch_;
+  PairList list_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A 16 x 16 square of 32-bit words in sixteen AVX-512 registers, turned on its side.
+// Squares of 16 x 16 words in AVX-512 registers: turned on their side, or their rows summed.
 #pragma once
 
 #if defined(__x86_64__)
@@ -31,6 +31,23 @@ __attribute__((target("avx512f"), always_inline)) inline void transpose_16x16(__
     v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
     v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
   }
+}
+
+// The sums of 16 vectors' values, in their order. To be called likewise.
+__attribute__((target("avx512f"), always_inline)) inline __m512 sums_of_16(const float* vectors) {
+  __m512 t[8], u[4], w[2];
+  for (int k = 0; k < 8; ++k) {
+    const __m512 a = _mm512_load_ps(vectors + 32 * k), b = _mm512_load_ps(vectors + 32 * k + 16);
+    t[k] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+  }
+  for (int k = 0; k < 4; ++k) {
+    const __m512d a = _mm512_castps_pd(t[2 * k]), b = _mm512_castps_pd(t[2 * k + 1]);
+    u[k] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+  }
+  for (int k = 0; k < 2; ++k)
+    w[k] = _mm512_add_ps(_mm512_shuffle_f32x4(u[2 * k], u[2 * k + 1], 0x88),
+                         _mm512_shuffle_f32x4(u[2 * k], u[2 * k + 1], 0xdd));
+  return _mm512_add_ps(_mm512_shuffle_f32x4(w[0], w[1], 0x88), _mm512_shuffle_f32x4(w[0], w[1], 0xdd));
 }
 
 }  // namespace streamvec
