@@ -57,6 +57,11 @@ class StratifiedSampler {
   // The slot whose share of 0 .. 2^64 - 2 holds `at`. REQUIRES: at < 2^64 - 1.
   Slot invert(uint64_t at) const;
 
+  // What invert() goes by, for those who do the same elsewhere: begin at guide()[at >> shift()].
+  std::span<const uint64_t> ends() const { return ends_; }
+  std::span<const Slot> guide() const { return guide_; }
+  int shift() const { return shift_; }
+
  private:
   std::vector<uint64_t> ends_;  // of each slot's share, exclusive; a slot without weight ends where it begins
   std::vector<Slot> guide_;     // where to begin for the topmost bits of `at`
