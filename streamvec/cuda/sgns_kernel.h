@@ -12,7 +12,7 @@ constexpr int kSlotBits = 27;
 constexpr uint32_t kSlotMask = (1u << kSlotBits) - 1;
 
 // Words are worked on in segments of this size at most, with so many on either side looked at.
-constexpr int kSegmentWords = 1024;
+constexpr int kSegmentWordsMax = 1024;
 constexpr int kHaloWords = 128;
 
 struct Segment {
@@ -32,13 +32,16 @@ struct SgnsShape {
   int32_t stride;  // values from row to row, a multiple of 16; those past dim are zero
   int32_t window, centres, negatives;  // of a block, its own negatives
   float share;     // the weight of a negative for each pair
+  int32_t segment_words;  // at most
   int32_t inputs() const { return (centres + 2 * window + 15) / 16 * 16; }
   int32_t outputs() const { return (centres + negatives + 15) / 16 * 16; }
+  // The negatives of all blocks of a segment are drawn before the first.
+  int32_t segment_negatives() const { return (segment_words + centres - 1) / centres * negatives; }
 };
 
 struct SgnsArguments {
   SgnsShape shape;
-  int32_t inputs, outputs;        // of the shape
+  int32_t inputs, outputs, segment_negatives;  // of the shape
   float* input;                   // both tables
   float* output;
   const uint32_t* thresholds;     // of Subsampling
@@ -46,11 +49,14 @@ struct SgnsArguments {
   const uint64_t* ends;           // of StratifiedSampler
   const int32_t* guide;
   int32_t shift;
-  const float2* crowds;           // by slot: how much the steps of all blocks in work weigh in a row of input, of output
+  uint64_t stratum;               // of a block's negatives
+  const float2* crowds;           // by slot: how much the steps of a block weigh in a row of input, of output
   int32_t crowds_count;
   float step_max, crowd_max;
+  float crowd_scale;              // how many blocks are in work
   const Segment* segments;
   int32_t segments_count;
+  int32_t lanes;                  // segments that are neighbours in text are this many turns apart
   int32_t* next_segment;
   KernelTotals* totals;
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "streamvec/core/random.h"
 #include "streamvec/cuda/memory.cuh"
 #include "streamvec/cuda/sgns_kernel.h"
 
@@ -13,16 +15,19 @@ namespace streamvec::cuda {
 namespace {
 
 // A batch of work is given to the card when it has this much.
-constexpr size_t kBatchWords = 1 << 20, kBatchSegments = kBatchWords / kSegmentWords + 64, kBatchRows = 1024;
+constexpr size_t kBatchWords = 1 << 21, kBatchSegments = kBatchWords / 256, kBatchRows = 1024;
 constexpr size_t kBatches = 3;  // one in work, one on its way, one being filled
-constexpr size_t kSlabWords = 16 * kBatchWords;  // of text that stays
-constexpr int32_t kWindowMax = 255;
+constexpr size_t kSlabWords = 8 * kBatchWords;  // of text that stays
+constexpr int32_t kWindowMax = 255, kRowsMax = 512;
+constexpr int32_t kSegmentNegatives = 2048;  // about so many in a segment
 
 // Found on ACL's text by MTurk, MSR and held-out loss; docs/BENCHMARKS.md.
-constexpr int32_t kBlocks = 66;
-constexpr float kCrowd = 0.5f;
+constexpr int32_t kBlocks = 66, kBlocksMin = 8;
+constexpr float kCrowd = 0.125f;
+constexpr int64_t kWordsPerBlock = 1 << 15;
+constexpr size_t kFirstBatchWords = 1 << 17;  // batches grow with what was trained before
 
-// How much the steps of all blocks in work weigh in a row, through the rate: of an input's pairs each has about 0.35 for
+// How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35 for
 // its positive and as much for its negatives; an output has one or the other. Counts are taken back from count^0.75.
 std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& options) {
   constexpr double kSlope = 0.35, kPower = 1 / 0.75;
@@ -34,7 +39,7 @@ std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& o
     word[i] = std::pow(negative[i], kPower) * tables.subsampling.probability(static_cast<Slot>(i));
     sum += word[i];
   }
-  const double pairs = static_cast<double>(options.blocks) * options.centres * (options.window + 1) * kSlope;
+  const double pairs = static_cast<double>(options.centres) * (options.window + 1) * kSlope;
   std::vector<float2> crowds(ends.size());
   for (size_t i = 0; i < ends.size(); ++i) {
     const double share = sum > 0 ? word[i] / sum : 0;
@@ -44,24 +49,34 @@ std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& o
 }
 
 // A sentence's number stands beside its words' slots; empty sentences have none, so that neighbours differ.
-void encode(const Chunk& chunk, uint32_t* words) {
+std::vector<uint32_t> encoded(const Chunk& chunk) {
+  std::vector<uint32_t> words;
+  words.reserve(chunk.slots.size());
   uint32_t sentence = 0;
-  int32_t at = 0;
   for (const int32_t end : chunk.sentence_ends) {
-    if (end > at) ++sentence;
-    for (; at < end; ++at) words[at] = (sentence << kSlotBits) | static_cast<uint32_t>(chunk.slots[at]);
+    const auto last = static_cast<size_t>(end);
+    if (last > words.size()) ++sentence;
+    while (words.size() < last)
+      words.push_back((sentence << kSlotBits) | static_cast<uint32_t>(chunk.slots[words.size()]));
   }
+  return words;
+}
+
+SgnsShape shape_of(const SgnsOptions& options) {
+  SgnsShape shape{};
+  shape.stride = static_cast<int32_t>((options.dim + 15) / 16 * 16);
+  shape.window = options.window;
+  shape.centres = options.centres;
+  shape.negatives = options.negatives_shared;
+  shape.share = static_cast<float>(options.negatives) / static_cast<float>(options.negatives_shared);
+  const int32_t blocks = std::max(kSegmentNegatives / options.negatives_shared, 1);
+  shape.segment_words = std::min(kSegmentWordsMax, blocks * options.centres);
+  return shape;
 }
 
 class CardTrainer final : public SgnsTrainer {
  public:
-  explicit CardTrainer(const SgnsOptions& options) : options_(options) {
-    shape_.stride = static_cast<int32_t>((options.dim + 15) / 16 * 16);
-    shape_.window = options.window;
-    shape_.centres = options.centres;
-    shape_.negatives = options.negatives_shared;
-    shape_.share = static_cast<float>(options.negatives) / static_cast<float>(options.negatives_shared);
-  }
+  CardTrainer(const SgnsOptions& options, const SgnsShape& shape) : options_(options), shape_(shape) {}
 
   ~CardTrainer() override {
     if (compute_ != nullptr) cudaStreamSynchronize(compute_);
@@ -122,14 +137,9 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  Status add(const Chunk& chunk, float lr, uint64_t draw) override {
-    const std::lock_guard lock(mutex_);
-    return note(add_words(chunk, lr, draw, nullptr));
-  }
-
+  Status add(const Chunk& chunk, float lr, uint64_t draw) override { return add_all(encoded(chunk), lr, draw, nullptr); }
   Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) override {
-    const std::lock_guard lock(mutex_);
-    return note(add_words(chunk, lr, draw, &key));
+    return add_all(encoded(chunk), lr, draw, &key);
   }
 
   bool known(uint64_t key) const override {
@@ -175,6 +185,7 @@ class CardTrainer final : public SgnsTrainer {
     CardBuffer<int32_t> next;
     uint32_t* home = nullptr;  // of the words, once they are on the card
     size_t words_count = 0, segments_count = 0, rows = 0;
+    size_t work = 0;  // words of all segments
     cudaEvent_t copied = nullptr, done = nullptr;
     bool in_work = false;
 
@@ -199,26 +210,35 @@ class CardTrainer final : public SgnsTrainer {
     int32_t count;
   };
 
+  // What is longer than a batch can be is cut.
+  Status add_all(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+    const size_t most = std::min(kBatchWords, kBatchSegments * static_cast<size_t>(shape_.segment_words));
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    if (words.size() <= most) return note(add_words(words, lr, draw, key));
+    for (size_t at = 0; at < words.size(); at += most)
+      STREAMVEC_RETURN_IF_ERROR(
+          note(add_words(words.subspan(at, std::min(most, words.size() - at)), lr, mix(draw, at), nullptr)));
+    return {};
+  }
+
   // All of what follows under the lock.
   Status note(Status status) {
     if (!status.ok() && status_.ok()) status_ = status;
     return status;
   }
 
-  Status add_words(const Chunk& chunk, float lr, uint64_t draw, const uint64_t* key) {
-    STREAMVEC_RETURN_IF_ERROR(status_);
-    const size_t count = chunk.slots.size();
-    if (count > kBatchWords)
-      return error(Code::kInvalidArgument, "a chunk of ", count, " words is more than ", kBatchWords);
-    if (batches_[filling_].words_count + count > kBatchWords) STREAMVEC_RETURN_IF_ERROR(submit());
-    STREAMVEC_RETURN_IF_ERROR(make_room(segments_of(count)));
+  Status add_words(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+    if (batches_[filling_].words_count + words.size() > kBatchWords) STREAMVEC_RETURN_IF_ERROR(submit());
+    STREAMVEC_RETURN_IF_ERROR(make_room(segments_of(words.size())));
     Batch& batch = batches_[filling_];
     if (batch.words_count == 0) choose_home(batch, key != nullptr);
-    encode(chunk, &batch.words[batch.words_count]);
-    const uint32_t* words = batch.home + batch.words_count;
-    batch.words_count += count;
-    if (key != nullptr && batch.home != batch.card_words.data()) known_[*key] = {words, static_cast<int32_t>(count)};
-    return add_segments(words, static_cast<int32_t>(count), lr, draw);
+    std::copy(words.begin(), words.end(), &batch.words[batch.words_count]);
+    const uint32_t* home = batch.home + batch.words_count;
+    const auto count = static_cast<int32_t>(words.size());
+    batch.words_count += words.size();
+    if (key != nullptr && batch.home != batch.card_words.data()) known_[*key] = {home, count};
+    return add_segments(home, count, lr, draw);
   }
 
   // Where a batch's words will lie: in memory of its own, which the next one takes over, or where they can stay.
@@ -238,7 +258,10 @@ class CardTrainer final : public SgnsTrainer {
     batch.home = slabs_.back().data() + slab_used_;
   }
 
-  static size_t segments_of(size_t words) { return (words + kSegmentWords - 1) / kSegmentWords; }
+  size_t segments_of(size_t words) const {
+    const auto most = static_cast<size_t>(shape_.segment_words);
+    return (words + most - 1) / most;
+  }
 
   // A chunk's segments go with its words: those that do not stay are overwritten once their batch is done.
   Status make_room(size_t segments) {
@@ -252,7 +275,9 @@ class CardTrainer final : public SgnsTrainer {
     const auto place = [&](int32_t part) { return static_cast<int32_t>(int64_t{count} * part / parts); };
     for (int32_t i = 0; i < parts; ++i)
       batch.segments[batch.segments_count++] = {words, count, place(i), place(i + 1), lr, draw};
-    return {};
+    batch.work += static_cast<size_t>(count);
+    const size_t enough = std::clamp(static_cast<size_t>(words_given_ / 4), kFirstBatchWords, kBatchWords);
+    return batch.work >= enough ? submit() : Status();
   }
 
   // Gives the batch at hand to the card, and waits for room for the next one.
@@ -276,6 +301,7 @@ class CardTrainer final : public SgnsTrainer {
     STREAMVEC_RETURN_IF_ERROR(launch(batch));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(batch.done, compute_));
     batch.in_work = true;
+    words_given_ += static_cast<int64_t>(batch.work);
     filling_ = (filling_ + 1) % kBatches;
     return empty_out(batches_[filling_]);
   }
@@ -298,6 +324,10 @@ class CardTrainer final : public SgnsTrainer {
     arguments.ends = ends_.data();
     arguments.guide = guide_.data();
     arguments.shift = shift_;
+    arguments.stratum = std::numeric_limits<uint64_t>::max() / static_cast<uint64_t>(shape_.negatives);
+    arguments.segment_negatives = shape_.segment_negatives();
+    arguments.lanes = blocks_now();
+    arguments.crowd_scale = static_cast<float>(blocks_now());
     arguments.crowds = crowds_.data();
     arguments.crowds_count = words_known_;
     arguments.step_max = options_.step_max;
@@ -307,10 +337,16 @@ class CardTrainer final : public SgnsTrainer {
     arguments.next_segment = batch.next.data();
     arguments.totals = batch.card_totals.data();
     if (batch.segments_count > 0)
-      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, options_.blocks, compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals),
                                                    cudaMemcpyDeviceToHost, compute_));
     return {};
+  }
+
+  int32_t blocks_now() const {
+    if (options_.words_per_block == 0) return options_.blocks;
+    const auto earned = static_cast<int32_t>(std::min<int64_t>(words_given_ / options_.words_per_block, options_.blocks));
+    return std::min(std::max(earned, kBlocksMin), options_.blocks);
   }
 
   Status empty_out(Batch& batch) {
@@ -318,7 +354,7 @@ class CardTrainer final : public SgnsTrainer {
       STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(batch.done));
       collect(batch);
     }
-    batch.words_count = batch.segments_count = batch.rows = 0;
+    batch.words_count = batch.segments_count = batch.rows = batch.work = 0;
     return {};
   }
 
@@ -358,7 +394,7 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   const SgnsOptions options_;
-  SgnsShape shape_{};
+  const SgnsShape shape_;
   cudaStream_t compute_ = nullptr, copy_ = nullptr;
   mutable std::mutex mutex_;
   Status status_;  // the first error of the card
@@ -372,26 +408,27 @@ class CardTrainer final : public SgnsTrainer {
   size_t filling_ = 0;
   std::vector<CardBuffer<uint32_t>> slabs_;
   size_t slab_used_ = 0;
+  int64_t words_given_ = 0;
   bool keep_no_more_ = false;
   std::unordered_map<uint64_t, KeptChunk> known_;
   SgnsTotals totals_;
 };
 
-Status check_shape(const SgnsOptions& options, const Device& device) {
-  SgnsShape shape{};
-  shape.stride = static_cast<int32_t>((options.dim + 15) / 16 * 16);
-  shape.window = options.window;
-  shape.centres = options.centres;
-  shape.negatives = options.negatives_shared;
-  if (options.window > kWindowMax || options.centres > 32 || options.negatives_shared >= 4096 || shape.stride > 1024 ||
-      sgns_block_memory(shape) > device.block_memory)
+// Segments are as long as the card's shared memory allows.
+Result<SgnsShape> fitting_shape(const SgnsOptions& options, const Device& device) {
+  constexpr int32_t kSegmentWordsMin = 64;
+  SgnsShape shape = shape_of(options);
+  while (sgns_block_memory(shape) > device.block_memory && shape.segment_words > kSegmentWordsMin)
+    shape.segment_words /= 2;
+  if (options.window > kWindowMax || options.centres > 32 || shape.inputs() + shape.outputs() > kRowsMax ||
+      shape.stride > 1024 || sgns_block_memory(shape) > device.block_memory)
     return error(Code::kInvalidArgument, "a block of ", options.centres, " centres, window ", options.window, ", ",
                  options.negatives_shared, " shared negatives and dim ", options.dim, " does not fit ", device.name,
                  "; try --device cpu, or a smaller --window, --negatives, --batch or --dim");
   if (options.rows_max > int64_t{kSlotMask})
     return error(Code::kInvalidArgument, options.rows_max, " words are more than the card's ", kSlotMask,
                  "; try --vocab-max, or --device cpu");
-  return {};
+  return shape;
 }
 
 }  // namespace
@@ -401,8 +438,9 @@ Result<std::unique_ptr<SgnsTrainer>> make_sgns_trainer(const SgnsOptions& given)
   SgnsOptions options = given;
   if (options.blocks == 0) options.blocks = std::min(kBlocks, device.multiprocessors);
   if (options.crowd == 0) options.crowd = kCrowd;
-  STREAMVEC_RETURN_IF_ERROR(check_shape(options, device));
-  auto trainer = std::make_unique<CardTrainer>(options);
+  if (options.words_per_block < 0) options.words_per_block = kWordsPerBlock;
+  STREAMVEC_ASSIGN_OR_RETURN(const SgnsShape shape, fitting_shape(options, device));
+  auto trainer = std::make_unique<CardTrainer>(options, shape);
   STREAMVEC_RETURN_IF_ERROR(trainer->begin());
   return std::unique_ptr<SgnsTrainer>(std::move(trainer));
 }

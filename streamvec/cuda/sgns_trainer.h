@@ -24,8 +24,11 @@ struct SgnsOptions {
   // Settled: model/window_plan.h says what they mean.
   int32_t window = 5, negatives = 10, centres = 22, negatives_shared = 42;
   float step_max = 0.25f;  // of kernel/pair_block.h
-  int32_t blocks = 0;      // in work at once; more: faster, and steps know less of each other; 0: its own best
+  int32_t blocks = 0;      // in work at once at most; more: faster, and steps know less of each other; 0: its own best
   float crowd = 0;         // what the steps of all blocks in work may sum up to in a row; 0: its own best
+  // First steps matter most, and many at once go astray: so many words have to be trained for each block in work, but for
+  // a few that always are; -1: its own best.
+  int64_t words_per_block = -1;
   int64_t kept_bytes = 0;  // of text that may stay on the card for later epochs
 };
 

@@ -55,6 +55,7 @@ SgnsOptions options_for(int64_t dim) {
   options.blocks = 1;
   options.crowd = 1e9f;
   options.kept_bytes = int64_t{1} << 28;
+  options.words_per_block = 0;
   return options;
 }
 
@@ -283,7 +284,7 @@ TEST_F(SgnsCard, ShapesThatDoNotFitAreRefusedWithTheirFigures) {
   EXPECT_EQ(make_sgns_trainer(options).status().code(), Code::kInvalidArgument);
   options = options_for(4096);
   EXPECT_THAT(make_sgns_trainer(options).status().message(), ::testing::HasSubstr("4096"));
-  options = options_for(1000);
+  options = options_for(512);
   options.rows_max = int64_t{100} << 20;
   EXPECT_EQ(make_sgns_trainer(options).status().code(), Code::kResourceExhausted);
   EXPECT_THAT(make_sgns_trainer(options).status().message(), ::testing::HasSubstr("MB are free"));
