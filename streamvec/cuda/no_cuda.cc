@@ -1,5 +1,6 @@
 // What this folder answers in a build without CUDA.
 #include "streamvec/cuda/device.h"
+#include "streamvec/cuda/pair_adam.h"
 #include "streamvec/cuda/sgns_trainer.h"
 
 namespace streamvec::cuda {
@@ -16,6 +17,10 @@ Result<Device> find_device() {
 }
 
 Status check_device_memory(std::string_view, double, std::string_view) {
+  return no_cuda();
+}
+
+Result<std::unique_ptr<PairAdam>> make_pair_adam(const PairAdamOptions&) {
   return no_cuda();
 }
 

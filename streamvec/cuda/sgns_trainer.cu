@@ -25,6 +25,7 @@ constexpr int32_t kSegmentNegatives = 2048;  // about so many in a segment
 constexpr int32_t kBlocks = 66, kBlocksMin = 8;
 constexpr float kCrowd = 0.125f;
 constexpr int64_t kWordsPerBlock = 1 << 15;
+constexpr int64_t kTextPerBlock = 1 << 18;
 constexpr size_t kFirstBatchWords = 1 << 17;  // batches grow with what was trained before
 
 // How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35 for
@@ -100,6 +101,9 @@ class CardTrainer final : public SgnsTrainer {
       STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table->data(), 0, values * sizeof(float), compute_));
     }
     for (Batch& batch : batches_) STREAMVEC_RETURN_IF_ERROR(batch.allocate());
+    // An empty run: kernels are brought to the card when they are first called.
+    STREAMVEC_RETURN_IF_ERROR(launch(batches_[0]));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
     return {};
   }
 
@@ -126,6 +130,10 @@ class CardTrainer final : public SgnsTrainer {
 
   Status set_tables(const SamplingTables& tables) override {
     const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    const std::span<const uint64_t> ends = tables.negatives.ends();
+    const TablesId id{&tables, ends.data(), ends.size(), ends[ends.size() / 2]};
+    if (id == tables_id_) return {};
     STREAMVEC_RETURN_IF_ERROR(finish());
     const std::vector<float2> crowds = crowds_of(tables, options_);
     STREAMVEC_RETURN_IF_ERROR(note(upload(tables.negatives.ends(), ends_, compute_)));
@@ -134,6 +142,7 @@ class CardTrainer final : public SgnsTrainer {
     STREAMVEC_RETURN_IF_ERROR(note(upload(std::span<const float2>(crowds), crowds_, compute_)));
     shift_ = tables.negatives.shift();
     words_known_ = static_cast<int32_t>(crowds.size());
+    tables_id_ = id;
     return {};
   }
 
@@ -145,6 +154,11 @@ class CardTrainer final : public SgnsTrainer {
   bool known(uint64_t key) const override {
     const std::lock_guard lock(mutex_);
     return known_.contains(key);
+  }
+
+  bool keeps_all() const override {
+    const std::lock_guard lock(mutex_);
+    return all_kept_;
   }
 
   Status add_known(uint64_t key, float lr, uint64_t draw) override {
@@ -205,6 +219,14 @@ class CardTrainer final : public SgnsTrainer {
     }
     bool empty() const { return segments_count == 0 && rows == 0; }
   };
+  // A table that is made where an older one was differs from it in its middle.
+  struct TablesId {
+    const SamplingTables* tables = nullptr;
+    const uint64_t* ends = nullptr;
+    size_t size = 0;
+    uint64_t middle = 0;
+    bool operator==(const TablesId&) const = default;
+  };
   struct KeptChunk {
     const uint32_t* words;
     int32_t count;
@@ -216,6 +238,7 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     if (words.size() <= most) return note(add_words(words, lr, draw, key));
+    all_kept_ = all_kept_ && key == nullptr;
     for (size_t at = 0; at < words.size(); at += most)
       STREAMVEC_RETURN_IF_ERROR(
           note(add_words(words.subspan(at, std::min(most, words.size() - at)), lr, mix(draw, at), nullptr)));
@@ -237,8 +260,15 @@ class CardTrainer final : public SgnsTrainer {
     const uint32_t* home = batch.home + batch.words_count;
     const auto count = static_cast<int32_t>(words.size());
     batch.words_count += words.size();
-    if (key != nullptr && batch.home != batch.card_words.data()) known_[*key] = {home, count};
+    if (key != nullptr) keep(*key, {home, count}, batch.home != batch.card_words.data());
     return add_segments(home, count, lr, draw);
+  }
+
+  void keep(uint64_t key, const KeptChunk& chunk, bool stays) {
+    if (stays)
+      known_[key] = chunk;
+    else
+      all_kept_ = false;
   }
 
   // Where a batch's words will lie: in memory of its own, which the next one takes over, or where they can stay.
@@ -336,7 +366,7 @@ class CardTrainer final : public SgnsTrainer {
     arguments.segments_count = static_cast<int32_t>(batch.segments_count);
     arguments.next_segment = batch.next.data();
     arguments.totals = batch.card_totals.data();
-    if (batch.segments_count > 0)
+    if (arguments.lanes > 0)
       STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals),
                                                    cudaMemcpyDeviceToHost, compute_));
@@ -404,12 +434,13 @@ class CardTrainer final : public SgnsTrainer {
   CardBuffer<uint32_t> thresholds_;
   CardBuffer<float2> crowds_;
   int32_t shift_ = 63, words_known_ = 0;
+  TablesId tables_id_;
   Batch batches_[kBatches];
   size_t filling_ = 0;
   std::vector<CardBuffer<uint32_t>> slabs_;
   size_t slab_used_ = 0;
   int64_t words_given_ = 0;
-  bool keep_no_more_ = false;
+  bool keep_no_more_ = false, all_kept_ = true;
   std::unordered_map<uint64_t, KeptChunk> known_;
   SgnsTotals totals_;
 };
@@ -436,7 +467,12 @@ Result<SgnsShape> fitting_shape(const SgnsOptions& options, const Device& device
 Result<std::unique_ptr<SgnsTrainer>> make_sgns_trainer(const SgnsOptions& given) {
   STREAMVEC_ASSIGN_OR_RETURN(const Device device, find_device());
   SgnsOptions options = given;
-  if (options.blocks == 0) options.blocks = std::min(kBlocks, device.multiprocessors);
+  if (options.blocks == 0) {
+    options.blocks = std::min(kBlocks, device.multiprocessors);
+    if (options.words > 0)
+      options.blocks = static_cast<int32_t>(
+          std::clamp<int64_t>(options.words / kTextPerBlock, kBlocksMin / 2, options.blocks));
+  }
   if (options.crowd == 0) options.crowd = kCrowd;
   if (options.words_per_block < 0) options.words_per_block = kWordsPerBlock;
   STREAMVEC_ASSIGN_OR_RETURN(const SgnsShape shape, fitting_shape(options, device));

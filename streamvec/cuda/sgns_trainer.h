@@ -24,6 +24,7 @@ struct SgnsOptions {
   // Settled: model/window_plan.h says what they mean.
   int32_t window = 5, negatives = 10, centres = 22, negatives_shared = 42;
   float step_max = 0.25f;  // of kernel/pair_block.h
+  int64_t words = 0;       // that will be trained on in all, about: few have few blocks in work; 0: not known
   int32_t blocks = 0;      // in work at once at most; more: faster, and steps know less of each other; 0: its own best
   float crowd = 0;         // what the steps of all blocks in work may sum up to in a row; 0: its own best
   // First steps matter most, and many at once go astray: so many words have to be trained for each block in work, but for
@@ -46,7 +47,7 @@ class SgnsTrainer {
   virtual Status put(MatrixView<const float> input, MatrixView<const float> output) = 0;
   // The same for single rows, which take effect before any chunk that is added later.
   virtual Status put_row(int64_t row, std::span<const float> input, std::span<const float> output) = 0;
-  // What draws go by, from the next chunk on.
+  // What draws go by, from the next chunk on. Costs nothing when they are the tables of the last call.
   virtual Status set_tables(const SamplingTables& tables) = 0;
 
   // Trains on the chunk, now or soon. Waits while the card has enough to do.
@@ -55,6 +56,7 @@ class SgnsTrainer {
   // again.
   virtual Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) = 0;
   virtual bool known(uint64_t key) const = 0;
+  virtual bool keeps_all() const = 0;  // whether there was room for all that came with a key
   virtual Status add_known(uint64_t key, float lr, uint64_t draw) = 0;
 
   // What has been done since the last call; with what is still in work if `all`, waiting for it.

@@ -167,7 +167,7 @@ TEST_P(SgnsOnCard, TrainsAsTheReferenceDoesWithOneBlockAtATime) {
   const Matrix input = drawn_rows(dim, 1), output = drawn_rows(dim, 2);
   Matrix x = input.copy().value(), y = output.copy().value();
   Reference reference(options, x, y);
-  const Chunk chunk = drawn_chunk(700, 3);
+  const Chunk chunk = drawn_chunk(500, 3);  // one segment in any dimension
   const SgnsTotals expected = reference.train(chunk, tables, 0.1f, 42);
 
   const auto trainer = make_sgns_trainer(options).value();

@@ -33,11 +33,13 @@ class AliasTable {
   }
   int32_t size() const { return static_cast<int32_t>(columns_.size()); }
 
- private:
   struct Column {
     uint32_t own;  // the column's own slot for lower halves below this; a full column is its own other
     Slot other;
   };
+  std::span<const Column> columns() const { return columns_; }  // for those who draw elsewhere
+
+ private:
   std::vector<Column> columns_;
 };
 
