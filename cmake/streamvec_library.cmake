@@ -3,9 +3,9 @@
 # Flags belong to targets: warnings here, instruction sets on the files that dispatch at run time.
 # g++ 12 warns wrongly of overlap in "literal" + std::string (GCC bug 105651), so -Wrestrict is off there.
 add_library(streamvec_flags INTERFACE)
-target_compile_options(streamvec_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+target_compile_options(streamvec_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  $<$<BOOL:${STREAMVEC_WERROR}>:-Werror>)
+  $<$<BOOL:${STREAMVEC_WERROR}>:-Werror>>)
 # A clean build is mostly tests, and they do not have to be fast. At -O1 g++ 12 warns wrongly of bounds in std::string,
 # so a build that ends at warnings stays at -O2. hiredis defines the macro, and all tests have to agree on it.
 add_library(streamvec_test_flags INTERFACE)

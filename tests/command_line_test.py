@@ -61,9 +61,18 @@ class TestMisuse:
         assert "nearest DIR WORD..." in run("nearest", "m", exit=2).err
         assert "--format" in run("export", "m", "out", exit=2).err
 
-    def test_cuda_is_refused_by_a_build_without_it(self, text, tmp_path):
-        done = run("train", text, "--out", tmp_path / "m", "--device", "cuda", exit=1)
-        assert "cuda" in done.err and "--device cpu" in done.err
+    def test_cuda_trains_or_says_what_is_missing(self, text, tmp_path):
+        done = run("train", text, "--out", tmp_path / "m", "--device", "cuda", "--min-count", 1, "--json")
+        if done.returncode == 0:
+            assert json.loads(done.out)["kernel"].startswith("cuda ")
+        else:
+            assert done.returncode == 1 and "--device cuda: " in done.err and "--device cpu" in done.err
+            assert_one_line(done.err)
+
+    def test_auto_is_the_cpu_where_the_card_cannot_train_the_model(self, text, tmp_path):
+        done = run("train", text, "--out", tmp_path / "m", "--device", "auto", "--model", "cbow", "--min-count", 1, "--json",
+                   exit=0)
+        assert not json.loads(done.out)["kernel"].startswith("cuda")
 
 
 class TestConfig:

@@ -151,6 +151,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.schedule = arguments.text("schedule");
   options.optimizer = arguments.text("optimizer");
   options.kernel = arguments.text("kernel");
+  options.device = arguments.text("device");
   options.batch = static_cast<int32_t>(arguments.integer("batch"));
   options.vocab_max = arguments.integer("vocab-max");
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));
@@ -238,15 +239,14 @@ void set_fetching(const Arguments& arguments) {
 }
 
 Result<int> run_train(const Arguments& arguments) {
-  if (arguments.text("device") == "cuda")
-    return error(Code::kUnimplemented, "--device cuda: this build of streamvec has no CUDA; try --device cpu");
   const std::string out = arguments.text("out");
   const std::atomic<bool>& stop = stop_on_signals();
   TrainOptions options = train_options(arguments);
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
   set_cluster_options(arguments, options.cluster);
   set_fetching(arguments);
-  options.cluster.on() ? keep_large_blocks() : return_large_blocks();
+  // A card is fed by many threads with pieces of text that come and go.
+  options.cluster.on() || options.device != "cpu" ? keep_large_blocks() : return_large_blocks();
   ProgressLine line(2);
   // mpirun joins what all ranks print: the first speaks for all.
   const bool quiet = options.cluster.mpi && options.cluster.rank > 0;

@@ -12,6 +12,9 @@
 
 namespace streamvec {
 
+// PairBlock::step_max of plain SGD; docs/BENCHMARKS.md has how it was found.
+constexpr float kSgdStepMax = 0.25f;
+
 // Filled by a model, then run. Outputs are rows of the output table: positives first, then negatives.
 class BlockStep {
  public:

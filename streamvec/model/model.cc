@@ -43,6 +43,7 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
     return make_glove_worker(parameters, glove);
   }
   if (options.model == "rbsg") return make_rbsg_worker(options, parameters);
+  if (options.cuda) return make_sgns_card_worker(options, parameters);
   if (options.batch > kCentresMax)
     return error(Code::kInvalidArgument, "--batch is ", options.batch, "; a block of --model ", options.model,
                  " has 1 to ", kCentresMax, " centre words");

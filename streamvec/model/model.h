@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct ModelOptions {
   std::string kernel = "auto";
   int32_t batch = 0;    // what is computed together: centre words of a block, pairs for rbsg; 0: its own best
   int32_t threads = 1;  // that train in all
+  bool cuda = false;    // on the card (cuda/device.h); sgns alone
+  int64_t words = 0;    // that will be trained on in all, about; 0: not known
 };
 
 // One per thread; holds scratch memory and borrows the parameters. Trains in place.
@@ -37,6 +40,20 @@ class ModelWorker {
   // Every slot of the chunk must have its row. One thread and equal arguments give equal bits.
   virtual StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) = 0;
   virtual std::string kernel_name() const = 0;
+
+  // For workers that train elsewhere, and later; the others need none of it.
+  // step(), with a chunk that comes again under the same key in a later epoch: it may be kept where it is trained on.
+  virtual StepStats step_and_keep(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
+                                  uint64_t /*key*/) {
+    return step(chunk, tables, lr, random);
+  }
+  // step() with a chunk that was kept; nothing is done when it was not.
+  virtual std::optional<StepStats> step_again(uint64_t /*key*/, float /*lr*/, Random& /*random*/) { return {}; }
+  // Whether all chunks of step_and_keep() were kept so far.
+  virtual bool keeps_all() const { return false; }
+  // Waits for what was begun, and returns what no step() has told of. An error when a step has failed; those that
+  // follow one change nothing.
+  virtual Result<StepStats> settle() { return StepStats(); }
 };
 
 // What --model may be.

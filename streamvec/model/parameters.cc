@@ -58,6 +58,13 @@ void Parameters::restart(int64_t row, uint64_t draw) {
       std::fill_n(state.values->row(row), state.values->cols(), 0.0f);
   if (glove) glove->restart(static_cast<Slot>(row));
   draw_row(row, draw);
+  if (card == nullptr) return;
+  // An error is told by the next step.
+  (void)card->put_row(row, input.rows.view().row_span(row), output.rows.view().row_span(row));
+}
+
+Status Parameters::fetch_rows() {
+  return card != nullptr ? card->get(input.rows.view(), output.rows.view()) : Status();
 }
 
 void Parameters::set_word(Slot slot, std::string_view word) {

@@ -11,6 +11,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
+#include "streamvec/cuda/sgns_trainer.h"
 #include "streamvec/model/glove.h"
 #include "streamvec/model/hybrid.h"
 #include "streamvec/model/rbsg.h"
@@ -55,6 +56,9 @@ class Parameters {
   std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
+  // Of a run on the card: what trains there. The rows here are those of the last fetch_rows().
+  std::shared_ptr<cuda::SgnsTrainer> card;
+  Status fetch_rows();  // nothing to do without `card`
   // Of a cluster: the rows that were trained on, 2 * slot in the input table, 2 * slot + 1 in the output table.
   std::unique_ptr<RowMarks> changed;
   void note_changed(std::span<const Slot> inputs, std::span<const Slot> outputs) {

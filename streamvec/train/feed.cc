@@ -11,7 +11,8 @@ Feed::Feed(Source& source, int32_t epochs, RunState state, int32_t part, int32_t
       part_(part),
       parts_(parts),
       state_(std::move(state)),
-      steps_given_(state_.step) {
+      steps_given_(state_.step),
+      whole_epoch_(state_.cursor.empty()) {
   ended_ = state_.epoch >= epochs_;
 }
 
@@ -20,7 +21,7 @@ bool Feed::next(Piece& piece) {
   constexpr std::chrono::milliseconds kWait{100};
   while (true) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !paused_ || ended_; });
+    changed_.wait(lock, [&] { return ended_ || (!paused_ && !waits_for_others()); });
     if (ended_) return false;
     const Result<bool> read = read_piece(Deadline::after(kWait), piece);
     if (read.ok() && *read) {
@@ -36,19 +37,57 @@ bool Feed::next(Piece& piece) {
   }
 }
 
+void Feed::leave_out_text(std::function<bool()> all_kept) {
+  const std::lock_guard lock(mutex_);
+  all_kept_ = std::move(all_kept);
+}
+
+bool Feed::waits_for_others() const {
+  return epoch_read_ && !text_left_out_ && all_kept_ && whole_epoch_ && in_flight_ > 0;
+}
+
 // The next document of the source, in this epoch or the next one; false after the last.
 Result<bool> Feed::read_document(Deadline deadline) {
-  documents_.clear();
-  STREAMVEC_ASSIGN_OR_RETURN(int64_t count, source_.read(1, deadline, documents_));
-  while (count == 0) {
-    ++state_.epoch;
-    state_.cursor.clear();
-    if (state_.epoch >= epochs_) return false;
-    state_.loss = 0;
-    state_.loss_pairs = 0;
-    STREAMVEC_RETURN_IF_ERROR(source_.seek(""));
-    STREAMVEC_ASSIGN_OR_RETURN(count, source_.read(1, deadline, documents_));
+  while (true) {
+    documents_.clear();
+    STREAMVEC_ASSIGN_OR_RETURN(const bool more, text_left_out_ ? next_without_text() : next_with_text(deadline));
+    if (more) return true;
+    STREAMVEC_ASSIGN_OR_RETURN(const bool begun, begin_epoch());
+    if (!begun) return false;
   }
+}
+
+Result<bool> Feed::next_without_text() {
+  if (next_cursor_ == cursors_.size()) return false;
+  documents_.emplace_back().cursor = cursors_[next_cursor_++];
+  return true;
+}
+
+Result<bool> Feed::next_with_text(Deadline deadline) {
+  if (!epoch_read_) {
+    STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, source_.read(1, deadline, documents_));
+    if (count > 0 && all_kept_ && whole_epoch_) cursors_.push_back(documents_.front().cursor);
+    if (count > 0) return true;
+    epoch_read_ = true;
+  }
+  // What others have at hand is not kept yet.
+  if (waits_for_others()) return error(Code::kDeadlineExceeded, "pieces are in work");
+  return false;
+}
+
+Result<bool> Feed::begin_epoch() {
+  ++state_.epoch;
+  state_.cursor.clear();
+  if (state_.epoch >= epochs_) return false;
+  state_.loss = 0;
+  state_.loss_pairs = 0;
+  next_cursor_ = 0;
+  text_left_out_ = all_kept_ && whole_epoch_ && all_kept_();
+  if (text_left_out_) return true;
+  epoch_read_ = false;
+  whole_epoch_ = true;
+  cursors_.clear();
+  STREAMVEC_RETURN_IF_ERROR(source_.seek(""));
   return true;
 }
 
@@ -82,6 +121,14 @@ void Feed::finish(const Piece& piece, const PieceResult& result) {
   --in_flight_;
   changed_.notify_all();
   if (ended_ && in_flight_ == 0) over_.notify_all();
+}
+
+void Feed::add(const PieceResult& rest) {
+  const std::lock_guard lock(mutex_);
+  state_.pairs += rest.pairs;
+  state_.updates_refused += rest.refused;
+  state_.loss += rest.loss;
+  state_.loss_pairs += rest.pairs;
 }
 
 void Feed::stop() {

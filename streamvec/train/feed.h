@@ -5,7 +5,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "streamvec/core/status.h"
 #include "streamvec/source/source.h"
@@ -37,6 +40,11 @@ class Feed {
   // Waits while the feed is paused. Every piece must be given back with finish().
   bool next(Piece& piece);
   void finish(const Piece& piece, const PieceResult& result);
+  void add(const PieceResult& rest);  // what came of pieces that were finished before it was known
+
+  // Pieces of later epochs come without their text where all_kept() says, at the end of an epoch that was read here from
+  // its beginning, that nobody needs it again.
+  void leave_out_text(std::function<bool()> all_kept);
 
   void stop();
   bool over() const;                                // next() gives no more and all pieces are finished
@@ -52,6 +60,10 @@ class Feed {
  private:
   Result<bool> read_piece(Deadline deadline, Piece& piece);
   Result<bool> read_document(Deadline deadline);
+  Result<bool> next_without_text();
+  Result<bool> next_with_text(Deadline deadline);
+  Result<bool> begin_epoch();
+  bool waits_for_others() const;
 
   Source& source_;
   const int32_t epochs_, part_, parts_;
@@ -64,6 +76,10 @@ class Feed {
   int32_t in_flight_ = 0;
   int64_t steps_given_;
   bool paused_ = false, ended_ = false;
+  std::function<bool()> all_kept_;
+  std::vector<std::string> cursors_;  // of this epoch's pieces so far, if it was begun here
+  bool whole_epoch_, epoch_read_ = false, text_left_out_ = false;
+  size_t next_cursor_ = 0;
 };
 
 }  // namespace streamvec

@@ -165,5 +165,54 @@ TEST(Feed, LossIsOfTheEpochThatRuns) {
   EXPECT_DOUBLE_EQ(feed.state().mean_loss(), 2);
 }
 
+TEST(Feed, LaterEpochsComeWithoutTextOnceAllOfItIsKept) {
+  ScriptedSource source({"a", "b"});
+  Feed feed(source, 3, RunState());
+  bool kept = false;
+  feed.leave_out_text([&] { return kept; });
+  std::vector<std::pair<std::string, std::string>> pieces;
+  Piece piece;
+  while (feed.next(piece)) {
+    pieces.emplace_back(piece.document.cursor, piece.document.text);
+    feed.finish(piece, tokens(1));
+    kept = pieces.size() >= 4;
+  }
+  const std::vector<std::pair<std::string, std::string>> expected = {{"0", "a"}, {"1", "b"}, {"0", "a"},
+                                                                     {"1", "b"}, {"0", ""},  {"1", ""}};
+  EXPECT_EQ(pieces, expected);
+  EXPECT_EQ(feed.state().step, 6);
+}
+
+TEST(Feed, AnEpochThatWasNotBegunHereIsReadAgain) {
+  ScriptedSource source({"a", "b"});
+  RunState state;
+  state.cursor = "0";
+  ASSERT_TRUE(source.seek("0").ok());
+  Feed feed(source, 3, state);
+  feed.leave_out_text([] { return true; });
+  std::string texts;
+  for (Piece piece; feed.next(piece); feed.finish(piece, tokens(1))) texts += piece.document.text + "|";
+  EXPECT_EQ(texts, "b|a|b|||");
+}
+
+TEST(Feed, APieceComesWithoutTextOnlyAfterAllOthersWereKept) {
+  ScriptedSource source({"a"});
+  Feed feed(source, 2, RunState());
+  std::atomic<bool> kept = false;
+  feed.leave_out_text([&] { return kept.load(); });
+  Piece first;
+  ASSERT_TRUE(feed.next(first));
+  std::thread other([&] {
+    Piece piece;
+    EXPECT_TRUE(feed.next(piece));
+    EXPECT_TRUE(kept.load());
+    EXPECT_EQ(piece.document.text, "");
+    feed.finish(piece, tokens(1));
+  });
+  kept = true;
+  feed.finish(first, tokens(1));
+  other.join();
+}
+
 }  // namespace
 }  // namespace streamvec

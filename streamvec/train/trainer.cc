@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <unordered_map>
 
+#include "streamvec/cuda/device.h"
 #include "streamvec/ingest/open.h"
 #include "streamvec/model/model.h"
 #include "streamvec/optim/schedule.h"
@@ -37,6 +41,24 @@ TrainProgress nothing_done(std::string note) {
   return nothing;
 }
 
+// What came of pieces of text besides training, for those that are trained on again without being read. Thread-safe.
+class KeptPieces {
+ public:
+  void add(uint64_t key, const PieceResult& result) {
+    const std::lock_guard lock(mutex_);
+    results_[key] = result;
+  }
+  PieceResult find(uint64_t key) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = results_.find(key);
+    return found != results_.end() ? found->second : PieceResult();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<uint64_t, PieceResult> results_;
+};
+
 // The run itself: workers over a feed, watched by the calling thread.
 class Training {
  public:
@@ -58,12 +80,14 @@ class Training {
       if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     }
     if (options_.cluster.rank >= options_.cluster.workers() && node_ != nullptr) return serve_rows();
+    feed_.leave_out_text([this] { return workers_.front()->keeps_all(); });
     const Clock::time_point begin = Clock::now();
     std::vector<std::thread> threads;
     for (auto& worker : workers_) threads.emplace_back([&] { work(*worker); });
     Status watched = watch(begin);
     for (std::thread& thread : threads) thread.join();
     STREAMVEC_RETURN_IF_ERROR(watched);
+    STREAMVEC_RETURN_IF_ERROR(settle());
     const bool finished = feed_.state().epoch >= options_.epochs;
     if (finished) start_.own->finish(start_.parameters);
     const Status parted = part(begin);
@@ -78,7 +102,8 @@ class Training {
 
  private:
   Status make_workers() {
-    const ModelOptions model = model_options(options_, start_.model, start_.threads);
+    ModelOptions model = model_options(options_, start_.model, start_.threads);
+    model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs;
     for (int32_t i = 0; i < worker_count(model); ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(), make_model_worker(model, start_.parameters));
     }
@@ -92,22 +117,45 @@ class Training {
     Chunk chunk;
     Piece piece;
     while (feed_.next(piece)) {
-      tokenizer.tokenize(piece.document.text, tokens);
-      PieceResult result;
-      result.tokens = static_cast<int64_t>(tokens.words.size());
-      result.bytes_replaced = tokens.bytes_replaced;
-      result.words_dropped = tokens.words_dropped;
       const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
-      if (const auto tables = mapper_->map(tokens, chunk); tables != nullptr) {
-        Random random(mix(options_.seed, kTrainingDraws, piece.step));
-        const StepStats stats = worker.step(chunk, *tables, lr, random);
-        result.pairs = stats.pairs;
-        result.loss = stats.loss;
-        result.refused = stats.refused;
+      Random random(mix(options_.seed, kTrainingDraws, piece.step));
+      const uint64_t key = std::hash<std::string>()(piece.document.cursor);
+      PieceResult result;
+      if (const auto again = worker.step_again(key, lr, random)) {
+        result = kept_.find(key);
+        count(*again, result);
+      } else {
+        tokenizer.tokenize(piece.document.text, tokens);
+        result.tokens = static_cast<int64_t>(tokens.words.size());
+        result.bytes_replaced = tokens.bytes_replaced;
+        result.words_dropped = tokens.words_dropped;
+        const auto tables = mapper_->map(tokens, chunk);
+        const bool keep = !start_.growing && piece.epoch + 1 < options_.epochs;
+        if (keep) kept_.add(key, result);
+        if (tables != nullptr)
+          count(keep ? worker.step_and_keep(chunk, *tables, lr, random, key) : worker.step(chunk, *tables, lr, random),
+                result);
       }
       feed_.finish(piece, result);
       if (node_ != nullptr && !node_->trained(result.tokens, lr).ok()) feed_.stop();
     }
+  }
+
+  static void count(const StepStats& stats, PieceResult& result) {
+    result.pairs = stats.pairs;
+    result.loss = stats.loss;
+    result.refused = stats.refused;
+  }
+
+  // What workers have begun is finished and counted; no thread trains meanwhile.
+  Status settle() {
+    for (const auto& worker : workers_) {
+      STREAMVEC_ASSIGN_OR_RETURN(const StepStats stats, worker->settle());
+      PieceResult rest;
+      count(stats, rest);
+      feed_.add(rest);
+    }
+    return {};
   }
 
   // A node that only owns rows: there until everybody has finished.
@@ -157,6 +205,10 @@ class Training {
 
   Status save_in_the_middle(Clock::time_point begin) {
     feed_.pause();
+    if (Status settled = settle(); !settled.ok()) {
+      feed_.resume();
+      return settled;
+    }
     const RunState state = state_now(begin);
     const Clock::time_point stopped = Clock::now();
     const Status status = save(state);
@@ -173,6 +225,7 @@ class Training {
 
   Status save(const RunState& state) {
     if (!writer_) return {};
+    STREAMVEC_RETURN_IF_ERROR(start_.parameters.fetch_rows());
     CheckpointContent content{.step = state.step,
                               .model = start_.model,
                               .vocabulary = mapper_->vocabulary(),
@@ -219,6 +272,7 @@ class Training {
   std::unique_ptr<SlotMapper> mapper_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   std::unique_ptr<ClusterNode> node_;  // before what it borrows goes
+  KeptPieces kept_;
   std::optional<TrainedTotals> all_;   // of the whole cluster, at the end
   RunState reported_;
   double seconds_saving_ = 0;
@@ -231,6 +285,25 @@ bool any_endless(const std::vector<std::unique_ptr<Source>>& sources) {
 bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
   return std::all_of(sources.begin(), sources.end(),
                      [](const auto& source) { return source->capabilities().replayable; });
+}
+
+// What the card cannot train yet; ok for what it can.
+Status check_card(const TrainOptions& options, const std::string& model, bool stream) {
+  const auto on_cpu = [](const auto&... what) { return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu"); };
+  if (model != "sgns") return on_cpu("--model ", model);
+  if (options.optimizer != "sgd") return on_cpu("with --optimizer ", options.optimizer);
+  if (options.cluster.on()) return on_cpu("as a node of a cluster");
+  if (stream) return on_cpu("streams");
+  if (options.kernel != "auto") return on_cpu("with --kernel ", options.kernel);
+  return {};
+}
+
+// cpu or cuda.
+Result<std::string> chosen_device(const TrainOptions& options, const std::string& model, bool stream) {
+  STREAMVEC_ASSIGN_OR_RETURN(const bool cuda, cuda::use_cuda(options.device));
+  const Status fits = check_card(options, model, stream);
+  if (cuda && !fits.ok() && options.device == "cuda") return fits;
+  return std::string(cuda && fits.ok() ? "cuda" : "cpu");
 }
 
 // With the defaults that depend on what is trained filled in.
@@ -256,7 +329,8 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
   const std::string model = existing ? existing->model : given.model.value_or("sgns");
   const bool stream = given.stream.on || any_endless(opened);
   const bool read_again = !stream && all_replayable(opened);
-  const TrainOptions options = settled(given, model, read_again);
+  TrainOptions options = settled(given, model, read_again);
+  STREAMVEC_ASSIGN_OR_RETURN(options.device, chosen_device(given, model, stream));
   if (stream)
     return train_stream(options, std::move(opened), sources, std::move(*writer), out, std::move(existing), hooks);
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();

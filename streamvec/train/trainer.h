@@ -71,6 +71,7 @@ struct TrainOptions {
   std::string schedule = "linear";   // linear (to nothing), constant, cosine
   std::string optimizer = "sgd";     // sgd, adagrad, adam
   std::string kernel = "auto";       // auto, reference, simd, bf16, amx
+  std::string device = "cpu";       // cpu, cuda, or auto: cuda where it is there and can train what is asked for
   int32_t batch = 0;                 // centre words of a block, pairs for rbsg; 0: its own best
   int64_t vocab_max = 0;             // most words kept; 0: no limit
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.

@@ -74,6 +74,7 @@ ModelOptions model_options(const TrainOptions& options, const std::string& model
   made.batch = options.batch;
   made.kernel = options.kernel;
   made.threads = threads;
+  made.cuda = options.device == "cuda";
   return made;
 }
 

@@ -33,11 +33,13 @@ class AliasTable {
   }
   int32_t size() const { return static_cast<int32_t>(columns_.size()); }
 
- private:
   struct Column {
     uint32_t own;  // the column's own slot for lower halves below this; a full column is its own other
     Slot other;
   };
+  std::span<const Column> columns() const { return columns_; }  // for those who draw elsewhere
+
+ private:
   std::vector<Column> columns_;
 };
 
@@ -56,6 +58,11 @@ class StratifiedSampler {
   void sample(Random& random, std::span<Slot> out) const;
   // The slot whose share of 0 .. 2^64 - 2 holds `at`. REQUIRES: at < 2^64 - 1.
   Slot invert(uint64_t at) const;
+
+  // What invert() goes by, for those who do the same elsewhere: begin at guide()[at >> shift()].
+  std::span<const uint64_t> ends() const { return ends_; }
+  std::span<const Slot> guide() const { return guide_; }
+  int shift() const { return shift_; }
 
  private:
   std::vector<uint64_t> ends_;  // of each slot's share, exclusive; a slot without weight ends where it begins

@@ -1,0 +1,79 @@
+// What the host and the kernel of sgns_kernel.cu say to each other.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace streamvec::cuda {
+
+// A word of text: its slot in the lower bits; above, the number of its sentence, of which neighbours' differ.
+constexpr int kSlotBits = 27;
+constexpr uint32_t kSlotMask = (1u << kSlotBits) - 1;
+
+// Words are worked on in segments of this size at most, with so many on either side looked at.
+constexpr int kSegmentWordsMax = 1024;
+constexpr int kHaloWords = 128;
+
+struct Segment {
+  const uint32_t* words;    // of the whole chunk
+  int32_t words_count;      // likewise
+  int32_t begin, end;       // the centres
+  float lr;
+  uint64_t draw;            // seed of the chunk
+};
+
+struct KernelTotals {
+  double loss, slope;
+  unsigned long long pairs, refused;
+};
+
+struct SgnsShape {
+  int32_t stride;  // values from row to row, a multiple of 16; those past dim are zero
+  int32_t window, centres, negatives;  // of a block, its own negatives
+  float share;     // the weight of a negative for each pair
+  int32_t segment_words;  // at most
+  int32_t inputs() const { return (centres + 2 * window + 15) / 16 * 16; }
+  int32_t outputs() const { return (centres + negatives + 15) / 16 * 16; }
+  // The negatives of all blocks of a segment are drawn before the first.
+  int32_t segment_negatives() const { return (segment_words + centres - 1) / centres * negatives; }
+};
+
+struct SgnsArguments {
+  SgnsShape shape;
+  int32_t inputs, outputs, segment_negatives;  // of the shape
+  float* input;                   // both tables
+  float* output;
+  const uint32_t* thresholds;     // of Subsampling
+  int32_t thresholds_count;
+  const uint64_t* ends;           // of StratifiedSampler
+  const int32_t* guide;
+  int32_t shift;
+  uint64_t stratum;               // of a block's negatives
+  const float2* crowds;           // by slot: how much the steps of a block weigh in a row of input, of output
+  int32_t crowds_count;
+  float step_max, crowd_max;
+  float crowd_scale;              // how many blocks are in work
+  const Segment* segments;
+  int32_t segments_count;
+  int32_t lanes;                  // segments that are neighbours in text are this many turns apart
+  int32_t* next_segment;
+  KernelTotals* totals;
+};
+
+// Bytes of shared memory that a block needs.
+int64_t sgns_block_memory(const SgnsShape& shape);
+// Lets kernels of this shape have it. Once.
+cudaError_t prepare_sgns_kernel(const SgnsShape& shape);
+// All segments, `blocks` of them at once.
+cudaError_t launch_sgns_kernel(const SgnsArguments& arguments, int32_t blocks, cudaStream_t stream);
+
+struct RowUpdate {
+  int64_t row;
+  int64_t at;  // where its values of both tables are, one after the other, `stride` each
+};
+// Rows of both tables from `values`.
+cudaError_t launch_put_rows(const RowUpdate* updates, int32_t count, const float* values, int32_t stride, float* input,
+                            float* output, cudaStream_t stream);
+
+}  // namespace streamvec::cuda

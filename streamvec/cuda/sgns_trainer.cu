@@ -1,0 +1,484 @@
+#include "streamvec/cuda/sgns_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "streamvec/core/random.h"
+#include "streamvec/cuda/memory.cuh"
+#include "streamvec/cuda/sgns_kernel.h"
+
+namespace streamvec::cuda {
+namespace {
+
+// A batch of work is given to the card when it has this much.
+constexpr size_t kBatchWords = 1 << 21, kBatchSegments = kBatchWords / 256, kBatchRows = 1024;
+constexpr size_t kBatches = 3;  // one in work, one on its way, one being filled
+constexpr size_t kSlabWords = 8 * kBatchWords;  // of text that stays
+constexpr int32_t kWindowMax = 255, kRowsMax = 512;
+constexpr int32_t kSegmentNegatives = 2048;  // about so many in a segment
+
+// Found on ACL's text by MTurk, MSR and held-out loss; docs/BENCHMARKS.md.
+constexpr int32_t kBlocks = 66, kBlocksMin = 8;
+constexpr float kCrowd = 0.125f;
+constexpr int64_t kWordsPerBlock = 1 << 15;
+constexpr int64_t kTextPerBlock = 1 << 18;
+constexpr size_t kFirstBatchWords = 1 << 17;  // batches grow with what was trained before
+
+// How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35 for
+// its positive and as much for its negatives; an output has one or the other. Counts are taken back from count^0.75.
+std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& options) {
+  constexpr double kSlope = 0.35, kPower = 1 / 0.75;
+  const std::span<const uint64_t> ends = tables.negatives.ends();
+  std::vector<double> negative(ends.size()), word(ends.size());
+  double sum = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    negative[i] = static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0)) * 0x1p-64;
+    word[i] = std::pow(negative[i], kPower) * tables.subsampling.probability(static_cast<Slot>(i));
+    sum += word[i];
+  }
+  const double pairs = static_cast<double>(options.centres) * (options.window + 1) * kSlope;
+  std::vector<float2> crowds(ends.size());
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const double share = sum > 0 ? word[i] / sum : 0;
+    crowds[i] = {static_cast<float>(pairs * 2 * share), static_cast<float>(pairs * (share + negative[i]))};
+  }
+  return crowds;
+}
+
+// A sentence's number stands beside its words' slots; empty sentences have none, so that neighbours differ.
+std::vector<uint32_t> encoded(const Chunk& chunk) {
+  std::vector<uint32_t> words;
+  words.reserve(chunk.slots.size());
+  uint32_t sentence = 0;
+  for (const int32_t end : chunk.sentence_ends) {
+    const auto last = static_cast<size_t>(end);
+    if (last > words.size()) ++sentence;
+    while (words.size() < last)
+      words.push_back((sentence << kSlotBits) | static_cast<uint32_t>(chunk.slots[words.size()]));
+  }
+  return words;
+}
+
+SgnsShape shape_of(const SgnsOptions& options) {
+  SgnsShape shape{};
+  shape.stride = static_cast<int32_t>((options.dim + 15) / 16 * 16);
+  shape.window = options.window;
+  shape.centres = options.centres;
+  shape.negatives = options.negatives_shared;
+  shape.share = static_cast<float>(options.negatives) / static_cast<float>(options.negatives_shared);
+  const int32_t blocks = std::max(kSegmentNegatives / options.negatives_shared, 1);
+  shape.segment_words = std::min(kSegmentWordsMax, blocks * options.centres);
+  return shape;
+}
+
+class CardTrainer final : public SgnsTrainer {
+ public:
+  CardTrainer(const SgnsOptions& options, const SgnsShape& shape) : options_(options), shape_(shape) {}
+
+  ~CardTrainer() override {
+    if (compute_ != nullptr) cudaStreamSynchronize(compute_);
+    if (copy_ != nullptr) cudaStreamSynchronize(copy_);
+    for (Batch& batch : batches_)
+      for (cudaEvent_t event : {batch.copied, batch.done})
+        if (event != nullptr) cudaEventDestroy(event);
+    for (cudaStream_t stream : {compute_, copy_})
+      if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+
+  Status begin() {
+    const auto values = static_cast<size_t>(options_.rows_max) * static_cast<size_t>(shape_.stride);
+    STREAMVEC_RETURN_IF_ERROR(check_device_memory("both tables", 2.0 * sizeof(float) * static_cast<double>(values),
+                                                  "a smaller --dim or --vocab-max, or --device cpu"));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(prepare_sgns_kernel(shape_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&compute_, cudaStreamNonBlocking));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&copy_, cudaStreamNonBlocking));
+    for (CardBuffer<float>* table : {&input_, &output_}) {
+      STREAMVEC_RETURN_IF_ERROR(table->allocate(values));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table->data(), 0, values * sizeof(float), compute_));
+    }
+    for (Batch& batch : batches_) STREAMVEC_RETURN_IF_ERROR(batch.allocate());
+    // An empty run: kernels are brought to the card when they are first called.
+    STREAMVEC_RETURN_IF_ERROR(launch(batches_[0]));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+    return {};
+  }
+
+  Status put(MatrixView<const float> input, MatrixView<const float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(note(copy_rows(input, input_)));
+    return note(copy_rows(output, output_));
+  }
+
+  Status put_row(int64_t row, std::span<const float> input, std::span<const float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    Batch& batch = batches_[filling_];
+    const size_t stride = static_cast<size_t>(shape_.stride), at = batch.rows * 2 * stride;
+    STREAMVEC_RETURN_IF_ERROR(note(batch.values.allocate(kBatchRows * 2 * stride)));
+    STREAMVEC_RETURN_IF_ERROR(note(batch.card_values.allocate(kBatchRows * 2 * stride)));
+    std::fill_n(&batch.values[at], 2 * stride, 0.0f);
+    std::copy(input.begin(), input.end(), &batch.values[at]);
+    std::copy(output.begin(), output.end(), &batch.values[at + stride]);
+    batch.updates[batch.rows++] = {row, static_cast<int64_t>(at)};
+    return batch.rows == kBatchRows ? note(submit()) : Status();
+  }
+
+  Status set_tables(const SamplingTables& tables) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    const std::span<const uint64_t> ends = tables.negatives.ends();
+    const TablesId id{&tables, ends.data(), ends.size(), ends[ends.size() / 2]};
+    if (id == tables_id_) return {};
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    const std::vector<float2> crowds = crowds_of(tables, options_);
+    STREAMVEC_RETURN_IF_ERROR(note(upload(tables.negatives.ends(), ends_, compute_)));
+    STREAMVEC_RETURN_IF_ERROR(note(upload(tables.negatives.guide(), guide_, compute_)));
+    STREAMVEC_RETURN_IF_ERROR(note(upload(tables.subsampling.thresholds(), thresholds_, compute_)));
+    STREAMVEC_RETURN_IF_ERROR(note(upload(std::span<const float2>(crowds), crowds_, compute_)));
+    shift_ = tables.negatives.shift();
+    words_known_ = static_cast<int32_t>(crowds.size());
+    tables_id_ = id;
+    return {};
+  }
+
+  Status add(const Chunk& chunk, float lr, uint64_t draw) override { return add_all(encoded(chunk), lr, draw, nullptr); }
+  Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) override {
+    return add_all(encoded(chunk), lr, draw, &key);
+  }
+
+  bool known(uint64_t key) const override {
+    const std::lock_guard lock(mutex_);
+    return known_.contains(key);
+  }
+
+  bool keeps_all() const override {
+    const std::lock_guard lock(mutex_);
+    return all_kept_;
+  }
+
+  Status add_known(uint64_t key, float lr, uint64_t draw) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    const KeptChunk chunk = known_.at(key);
+    return note(add_segments(chunk.words, chunk.count, lr, draw));
+  }
+
+  Result<SgnsTotals> totals(bool all) override {
+    const std::lock_guard lock(mutex_);
+    if (all) STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    for (Batch& batch : batches_)
+      if (batch.in_work && cudaEventQuery(batch.done) == cudaSuccess) collect(batch);
+    return std::exchange(totals_, SgnsTotals());
+  }
+
+  Status get(MatrixView<float> input, MatrixView<float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(note(fetch_rows(input_, input)));
+    return note(fetch_rows(output_, output));
+  }
+
+ private:
+  struct Batch {
+    PinnedBuffer<uint32_t> words;
+    CardBuffer<uint32_t> card_words;
+    PinnedBuffer<Segment> segments;
+    CardBuffer<Segment> card_segments;
+    PinnedBuffer<RowUpdate> updates;
+    CardBuffer<RowUpdate> card_updates;
+    PinnedBuffer<float> values;  // of the updates
+    CardBuffer<float> card_values;
+    PinnedBuffer<KernelTotals> totals;
+    CardBuffer<KernelTotals> card_totals;
+    CardBuffer<int32_t> next;
+    uint32_t* home = nullptr;  // of the words, once they are on the card
+    size_t words_count = 0, segments_count = 0, rows = 0;
+    size_t work = 0;  // words of all segments
+    cudaEvent_t copied = nullptr, done = nullptr;
+    bool in_work = false;
+
+    Status allocate() {
+      STREAMVEC_RETURN_IF_ERROR(words.allocate(kBatchWords));
+      STREAMVEC_RETURN_IF_ERROR(card_words.allocate(kBatchWords));
+      STREAMVEC_RETURN_IF_ERROR(segments.allocate(kBatchSegments));
+      STREAMVEC_RETURN_IF_ERROR(card_segments.allocate(kBatchSegments));
+      STREAMVEC_RETURN_IF_ERROR(updates.allocate(kBatchRows));
+      STREAMVEC_RETURN_IF_ERROR(card_updates.allocate(kBatchRows));
+      STREAMVEC_RETURN_IF_ERROR(totals.allocate(1));
+      STREAMVEC_RETURN_IF_ERROR(card_totals.allocate(1));
+      STREAMVEC_RETURN_IF_ERROR(next.allocate(1));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+      return {};
+    }
+    bool empty() const { return segments_count == 0 && rows == 0; }
+  };
+  // A table that is made where an older one was differs from it in its middle.
+  struct TablesId {
+    const SamplingTables* tables = nullptr;
+    const uint64_t* ends = nullptr;
+    size_t size = 0;
+    uint64_t middle = 0;
+    bool operator==(const TablesId&) const = default;
+  };
+  struct KeptChunk {
+    const uint32_t* words;
+    int32_t count;
+  };
+
+  // What is longer than a batch can be is cut.
+  Status add_all(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+    const size_t most = std::min(kBatchWords, kBatchSegments * static_cast<size_t>(shape_.segment_words));
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    if (words.size() <= most) return note(add_words(words, lr, draw, key));
+    all_kept_ = all_kept_ && key == nullptr;
+    for (size_t at = 0; at < words.size(); at += most)
+      STREAMVEC_RETURN_IF_ERROR(
+          note(add_words(words.subspan(at, std::min(most, words.size() - at)), lr, mix(draw, at), nullptr)));
+    return {};
+  }
+
+  // All of what follows under the lock.
+  Status note(Status status) {
+    if (!status.ok() && status_.ok()) status_ = status;
+    return status;
+  }
+
+  Status add_words(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+    if (batches_[filling_].words_count + words.size() > kBatchWords) STREAMVEC_RETURN_IF_ERROR(submit());
+    STREAMVEC_RETURN_IF_ERROR(make_room(segments_of(words.size())));
+    Batch& batch = batches_[filling_];
+    if (batch.words_count == 0) choose_home(batch, key != nullptr);
+    std::copy(words.begin(), words.end(), &batch.words[batch.words_count]);
+    const uint32_t* home = batch.home + batch.words_count;
+    const auto count = static_cast<int32_t>(words.size());
+    batch.words_count += words.size();
+    if (key != nullptr) keep(*key, {home, count}, batch.home != batch.card_words.data());
+    return add_segments(home, count, lr, draw);
+  }
+
+  void keep(uint64_t key, const KeptChunk& chunk, bool stays) {
+    if (stays)
+      known_[key] = chunk;
+    else
+      all_kept_ = false;
+  }
+
+  // Where a batch's words will lie: in memory of its own, which the next one takes over, or where they can stay.
+  void choose_home(Batch& batch, bool keep) {
+    batch.home = batch.card_words.data();
+    if (!keep || keep_no_more_) return;
+    if (slabs_.empty() || slab_used_ + kBatchWords > kSlabWords) {
+      const size_t bytes = (slabs_.size() + 1) * kSlabWords * sizeof(uint32_t);
+      CardBuffer<uint32_t> slab;
+      if (bytes > static_cast<size_t>(options_.kept_bytes) || !slab.allocate(kSlabWords).ok()) {
+        keep_no_more_ = true;
+        return;
+      }
+      slabs_.push_back(std::move(slab));
+      slab_used_ = 0;
+    }
+    batch.home = slabs_.back().data() + slab_used_;
+  }
+
+  size_t segments_of(size_t words) const {
+    const auto most = static_cast<size_t>(shape_.segment_words);
+    return (words + most - 1) / most;
+  }
+
+  // A chunk's segments go with its words: those that do not stay are overwritten once their batch is done.
+  Status make_room(size_t segments) {
+    return batches_[filling_].segments_count + segments > kBatchSegments ? submit() : Status();
+  }
+
+  Status add_segments(const uint32_t* words, int32_t count, float lr, uint64_t draw) {
+    const auto parts = static_cast<int32_t>(segments_of(static_cast<size_t>(count)));
+    STREAMVEC_RETURN_IF_ERROR(make_room(static_cast<size_t>(parts)));
+    Batch& batch = batches_[filling_];
+    const auto place = [&](int32_t part) { return static_cast<int32_t>(int64_t{count} * part / parts); };
+    for (int32_t i = 0; i < parts; ++i)
+      batch.segments[batch.segments_count++] = {words, count, place(i), place(i + 1), lr, draw};
+    batch.work += static_cast<size_t>(count);
+    const size_t enough = std::clamp(static_cast<size_t>(words_given_ / 4), kFirstBatchWords, kBatchWords);
+    return batch.work >= enough ? submit() : Status();
+  }
+
+  // Gives the batch at hand to the card, and waits for room for the next one.
+  Status submit() {
+    Batch& batch = batches_[filling_];
+    if (batch.empty()) return {};
+    const auto copy = [&](auto* to, const auto* from, size_t count) {
+      return cudaMemcpyAsync(to, from, count * sizeof(*from), cudaMemcpyHostToDevice, copy_);
+    };
+    if (batch.words_count > 0)
+      STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.home, batch.words.data(), batch.words_count));
+    if (batch.words_count > 0 && batch.home != batch.card_words.data()) slab_used_ += batch.words_count;
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.card_segments.data(), batch.segments.data(), batch.segments_count));
+    if (batch.rows > 0) {
+      STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.card_updates.data(), batch.updates.data(), batch.rows));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(
+          copy(batch.card_values.data(), batch.values.data(), batch.rows * 2 * static_cast<size_t>(shape_.stride)));
+    }
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(batch.copied, copy_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(compute_, batch.copied));
+    STREAMVEC_RETURN_IF_ERROR(launch(batch));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(batch.done, compute_));
+    batch.in_work = true;
+    words_given_ += static_cast<int64_t>(batch.work);
+    filling_ = (filling_ + 1) % kBatches;
+    return empty_out(batches_[filling_]);
+  }
+
+  Status launch(Batch& batch) {
+    if (batch.rows > 0)
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_put_rows(batch.card_updates.data(), static_cast<int32_t>(batch.rows),
+                                                     batch.card_values.data(), shape_.stride, input_.data(),
+                                                     output_.data(), compute_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.card_totals.data(), 0, sizeof(KernelTotals), compute_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.next.data(), 0, sizeof(int32_t), compute_));
+    SgnsArguments arguments{};
+    arguments.shape = shape_;
+    arguments.inputs = shape_.inputs();
+    arguments.outputs = shape_.outputs();
+    arguments.input = input_.data();
+    arguments.output = output_.data();
+    arguments.thresholds = thresholds_.data();
+    arguments.thresholds_count = words_known_;
+    arguments.ends = ends_.data();
+    arguments.guide = guide_.data();
+    arguments.shift = shift_;
+    arguments.stratum = std::numeric_limits<uint64_t>::max() / static_cast<uint64_t>(shape_.negatives);
+    arguments.segment_negatives = shape_.segment_negatives();
+    arguments.lanes = blocks_now();
+    arguments.crowd_scale = static_cast<float>(blocks_now());
+    arguments.crowds = crowds_.data();
+    arguments.crowds_count = words_known_;
+    arguments.step_max = options_.step_max;
+    arguments.crowd_max = options_.crowd;
+    arguments.segments = batch.card_segments.data();
+    arguments.segments_count = static_cast<int32_t>(batch.segments_count);
+    arguments.next_segment = batch.next.data();
+    arguments.totals = batch.card_totals.data();
+    if (arguments.lanes > 0)
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals),
+                                                   cudaMemcpyDeviceToHost, compute_));
+    return {};
+  }
+
+  int32_t blocks_now() const {
+    if (options_.words_per_block == 0) return options_.blocks;
+    const auto earned = static_cast<int32_t>(std::min<int64_t>(words_given_ / options_.words_per_block, options_.blocks));
+    return std::min(std::max(earned, kBlocksMin), options_.blocks);
+  }
+
+  Status empty_out(Batch& batch) {
+    if (batch.in_work) {
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(batch.done));
+      collect(batch);
+    }
+    batch.words_count = batch.segments_count = batch.rows = batch.work = 0;
+    return {};
+  }
+
+  // REQUIRES: the batch is done.
+  void collect(Batch& batch) {
+    const KernelTotals& totals = batch.totals[0];
+    totals_.pairs += static_cast<int64_t>(totals.pairs);
+    totals_.refused += static_cast<int64_t>(totals.refused);
+    totals_.loss += totals.loss;
+    totals_.slope += totals.slope;
+    batch.in_work = false;
+  }
+
+  Status finish() {
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    STREAMVEC_RETURN_IF_ERROR(note(submit()));
+    STREAMVEC_RETURN_IF_ERROR(note(status_of(cudaStreamSynchronize(compute_), "training")));
+    for (Batch& batch : batches_)
+      if (batch.in_work) collect(batch);
+    return {};
+  }
+
+  Status copy_rows(MatrixView<const float> from, CardBuffer<float>& to) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(
+        to.data(), static_cast<size_t>(shape_.stride) * sizeof(float), from.data,
+        static_cast<size_t>(from.stride) * sizeof(float), static_cast<size_t>(from.cols) * sizeof(float),
+        static_cast<size_t>(from.rows), cudaMemcpyHostToDevice));
+    return {};
+  }
+
+  Status fetch_rows(const CardBuffer<float>& from, MatrixView<float> to) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(
+        to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
+        static_cast<size_t>(shape_.stride) * sizeof(float), static_cast<size_t>(to.cols) * sizeof(float),
+        static_cast<size_t>(to.rows), cudaMemcpyDeviceToHost));
+    return {};
+  }
+
+  const SgnsOptions options_;
+  const SgnsShape shape_;
+  cudaStream_t compute_ = nullptr, copy_ = nullptr;
+  mutable std::mutex mutex_;
+  Status status_;  // the first error of the card
+  CardBuffer<float> input_, output_;
+  CardBuffer<uint64_t> ends_;
+  CardBuffer<Slot> guide_;
+  CardBuffer<uint32_t> thresholds_;
+  CardBuffer<float2> crowds_;
+  int32_t shift_ = 63, words_known_ = 0;
+  TablesId tables_id_;
+  Batch batches_[kBatches];
+  size_t filling_ = 0;
+  std::vector<CardBuffer<uint32_t>> slabs_;
+  size_t slab_used_ = 0;
+  int64_t words_given_ = 0;
+  bool keep_no_more_ = false, all_kept_ = true;
+  std::unordered_map<uint64_t, KeptChunk> known_;
+  SgnsTotals totals_;
+};
+
+// Segments are as long as the card's shared memory allows.
+Result<SgnsShape> fitting_shape(const SgnsOptions& options, const Device& device) {
+  constexpr int32_t kSegmentWordsMin = 64;
+  SgnsShape shape = shape_of(options);
+  while (sgns_block_memory(shape) > device.block_memory && shape.segment_words > kSegmentWordsMin)
+    shape.segment_words /= 2;
+  if (options.window > kWindowMax || options.centres > 32 || shape.inputs() + shape.outputs() > kRowsMax ||
+      shape.stride > 1024 || sgns_block_memory(shape) > device.block_memory)
+    return error(Code::kInvalidArgument, "a block of ", options.centres, " centres, window ", options.window, ", ",
+                 options.negatives_shared, " shared negatives and dim ", options.dim, " does not fit ", device.name,
+                 "; try --device cpu, or a smaller --window, --negatives, --batch or --dim");
+  if (options.rows_max > int64_t{kSlotMask})
+    return error(Code::kInvalidArgument, options.rows_max, " words are more than the card's ", kSlotMask,
+                 "; try --vocab-max, or --device cpu");
+  return shape;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SgnsTrainer>> make_sgns_trainer(const SgnsOptions& given) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Device device, find_device());
+  SgnsOptions options = given;
+  if (options.blocks == 0) {
+    options.blocks = std::min(kBlocks, device.multiprocessors);
+    if (options.words > 0)
+      options.blocks = static_cast<int32_t>(
+          std::clamp<int64_t>(options.words / kTextPerBlock, kBlocksMin / 2, options.blocks));
+  }
+  if (options.crowd == 0) options.crowd = kCrowd;
+  if (options.words_per_block < 0) options.words_per_block = kWordsPerBlock;
+  STREAMVEC_ASSIGN_OR_RETURN(const SgnsShape shape, fitting_shape(options, device));
+  auto trainer = std::make_unique<CardTrainer>(options, shape);
+  STREAMVEC_RETURN_IF_ERROR(trainer->begin());
+  return std::unique_ptr<SgnsTrainer>(std::move(trainer));
+}
+
+}  // namespace streamvec::cuda

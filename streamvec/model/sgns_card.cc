@@ -1,0 +1,97 @@
+// Skip-gram whose blocks are planned and run on the card (cuda/sgns_trainer.h). A step hands over a chunk and returns what
+// earlier ones came to: the card is a few batches behind.
+#include <algorithm>
+
+#include "streamvec/cuda/device.h"
+#include "streamvec/cuda/sgns_trainer.h"
+#include "streamvec/model/block_step.h"
+#include "streamvec/model/model.h"
+#include "streamvec/model/workers.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kKeptBytes = int64_t{8} << 30;  // of text on the card, 4 bytes a word
+
+class SgnsCardWorker final : public ModelWorker {
+ public:
+  SgnsCardWorker(std::shared_ptr<cuda::SgnsTrainer> trainer, std::string name)
+      : trainer_(std::move(trainer)), name_(std::move(name)) {}
+
+  StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
+    note(trainer_->set_tables(tables));
+    if (status_.ok()) note(trainer_->add(chunk, lr, random.next()));
+    return done(false);
+  }
+
+  StepStats step_and_keep(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
+                          uint64_t key) override {
+    note(trainer_->set_tables(tables));
+    if (status_.ok()) note(trainer_->add(chunk, lr, random.next(), key));
+    return done(false);
+  }
+
+  std::optional<StepStats> step_again(uint64_t key, float lr, Random& random) override {
+    if (!status_.ok() || !trainer_->known(key)) return {};
+    note(trainer_->add_known(key, lr, random.next()));
+    return done(false);
+  }
+
+  bool keeps_all() const override { return trainer_->keeps_all(); }
+
+  Result<StepStats> settle() override {
+    const StepStats stats = done(true);
+    STREAMVEC_RETURN_IF_ERROR(status_);
+    return stats;
+  }
+
+  std::string kernel_name() const override { return name_; }
+
+ private:
+  void note(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  StepStats done(bool all) {
+    StepStats stats;
+    if (!status_.ok()) return stats;
+    const Result<cuda::SgnsTotals> totals = trainer_->totals(all);
+    note(totals.status());
+    if (!totals.ok()) return stats;
+    stats.pairs = totals.value().pairs;
+    stats.loss = totals.value().loss;
+    stats.slope = totals.value().slope;
+    stats.refused = totals.value().refused;
+    return stats;
+  }
+
+  std::shared_ptr<cuda::SgnsTrainer> trainer_;
+  const std::string name_;
+  Status status_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ModelWorker>> make_sgns_card_worker(const ModelOptions& options, Parameters& parameters) {
+  STREAMVEC_ASSIGN_OR_RETURN(const cuda::Device device, cuda::find_device());
+  if (parameters.card == nullptr) {
+    WindowOptions windows = options.windows;
+    if (options.batch > 0) windows.centres = options.batch;
+    windows = settled(windows);
+    cuda::SgnsOptions card;
+    card.rows_max = std::max(parameters.options.rows_max, parameters.rows());
+    card.dim = parameters.dim();
+    card.window = windows.window;
+    card.negatives = windows.negatives;
+    card.centres = windows.centres;
+    card.negatives_shared = windows.negatives_shared;
+    card.step_max = kSgdStepMax;
+    card.words = options.words;
+    card.kept_bytes = std::min(kKeptBytes, device.free / 4);
+    STREAMVEC_ASSIGN_OR_RETURN(parameters.card, cuda::make_sgns_trainer(card));
+    STREAMVEC_RETURN_IF_ERROR(parameters.card->put(parameters.input.rows.view(), parameters.output.rows.view()));
+  }
+  return std::unique_ptr<ModelWorker>(std::make_unique<SgnsCardWorker>(parameters.card, "cuda " + device.name));
+}
+
+}  // namespace streamvec
