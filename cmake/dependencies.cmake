@@ -1,4 +1,5 @@
-# Every outside library in one place; docs/DEPENDENCIES.md gives each one's reason.
+# Every outside library in one place; docs/DEPENDENCIES.md gives each one's reason. Installed beside the CMake package,
+# which looks for them again: a static library brings along what it links.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(ICU 66 REQUIRED COMPONENTS i18n uc data)
@@ -20,19 +21,19 @@ pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 find_path(STEMMER_INCLUDE_DIR libstemmer.h REQUIRED)
 find_library(STEMMER_LIBRARY stemmer REQUIRED)
-add_library(stemmer INTERFACE)
-target_include_directories(stemmer SYSTEM INTERFACE ${STEMMER_INCLUDE_DIR})
+add_library(stemmer INTERFACE IMPORTED)
+target_include_directories(stemmer INTERFACE ${STEMMER_INCLUDE_DIR})
 target_link_libraries(stemmer INTERFACE ${STEMMER_LIBRARY})
 find_path(CLD2_INCLUDE_DIR cld2/public/compact_lang_det.h REQUIRED)
 find_library(CLD2_LIBRARY cld2 REQUIRED)
-add_library(cld2 INTERFACE)
-target_include_directories(cld2 SYSTEM INTERFACE ${CLD2_INCLUDE_DIR})
+add_library(cld2 INTERFACE IMPORTED)
+target_include_directories(cld2 INTERFACE ${CLD2_INCLUDE_DIR})
 target_link_libraries(cld2 INTERFACE ${CLD2_LIBRARY})
 # oneDNN's own CMake package asks for OpenCL's headers, which nothing here needs.
 find_path(DNNL_INCLUDE_DIR dnnl.h REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
-add_library(dnnl INTERFACE)
-target_include_directories(dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+add_library(dnnl INTERFACE IMPORTED)
+target_include_directories(dnnl INTERFACE ${DNNL_INCLUDE_DIR})
 target_link_libraries(dnnl INTERFACE ${DNNL_LIBRARY} gomp)
 # Brokers: found or skipped.
 foreach(broker "libnats;3.4;nats:// sources (libnats-dev)" "hiredis;0.14;redis:// sources (libhiredis-dev)"

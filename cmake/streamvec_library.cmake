@@ -1,5 +1,6 @@
-# streamvec_library(NAME SOURCES a.cc ... [LINK target ...]): the library of folder streamvec/NAME as streamvec::NAME,
-# and one test program of every *_test.cc beside it, each of whose tests ctest runs under the name NAME.Suite.Claim.
+# streamvec_library(NAME SOURCES a.cc ... [LINK target ...] [OWN]): the library of folder streamvec/NAME as
+# streamvec::NAME, and one test program of every *_test.cc beside it, each of whose tests ctest runs under the name
+# NAME.Suite.Claim. It is installed for other programs, unless it is the program's OWN.
 # Flags belong to targets: warnings here, instruction sets on the files that dispatch at run time.
 # g++ 12 warns wrongly of overlap in "literal" + std::string (GCC bug 105651), so -Wrestrict is off there.
 add_library(streamvec_flags INTERFACE)
@@ -24,12 +25,21 @@ if(STREAMVEC_TESTS)
 endif()
 
 function(streamvec_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "OWN" "" "SOURCES;LINK" ${ARGN})
   add_library(streamvec_${name} ${arg_SOURCES})
   add_library(streamvec::${name} ALIAS streamvec_${name})
-  target_include_directories(streamvec_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(streamvec_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(streamvec_${name} PUBLIC cxx_std_20)
   target_link_libraries(streamvec_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:streamvec_flags>)
+  # Compiled once, for the program and for the Python module; hidden names keep the code as quick as without -fPIC.
+  set_target_properties(streamvec_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(streamvec_${name} PRIVATE -fno-semantic-interposition)
+  if(NOT arg_OWN)
+    set_target_properties(streamvec_${name} PROPERTIES EXPORT_NAME ${name})
+    install(TARGETS streamvec_${name} EXPORT streamvec ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+  endif()
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   if(STREAMVEC_TESTS AND tests)
     streamvec_test(${name}_test SOURCES ${tests} LINK streamvec::${name} PREFIX ${name}.)

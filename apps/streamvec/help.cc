@@ -43,8 +43,7 @@ std::string line_of(const Option& option) {
   } else {
     line.resize(kHelpColumn, ' ');
   }
-  const std::string repeat = option.repeated ? "; may be given several times" : "";
-  return line + wrapped(std::string(option.help) + repeat + default_of(option), kHelpColumn);
+  return line + wrapped(explained(option), kHelpColumn);
 }
 
 std::string indented(std::string_view lines) {
@@ -55,6 +54,11 @@ std::string indented(std::string_view lines) {
 }
 
 }  // namespace
+
+std::string explained(const Option& option) {
+  const std::string repeat = option.repeated ? "; may be given several times" : "";
+  return std::string(option.help) + repeat + default_of(option);
+}
 
 std::string greeting() {
   return "streamvec learns word vectors from text. Try:\n"

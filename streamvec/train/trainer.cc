@@ -313,12 +313,9 @@ TrainOptions settled(TrainOptions options, const std::string& model, bool read_a
   return options;
 }
 
-}  // namespace
-
-Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::string>& sources, const std::string& out,
-                            const TrainHooks& hooks) {
-  STREAMVEC_RETURN_IF_ERROR(check_options(given));
-  STREAMVEC_ASSIGN_OR_RETURN(auto opened, open_each(sources));
+Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::unique_ptr<Source>> opened,
+                                   const std::vector<std::string>& names, const std::string& out,
+                                   const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_cluster(given));
   std::optional<CheckpointWriter> writer;
   if (given.cluster.rank == 0) {
@@ -332,15 +329,32 @@ Result<TrainProgress> train(const TrainOptions& given, const std::vector<std::st
   TrainOptions options = settled(given, model, read_again);
   STREAMVEC_ASSIGN_OR_RETURN(options.device, chosen_device(given, model, stream));
   if (stream)
-    return train_stream(options, std::move(opened), sources, std::move(*writer), out, std::move(existing), hooks);
+    return train_stream(options, std::move(opened), names, std::move(*writer), out, std::move(existing), hooks);
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
-                             prepare(options, sources, chained(std::move(opened)), out, std::move(existing), hooks));
+                             prepare(options, names, chained(std::move(opened)), out, std::move(existing), hooks));
   if (start.cancelled) return nothing_done("stopped while the vocabulary was counted; nothing was changed");
   if (model == "glove" && read_again)
     return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
   if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
   return Training(std::move(start), std::move(writer), options, hooks).run();
+}
+
+}  // namespace
+
+Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
+                            const std::string& out, const TrainHooks& hooks) {
+  STREAMVEC_RETURN_IF_ERROR(check_options(options));
+  STREAMVEC_ASSIGN_OR_RETURN(auto opened, open_each(sources));
+  return train_opened(options, std::move(opened), sources, out, hooks);
+}
+
+Result<TrainProgress> train(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
+                            const std::string& out, const TrainHooks& hooks) {
+  STREAMVEC_RETURN_IF_ERROR(check_options(options));
+  std::vector<std::string> names;
+  for (const auto& source : sources) names.push_back(source->name());
+  return train_opened(options, std::move(sources), names, out, hooks);
 }
 
 }  // namespace streamvec

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "streamvec/core/status.h"
 #include "streamvec/ingest/stream_clock.h"
+#include "streamvec/source/source.h"
 #include "streamvec/text/tokenizer.h"
 
 namespace streamvec {
@@ -129,6 +131,10 @@ struct TrainHooks {
 // Another model or dim than the directory's: kFailedPrecondition with both values, and nothing is changed.
 // On an error in the middle (a damaged file, a full disk) what was learnt is saved where that is possible.
 Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
+                            const std::string& out, const TrainHooks& hooks);
+// The same with sources of the caller's own (source/document_source.h makes one of documents at hand), which go by
+// their name(). REQUIRES: at least one.
+Result<TrainProgress> train(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
                             const std::string& out, const TrainHooks& hooks);
 
 }  // namespace streamvec

@@ -1,0 +1,135 @@
+// Status as exceptions, and strings both ways.
+#include <pybind11/pybind11.h>
+
+#include <cctype>
+#include <map>
+
+#include "python/binding.h"
+
+namespace streamvec::python {
+namespace {
+
+// Kept by the module, which is never unloaded.
+PyObject* error_class = nullptr;
+PyObject* resource_error_class = nullptr;
+
+PyObject* class_of(Code code, PyObject* not_found) {
+  switch (code) {
+    case Code::kInvalidArgument:
+      return PyExc_ValueError;
+    case Code::kDeadlineExceeded:
+      return PyExc_TimeoutError;
+    case Code::kNotFound:
+      return not_found;
+    case Code::kAlreadyExists:
+      return PyExc_FileExistsError;
+    case Code::kPermissionDenied:
+    case Code::kUnauthenticated:
+      return PyExc_PermissionError;
+    case Code::kResourceExhausted:
+      return resource_error_class;
+    case Code::kOutOfRange:
+      return PyExc_IndexError;
+    case Code::kUnimplemented:
+      return PyExc_NotImplementedError;
+    case Code::kUnavailable:
+      return PyExc_ConnectionError;
+    default:
+      return error_class;
+  }
+}
+
+const char* name_of(Code code) {
+  static const std::map<Code, const char*> kNames = {{Code::kCancelled, "CANCELLED"},
+                                                     {Code::kUnknown, "UNKNOWN"},
+                                                     {Code::kInvalidArgument, "INVALID_ARGUMENT"},
+                                                     {Code::kDeadlineExceeded, "DEADLINE_EXCEEDED"},
+                                                     {Code::kNotFound, "NOT_FOUND"},
+                                                     {Code::kAlreadyExists, "ALREADY_EXISTS"},
+                                                     {Code::kPermissionDenied, "PERMISSION_DENIED"},
+                                                     {Code::kResourceExhausted, "RESOURCE_EXHAUSTED"},
+                                                     {Code::kFailedPrecondition, "FAILED_PRECONDITION"},
+                                                     {Code::kAborted, "ABORTED"},
+                                                     {Code::kOutOfRange, "OUT_OF_RANGE"},
+                                                     {Code::kUnimplemented, "UNIMPLEMENTED"},
+                                                     {Code::kInternal, "INTERNAL"},
+                                                     {Code::kUnavailable, "UNAVAILABLE"},
+                                                     {Code::kDataLoss, "DATA_LOSS"},
+                                                     {Code::kUnauthenticated, "UNAUTHENTICATED"}};
+  const auto found = kNames.find(code);
+  return found == kNames.end() ? "UNKNOWN" : found->second;
+}
+
+// "--min-count 1" as "min_count 1": where two dashes begin a word, up to its end.
+std::string with_python_names(std::string_view message) {
+  std::string text;
+  bool in_option = false;
+  for (size_t i = 0; i < message.size(); ++i) {
+    const bool begins_word = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(';
+    if (begins_word && message.substr(i, 2) == "--" && i + 2 < message.size() &&
+        std::islower(static_cast<unsigned char>(message[i + 2])) != 0) {
+      in_option = true;
+      ++i;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(message[i]);
+    in_option = in_option && (std::isalnum(byte) != 0 || byte == '-');
+    text += in_option && byte == '-' ? '_' : message[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+void raise(const Status& status, PyObject* not_found) {
+  const py::object made = py::reinterpret_borrow<py::object>(class_of(status.code(), not_found))(
+      str_of(with_python_names(status.message())));
+  made.attr("code") = name_of(status.code());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+  throw py::error_already_set();
+}
+
+py::str str_of(std::string_view word) {
+  PyObject* made = PyUnicode_DecodeUTF8(word.data(), static_cast<Py_ssize_t>(word.size()), "surrogateescape");
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(made);
+}
+
+std::string word_of(py::handle word) {
+  if (!PyUnicode_Check(word.ptr()))
+    throw py::type_error("a word is a str, not " + std::string(Py_TYPE(word.ptr())->tp_name));
+  Py_ssize_t size = 0;
+  if (const char* bytes = PyUnicode_AsUTF8AndSize(word.ptr(), &size)) return {bytes, static_cast<size_t>(size)};
+  PyErr_Clear();  // lone surrogates
+  PyObject* bytes = PyUnicode_AsEncodedString(word.ptr(), "utf-8", "surrogateescape");
+  if (bytes == nullptr) {
+    PyErr_Clear();
+    bytes = PyUnicode_AsEncodedString(word.ptr(), "utf-8", "surrogatepass");
+  }
+  if (bytes == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::bytes>(bytes);
+}
+
+std::string path_of(py::handle path) {
+  PyObject* encoded = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &encoded) == 0) throw py::error_already_set();
+  return py::reinterpret_steal<py::bytes>(encoded);
+}
+
+void bind_errors(py::module_& module) {
+  error_class = PyErr_NewExceptionWithDoc(
+      "streamvec.Error",
+      "What went wrong has no closer Python exception: another model in the directory, a damaged checkpoint.\n\n"
+      "Every exception of this module has the name of its code (\"FAILED_PRECONDITION\", \"DATA_LOSS\", ...) as "
+      "`code`.",
+      PyExc_RuntimeError, nullptr);
+  const py::tuple bases =
+      py::make_tuple(py::handle(error_class), py::handle(PyExc_MemoryError), py::handle(PyExc_OSError));
+  resource_error_class =
+      PyErr_NewExceptionWithDoc("streamvec.ResourceError", "No memory, or no room on the disk.", bases.ptr(), nullptr);
+  if (error_class == nullptr || resource_error_class == nullptr) throw py::error_already_set();
+  module.attr("Error") = py::handle(error_class);
+  module.attr("ResourceError") = py::handle(resource_error_class);
+}
+
+}  // namespace streamvec::python

@@ -1,0 +1,533 @@
+"""import streamvec: the module, its types and its wheel. Each test that trains takes a fraction of a second."""
+import ast
+import gc
+import inspect
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import pytest
+import support
+
+MODULE = os.environ.get("STREAMVEC_PYTHON_PATH", str(pathlib.Path(support.PROGRAM).parent / "python"))
+if not (pathlib.Path(MODULE) / "streamvec").is_dir():
+    pytest.skip("this build has no Python module", allow_module_level=True)
+sys.path.insert(0, MODULE)
+numpy = pytest.importorskip("numpy")
+import streamvec  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+QUICK = {"dim": 16, "threads": 1, "min_count": 1}
+LINES = support.topical_text(20_000).splitlines()
+TOPIC = support.words_of_topic(0)
+
+
+@pytest.fixture(scope="module")
+def v(trained):
+    return streamvec.load(trained)
+
+
+def others_run_during(call):
+    """Whether another thread gets a turn while `call` runs, when nobody is made to give up the GIL."""
+    turns, waiting = [], threading.Lock()
+    waiting.acquire()
+    other = threading.Thread(target=lambda: (waiting.acquire(), turns.append(1)))
+    other.start()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(10_000)
+    try:
+        waiting.release()
+        end = time.monotonic() + support.TIMEOUT_S
+        while not turns and time.monotonic() < end:  # whether it is given one at the first call is up to the machine
+            call()
+        return bool(turns)
+    finally:
+        sys.setswitchinterval(before)
+        other.join()
+
+
+class TestVectors:
+    def test_a_word_has_the_vector_that_the_program_prints(self, trained, v):
+        printed = support.run("vector", trained, *TOPIC[:3], exit=0).out.splitlines()
+        for line, word in zip(printed, TOPIC):
+            assert (numpy.array(line.split()[1:], numpy.float32) == v[word]).all()
+
+    def test_words_are_counted_found_and_listed(self, trained, v):
+        rows = support.vocabulary(trained)
+        assert len(v) == len(rows) and list(v) == [word for word, _ in rows] == list(v.index_to_key)
+        assert v.counts.tolist() == [count for _, count in rows]
+        assert TOPIC[0] in v and "unheard" not in v and 7 not in v
+        assert TOPIC[0].upper() in v and (v[TOPIC[0].upper()] == v[TOPIC[0]]).all()
+        assert all(v.key_to_index[word] == v.get_index(word) == index for index, word in enumerate(v))
+        assert (v.vector_size, v.model, v.generates) == (24, "sgns", False)
+        assert repr(v) == f"<streamvec.WordVectors: {len(v)} words, 24 dimensions, sgns>"
+
+    def test_arrays_are_read_only_views_of_one_table(self, v):
+        row, table = v[TOPIC[0]], v.vectors
+        assert row.dtype == table.dtype == numpy.float32 and row.shape == (24,) and table.shape == (len(v), 24)
+        assert numpy.shares_memory(row, v[TOPIC[0]]) and numpy.shares_memory(row, table)
+        assert (table[v.get_index(TOPIC[0])] == row).all()
+        for array in (row, table, v.counts):
+            with pytest.raises(ValueError):
+                array[0] = 0
+            with pytest.raises(ValueError):
+                array.setflags(write=True)
+
+    def test_an_array_keeps_its_model_alive_and_nothing_else_does(self, trained):
+        mine = streamvec.load(trained)
+        row, expected, gone = mine[TOPIC[0]], mine[TOPIC[0]].copy(), weakref.ref(mine)
+        del mine
+        gc.collect()
+        assert gone() is not None
+        streamvec.load(trained)  # takes the memory, were it free
+        assert (row == expected).all()
+        del row
+        gc.collect()
+        assert gone() is None
+
+    def test_neighbours_are_those_of_the_program(self, trained, v):
+        lines = support.run("nearest", trained, TOPIC[0], "-k", 5, exit=0).out.splitlines()[1:]
+        mine = v.most_similar(TOPIC[0], topn=5)
+        assert [word for word, _ in mine] == [line.split()[1] for line in lines]
+        assert [score for _, score in mine] == pytest.approx([float(line.split()[0]) for line in lines], abs=1e-4)
+        assert all(word in TOPIC for word, _ in mine)
+        assert all(type(word) is str and type(score) is float for word, score in mine)
+
+    def test_an_analogy_is_the_programs(self, trained, v):
+        a, b, c = TOPIC[:3]
+        lines = support.run("analogy", trained, a, b, c, "-k", 4, exit=0).out.splitlines()
+        assert [word for word, _ in v.most_similar([b, c], [a], topn=4)] == [line.split()[1] for line in lines]
+
+    def test_vectors_may_stand_for_words(self, v):
+        row = v[TOPIC[0]]
+        assert v.most_similar(row, topn=1) == [(TOPIC[0], pytest.approx(1))]
+        mixed = v.most_similar(positive=[TOPIC[1], v.get_vector(TOPIC[2], norm=True)], negative=TOPIC[3], topn=40)
+        words = v.most_similar(positive=[TOPIC[1], TOPIC[2]], negative=[TOPIC[3]], topn=40)
+        assert [pair for pair in mixed if pair[0] != TOPIC[2]][:39] == [
+            (word, pytest.approx(score, abs=1e-5)) for word, score in words[:39]]
+
+    def test_similarity_is_the_cosine(self, v):
+        a, b = v[TOPIC[0]], v[TOPIC[1]]
+        cosine = float(a @ b / numpy.linalg.norm(a) / numpy.linalg.norm(b))
+        assert v.similarity(TOPIC[0], TOPIC[1]) == pytest.approx(cosine, abs=1e-5)
+        assert numpy.linalg.norm(v.get_vector(TOPIC[0], norm=True)) == pytest.approx(1, abs=1e-5)
+
+    def test_the_odd_word_out_is_found(self, v):
+        other = support.words_of_topic(1)[0]
+        assert v.doesnt_match([TOPIC[0], TOPIC[1], other, TOPIC[2]]) == other
+
+    def test_several_words_give_rows(self, v):
+        rows = v[TOPIC[:2]]
+        assert rows.shape == (2, 24) and (rows[1] == v[TOPIC[1]]).all()
+
+    @pytest.mark.parametrize("ask", [lambda v: v["unheard"], lambda v: v[[TOPIC[0], "unheard"]],
+                                     lambda v: v.most_similar("unheard"), lambda v: v.similarity(TOPIC[0], "unheard"),
+                                     lambda v: v.doesnt_match(["unheard", TOPIC[0]]), lambda v: v.get_index("unheard")])
+    def test_an_unknown_word_is_a_key_error_that_names_it(self, v, ask):
+        with pytest.raises(KeyError, match="unheard") as caught:
+            ask(v)
+        assert caught.value.code == "NOT_FOUND"
+
+    def test_misuse_is_told(self, v):
+        with pytest.raises(ValueError, match="no word"):
+            v.most_similar()
+        with pytest.raises(ValueError, match="3 values"):
+            v.most_similar([1.0, 2.0, 3.0] * numpy.ones(3))
+        with pytest.raises(TypeError):
+            v[7]
+        with pytest.raises(TypeError):
+            v.most_similar(7)
+        with pytest.raises(TypeError, match="several words"):
+            v.doesnt_match("word")
+
+    def test_other_threads_run_while_it_scans(self, v):
+        assert others_run_during(lambda: v.most_similar(TOPIC[0]))
+        assert others_run_during(lambda: v["unheard"] if v.generates else v.most_similar(v[TOPIC[0]]))
+
+    def test_many_threads_may_ask_at_once(self):
+        rows = numpy.random.default_rng(1).standard_normal((3_000, 32))
+        fresh = streamvec.WordVectors.from_vectors([f"w{i}" for i in range(3_000)], rows)
+        answers = {}
+        askers = [threading.Thread(target=lambda i=i: answers.update({i: fresh.most_similar(f"w{i}", topn=3)})) for i in range(8)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        unit = rows / numpy.linalg.norm(rows, axis=1, keepdims=True)
+        for i in range(8):
+            expected = [f"w{j}" for j in numpy.argsort(-(unit @ unit[i])) if j != i][:3]
+            assert [word for word, _ in answers[i]] == expected
+
+
+class TestUnseenWords:
+    @pytest.mark.parametrize("model", ["subword", "rbsg", "hybrid"])
+    def test_models_that_read_spellings_answer_for_any_word(self, tmp_path, model):
+        (tmp_path / "text.txt").write_text(support.text_of_endings(600))
+        options = {"hidden": 16, "character_dim": 8} if model == "rbsg" else {}
+        streamvec.train(tmp_path / "text.txt", out=tmp_path / "m", model=model, **QUICK, **options)
+        v = streamvec.load(tmp_path / "m")
+        assert v.generates and "brandnewation" not in v
+        made = v["brandnewation"]
+        printed = support.run("vector", tmp_path / "m", "brandnewation", exit=0).out.split()[1:]
+        assert (made == numpy.array(printed, numpy.float32)).all() and not made.flags.writeable
+        assert len(v.most_similar("brandnewation", topn=3)) == 3
+        assert -1 <= v.similarity("brandnewation", "otherless") <= 1
+        with pytest.raises(ValueError):
+            v[""]
+
+
+class TestTraining:
+    def test_a_file_gives_what_the_program_gives(self, text, tmp_path):
+        support.run("train", text, "--out", tmp_path / "program", *support.QUICK, exit=0)
+        result = streamvec.train(text, out=tmp_path / "python", epochs=1, **QUICK)
+        assert support.weights(tmp_path / "python") == support.weights(tmp_path / "program")
+        assert (result.tokens, result.dim, result.vocab) == (20_000 // 12 * 12, 16, len(streamvec.load(tmp_path / "python")))
+        assert result.fraction == 1 and result.loss > 0 and "TrainProgress" in repr(result)
+
+    def test_documents_in_a_list_give_what_their_file_gives(self, text, tmp_path):
+        streamvec.train(text, out=tmp_path / "file", epochs=2, **QUICK)
+        streamvec.train(documents=LINES, out=tmp_path / "list", epochs=2, **QUICK)
+        streamvec.train(documents=[line.split() for line in LINES], out=tmp_path / "words", epochs=2, **QUICK)
+        assert support.weights(tmp_path / "list") == support.weights(tmp_path / "file") == support.weights(tmp_path / "words")
+
+    def test_documents_of_an_iterator_are_read_once(self, tmp_path):
+        result = streamvec.train(documents=iter(LINES), out=tmp_path / "m", **QUICK)
+        assert result.tokens == sum(len(line.split()) for line in LINES)
+        assert set(TOPIC) <= set(streamvec.load(tmp_path / "m"))
+        with pytest.raises(ValueError, match="only once, epochs asks for 2"):
+            streamvec.train(documents=(line for line in LINES), out=tmp_path / "n", epochs=2, **QUICK)
+
+    def test_documents_are_asked_for_on_the_thread_that_trains(self, tmp_path):
+        threads = set()
+
+        class Corpus:
+            def __iter__(self):
+                for line in LINES[:200]:
+                    threads.add(threading.get_ident())
+                    yield line
+
+        streamvec.train(documents=Corpus(), out=tmp_path / "m", epochs=2, threads=2, min_count=1, dim=8)
+        assert threads == {threading.get_ident()}
+
+    def test_training_goes_on_from_a_directory_with_new_words(self, tmp_path):
+        streamvec.train(documents=LINES, out=tmp_path / "m", **QUICK)
+        first = streamvec.load(tmp_path / "m")
+        streamvec.train(documents=["fresh words of another day"] * 50, out=tmp_path / "m", threads=1)
+        second = streamvec.load(tmp_path / "m")
+        assert "fresh" in second and "fresh" not in first and set(first) < set(second)
+        assert second.vector_size == 16 and second.step > first.step
+
+    def test_a_stream_keeps_documents_apart(self, tmp_path):
+        documents = [streamvec.Document(line, id=str(i), time_s=1_600_000_000 + i) for i, line in enumerate(LINES[:300])]
+        result = streamvec.train(documents=iter(documents), out=tmp_path / "m", half_life="30d", drift=False, **QUICK)
+        assert result.documents == 300
+        assert set(TOPIC[:5]) <= set(streamvec.load(tmp_path / "m"))
+
+    def test_odd_strings_are_text_too(self, tmp_path):
+        documents = ["nul\0 and \ud800 lone", b"bytes \xff here", "왕 여왕 日本", ("a", "tuple")] * 20
+        result = streamvec.train(documents=documents, out=tmp_path / "m", **QUICK)
+        v = streamvec.load(tmp_path / "m")
+        assert {"왕", "lone", "bytes", "tuple"} <= set(v) and result.bytes_replaced > 0
+
+    def test_progress_is_reported_on_the_calling_thread(self, tmp_path):
+        seen, reported = [], threading.Event()
+
+        def progress(now):
+            seen.append((now.tokens, threading.get_ident(), type(now)))
+            reported.set()
+
+        def documents():  # goes on until there was a report
+            while not reported.is_set():
+                yield LINES[0]
+
+        streamvec.train(documents=documents(), out=tmp_path / "m", progress=progress, **QUICK)
+        assert seen and all(who == threading.get_ident() and kind is streamvec.TrainProgress for _, who, kind in seen)
+
+    def test_counting_is_reported(self, tmp_path):
+        counted = threading.Event()
+
+        class Corpus:
+            def __iter__(self):
+                yield LINES[0]
+                while not counted.is_set():
+                    yield LINES[1]
+
+        class Enough(Exception):
+            pass
+
+        def counting(tokens, fraction):
+            counted.set()
+            raise Enough
+
+        with pytest.raises(Enough):
+            streamvec.train(documents=Corpus(), out=tmp_path / "m", counting=counting, **QUICK)
+
+    def test_other_threads_run_while_it_trains(self, text, tmp_path):
+        runs = iter(range(1000))
+        assert others_run_during(lambda: streamvec.train(text, out=tmp_path / str(next(runs)), **QUICK))
+
+    def test_an_exception_of_the_documents_saves_and_comes_through(self, tmp_path):
+        def documents():
+            yield from LINES
+            raise LookupError("the database is gone")
+
+        with pytest.raises(LookupError, match="database is gone"):
+            streamvec.train(documents=documents(), out=tmp_path / "m", **QUICK)
+        assert set(TOPIC[:3]) <= set(streamvec.load(tmp_path / "m"))
+
+    def test_an_exception_of_a_callback_saves_and_comes_through(self, tmp_path):
+        class Enough(Exception):
+            pass
+
+        def progress(now):
+            raise Enough
+
+        def documents():
+            while True:
+                yield LINES[0]
+
+        with pytest.raises(Enough):
+            streamvec.train(documents=documents(), out=tmp_path / "m", progress=progress, **QUICK)
+        assert len(streamvec.load(tmp_path / "m")) > 0
+
+    def test_ctrl_c_saves_and_the_same_call_goes_on_where_it_was(self, tmp_path):
+        """A run that is interrupted in its second epoch and called again ends with the bits of one that was not."""
+        script = """
+import os, signal, sys
+import streamvec
+lines = open(sys.argv[2]).read().splitlines()
+class Corpus:
+    passes = 0
+    def __iter__(self):
+        Corpus.passes += 1
+        for i, line in enumerate(lines):
+            if len(sys.argv) > 3 and Corpus.passes == 3 and i == 15000:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield line
+try:
+    streamvec.train(documents=Corpus(), out=sys.argv[1], dim=8, threads=1, min_count=1, epochs=2)
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        text = tmp_path / "text.txt"
+        text.write_text(support.topical_text(250_000))
+
+        def call(out, *more):
+            done = subprocess.run([sys.executable, "-c", script, tmp_path / out, text, *more], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": MODULE}, timeout=support.TIMEOUT_S)
+            assert done.returncode == 0, done.stderr
+            return done.stdout.strip()
+
+        assert call("whole") == "done"
+        assert call("parts", "stop") == "interrupted"
+        assert 0 < streamvec.load(tmp_path / "parts").step < streamvec.load(tmp_path / "whole").step
+        assert call("parts") == "done"
+        assert support.weights(tmp_path / "parts") == support.weights(tmp_path / "whole")
+
+    def test_ctrl_c_ends_a_wait_for_documents(self, tmp_path):
+        script = ("import streamvec, sys, time\n"
+                  "def documents():\n"
+                  "    yield from ['a few words to begin with'] * 50\n"
+                  "    print('waiting', flush=True)\n"
+                  "    time.sleep(600)\n"
+                  "streamvec.train(documents=documents(), out=sys.argv[1], dim=8, threads=1, min_count=1)\n")
+        child = subprocess.Popen([sys.executable, "-c", script, tmp_path / "m"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env={**os.environ, "PYTHONPATH": MODULE}, text=True)
+        try:
+            assert child.stdout.readline() == "waiting\n"
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=support.TIMEOUT_S)
+        finally:
+            child.kill()
+        assert child.returncode == -signal.SIGINT and "KeyboardInterrupt" in errors
+        assert "words" in streamvec.load(tmp_path / "m")
+
+    @pytest.mark.parametrize("options,kind,message", [
+        ({"dim": 0}, ValueError, "dim is 0; it must be 1 to 65536"),
+        ({"min_count": 0}, ValueError, "min_count is 0"),
+        ({"model": "word2vec"}, ValueError, "word2vec"),
+        ({"tokenizer": "bytes"}, ValueError, "words or whitespace"),
+        ({"half_life": "soon"}, ValueError, "soon"),
+        ({"dim": "many"}, TypeError, "dim cannot be 'many'"),
+        ({"dimension": 5}, TypeError, "dimension")])
+    def test_bad_options_are_named(self, text, tmp_path, options, kind, message):
+        with pytest.raises(kind, match=message):
+            streamvec.train(text, out=tmp_path / "m", **{"threads": 1, **options})
+        assert not (tmp_path / "m").exists() or not any(path.name.isdigit() for path in (tmp_path / "m").iterdir())
+
+    def test_errors_have_fitting_types(self, text, tmp_path, trained):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            streamvec.train(tmp_path / "nowhere.txt", out=tmp_path / "m")
+        with pytest.raises(FileNotFoundError):
+            streamvec.load(tmp_path / "nowhere")
+        with pytest.raises(streamvec.Error, match="24-dimensional vectors, dim asks for 7") as caught:
+            streamvec.train(text, out=trained, dim=7)
+        assert caught.value.code == "FAILED_PRECONDITION" and isinstance(caught.value, RuntimeError)
+        with pytest.raises(TypeError, match="either sources or documents"):
+            streamvec.train(out=tmp_path / "m")
+        with pytest.raises(TypeError, match="train\\(path, out"):
+            streamvec.train(documents="corpus.txt", out=tmp_path / "m")
+        with pytest.raises(TypeError, match="not int"):
+            streamvec.train(documents=[1, 2], out=tmp_path / "m")
+        with pytest.raises(ValueError, match="no text"):
+            streamvec.train(documents=[], out=tmp_path / "m")
+        assert issubclass(streamvec.ResourceError, (MemoryError, OSError))
+
+
+class TestOtherPrograms:
+    def test_gensim_gets_the_same_vectors_counts_and_neighbours(self, v):
+        pytest.importorskip("gensim")
+        theirs = streamvec.to_gensim(v)
+        assert list(theirs.index_to_key) == list(v) and (theirs.vectors == v.vectors).all()
+        assert theirs.get_vecattr(TOPIC[0], "count") == v.counts[v.get_index(TOPIC[0])]
+        for word in TOPIC[:5]:
+            assert [w for w, _ in theirs.most_similar(word, topn=5)] == [w for w, _ in v.most_similar(word, topn=5)]
+            assert v.similarity(word, TOPIC[9]) == pytest.approx(float(theirs.similarity(word, TOPIC[9])), abs=1e-5)
+        a, b, c = TOPIC[:3]
+        assert theirs.most_similar([b, c], [a], topn=3)[0][0] == v.most_similar([b, c], [a], topn=3)[0][0]
+        others = [TOPIC[0], TOPIC[1], support.words_of_topic(1)[0]]
+        assert theirs.doesnt_match(others) == v.doesnt_match(others)
+
+    def test_what_gensim_learnt_comes_back_and_can_be_trained_further(self, tmp_path):
+        gensim = pytest.importorskip("gensim")
+        learnt = gensim.models.Word2Vec([line.split() for line in LINES[:300]], vector_size=12, min_count=1, workers=1, seed=1)
+        v = streamvec.from_gensim(learnt.wv)
+        assert list(v) == learnt.wv.index_to_key and (v.vectors == learnt.wv.vectors).all()
+        assert v.counts.tolist() == [learnt.wv.get_vecattr(word, "count") for word in v]
+        v.save(tmp_path / "m")
+        streamvec.train(documents=LINES[300:600], out=tmp_path / "m", threads=1, min_count=1)
+        assert streamvec.load(tmp_path / "m").vector_size == 12
+
+    def test_files_pass_both_ways(self, v, tmp_path):
+        v.export_vectors(tmp_path / "v.bin", "word2vec-bin")
+        back = streamvec.import_vectors(tmp_path / "v.bin")
+        assert list(back) == list(v) and (back.vectors == v.vectors).all()
+        with pytest.raises(ValueError, match="word2vec"):
+            v.export_vectors(tmp_path / "v.x", "nonsense")
+        back.save(tmp_path / "m")
+        assert (streamvec.load(tmp_path / "m").vectors == v.vectors).all()
+        with pytest.raises(FileExistsError):
+            back.save(tmp_path / "m")
+
+    def test_vectors_at_hand_are_checked(self):
+        make = streamvec.WordVectors.from_vectors
+        v = make(["x", "caf\udce9"], [[1, 2], [3, 4]], [5, 6])
+        assert v["caf\udce9"].tolist() == [3, 4] and v.counts.tolist() == [5, 6] and list(v) == ["x", "caf\udce9"]
+        for words, rows, counts in [(["x"], [[1], [2]], None), (["x", "x"], [[1], [2]], None), (["x"], [[numpy.nan]], None),
+                                    ([""], [[1]], None), (["x"], [1], None), (["x"], [[1]], [-1]), (["x"], [[1]], [1, 2]),
+                                    (["x"], numpy.zeros((1, 0)), None)]:
+            with pytest.raises(ValueError):
+                make(words, rows, counts)
+
+
+def stub_signatures():
+    """name -> parameter names, of every function, class and member that _native.pyi has."""
+    found = {}
+    for node in ast.parse((ROOT / "python/streamvec/_native.pyi").read_text()).body:
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = node.name + "." if isinstance(node, ast.ClassDef) else ""
+        for member in members:
+            if isinstance(member, ast.FunctionDef):
+                names = [arg.arg for arg in member.args.posonlyargs + member.args.args + member.args.kwonlyargs]
+                found.setdefault(prefix + member.name, set()).add(tuple(name for name in names if name != "self"))
+            elif isinstance(member, ast.AnnAssign):
+                found[prefix + member.target.id] = None
+    return found
+
+
+class TestTypes:
+    def test_the_stub_has_what_the_module_has(self):
+        native = streamvec._native
+        stub = stub_signatures()
+        for name in ["WordVectors", "TrainProgress", "Document"]:
+            kind = getattr(native, name)
+            written = {member.split(".")[1] for member in stub if member.startswith(name + ".")}
+            there = {member for member, value in vars(kind).items()
+                     if not member.startswith("__") or (member in written) or
+                     (callable(value) and member not in ("__new__", "__init__", "__getattribute__") and value.__doc__ is not None
+                      and member in ("__len__", "__iter__", "__getitem__", "__contains__", "__repr__"))}
+            assert written - {"__init__"} == there - {"__init__"}
+        top = {name for name in stub if "." not in name} | {"WordVectors", "TrainProgress", "Document", "Error", "ResourceError"}
+        assert top == {name for name in vars(native) if not name.startswith("__") or name == "__version__"}
+
+    def test_the_stub_names_the_arguments_that_the_module_takes(self):
+        for name, signatures in stub_signatures().items():
+            target = streamvec._native
+            for part in name.split("."):
+                target = getattr(target, part, None)
+            if signatures is None or isinstance(target, property) or name.split(".")[-1].startswith("__"):
+                continue
+            line = target.__doc__.splitlines()[0]  # pybind11 writes the signature there
+            names = tuple(re.findall(r"(?:\(|, )(?!\*)(\w+)(?=:)", line))
+            assert {tuple(name for name in names if name != "self")} == signatures, line
+
+    def test_every_name_has_a_docstring(self):
+        for name in streamvec.__all__:
+            if name != "__version__":
+                assert getattr(streamvec, name).__doc__, name
+        for name, member in vars(streamvec.WordVectors).items():
+            if not name.startswith("_"):
+                assert member.__doc__ and len(member.__doc__.splitlines()[-1]) > 8, name
+
+    def test_train_takes_every_option_that_there_is(self):
+        taken = [name for name in inspect.signature(streamvec.train).parameters]
+        assert taken[:5] == ["sources", "out", "documents", "progress", "counting"]
+        assert sorted(taken[5:]) == sorted(streamvec._native.option_names)
+        header = (ROOT / "streamvec/train/trainer.h").read_text()
+        fields = re.search(r"struct TrainOptions \{(.*?)\n\};", header, re.DOTALL)[1]
+        names = set(re.findall(r"(\w+)(?:\s*=[^;,]*)?(?=[;,])", re.sub(r"//.*", "", fields)))
+        assert names - {"glove", "tokenizer", "stream", "cluster"} <= set(taken)
+
+    def test_a_type_checker_agrees(self, tmp_path):
+        mypy = pytest.importorskip("mypy.api")
+        good = ("import streamvec\n"
+                "v = streamvec.load('m')\n"
+                "pairs: list[tuple[str, float]] = v.most_similar('king', topn=3)\n"
+                "n: int = streamvec.train(documents=['a b'], out='m', dim=5).tokens\n"
+                "x: float = float(v['king'][0])\n")
+        (tmp_path / "good.py").write_text(good)
+        (tmp_path / "bad.py").write_text("import streamvec\nstreamvec.train('f', out='m', dim='many')\n"
+                                         "streamvec.load('m').most_similer('king')\n")
+        os.environ["MYPYPATH"] = MODULE
+        arguments = ["--cache-dir", str(tmp_path / "cache"), "--python-executable", sys.executable, "--no-error-summary",
+                     "--ignore-missing-imports"]
+        said, _, code = mypy.run([*arguments, str(tmp_path / "good.py"), str(tmp_path / "bad.py")])
+        lines = said.splitlines()
+        assert code == 1 and len(lines) == 2 and all("bad.py" in line for line in lines), said
+        assert "arg-type" in said and "most_similer" in said
+
+
+class TestPackage:
+    def test_the_wheel_installs_without_a_network(self, tmp_path):
+        wheels = list(pathlib.Path(MODULE).glob("streamvec-*.whl"))
+        assert len(wheels) == 1
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"], check=True)
+        python = tmp_path / "venv/bin/python"
+        subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheels[0]],
+                       check=True, env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"})
+        code = "import streamvec; print(streamvec.__file__, streamvec.__version__)"
+        done = subprocess.run([python, "-I", "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path)
+        where, version = done.stdout.split()
+        assert where.startswith(str(tmp_path / "venv")) and f"-{version}-" in wheels[0].name
+        listed = subprocess.run([python, "-m", "pip", "show", "-f", "streamvec"], check=True, capture_output=True, text=True)
+        assert "streamvec/py.typed" in listed.stdout and "Version: " + version in listed.stdout
+
+    @pytest.mark.parametrize("page", ["README.md", "docs/PYTHON.md"])
+    def test_the_code_of_a_page_runs(self, page, tmp_path):
+        """Its ```python blocks in order, in one folder with corpus.txt; a comment `# -> text` after an expression is
+        what it gives."""
+        blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+        assert blocks
+        (tmp_path / "corpus.txt").write_text(support.topical_text(30_000) + "king queen man woman throne crown\n" * 300)
+        code = re.sub(r"^(\S.*?)\s+# -> (.*)$", lambda m: f"assert str({m[1]}) == {m[2]!r}, str({m[1]})", "\n".join(blocks),
+                      flags=re.MULTILINE)
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "PYTHONPATH": MODULE})
+        assert done.returncode == 0, done.stdout + done.stderr
