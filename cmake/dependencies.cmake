@@ -6,6 +6,8 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(LibArchive 3.6 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(Boost 1.74 REQUIRED)  # headers: Asio and Beast
 find_package(BZip2 REQUIRED)
 find_package(LibLZMA REQUIRED)
 find_package(EXPAT 2.4 REQUIRED)

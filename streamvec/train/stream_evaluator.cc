@@ -52,24 +52,6 @@ void find_bottleneck(const std::vector<SourceStatistics>& now, const std::vector
     metrics.bottleneck = working > reading ? "text" : "source";
 }
 
-std::vector<SourceMetrics> source_metrics(const std::vector<SourceStatistics>& now,
-                                          const std::vector<SourceStatistics>& before, double seconds) {
-  std::vector<SourceMetrics> all;
-  for (size_t i = 0; i < now.size(); ++i) {
-    const SourceStatistics last = i < before.size() ? before[i] : SourceStatistics();
-    SourceMetrics one;
-    one.name = now[i].name;
-    one.documents_per_s = through(static_cast<double>(now[i].documents - last.documents), seconds);
-    one.bytes_per_s = through(static_cast<double>(now[i].bytes - last.bytes), seconds);
-    one.lag_s = now[i].lag_s > 0 ? now[i].lag_s : kUnknown;
-    one.documents = now[i].documents;
-    one.errors = now[i].errors;
-    one.state = now[i].state;
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
 // The share of ten nearest neighbours that a thousand words have kept since `before`, for words that both know.
 double neighbours_kept(const Snapshot& before, const Snapshot& now) {
   constexpr int64_t kWords = 1'000;
@@ -94,6 +76,26 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
 
 }  // namespace
 
+std::vector<SourceMetrics> source_metrics(const std::vector<SourceStatistics>& now,
+                                          const std::vector<SourceStatistics>& before, double seconds) {
+  std::vector<SourceMetrics> all;
+  for (size_t i = 0; i < now.size(); ++i) {
+    const SourceStatistics last = i < before.size() ? before[i] : SourceStatistics();
+    SourceMetrics one;
+    one.name = now[i].name;
+    one.documents_per_s = through(static_cast<double>(now[i].documents - last.documents), seconds);
+    one.bytes_per_s = through(static_cast<double>(now[i].bytes - last.bytes), seconds);
+    one.lag_s = now[i].lag_s > 0 ? now[i].lag_s : kUnknown;
+    one.documents = now[i].documents;
+    one.errors = now[i].errors;
+    one.state = now[i].state;
+    one.last_error = now[i].last_error;
+    one.permission = now[i].permission;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
                                Parameters& parameters, const ModelState& own, Intake& intake, bool spellings) {
   Snapshot snapshot;
@@ -110,7 +112,7 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
   for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
   if (spellings) {
-    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, own.spellings(parameters, intake));
+    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, own.spellings(parameters, [&] { return intake.lock_vocabulary(); }));
   }
   return snapshot;
 }
@@ -222,6 +224,7 @@ void StreamEvaluator::look(bool last) {
       remember(*snapshot, metrics.tokens, metrics);
   }
   note(log_->write(metrics));
+  if (options_.on_metrics) options_.on_metrics(metrics);
   snapshot->generator = nullptr;  // large, and not needed again
   previous_ = std::move(*snapshot);
   const std::lock_guard lock(mutex_);
