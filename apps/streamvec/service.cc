@@ -4,7 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <iostream>
+#include <thread>
 
 namespace streamvec::cli {
 namespace {
@@ -46,6 +49,26 @@ Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const
   options.limits.body_bytes_max = arguments.integer("body-max");
   STREAMVEC_RETURN_IF_ERROR(add_tokens(arguments, options.access));
   return Service::start(std::move(options));
+}
+
+Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, const std::string& directory) {
+  if (!arguments.given("listen")) {
+    if (arguments.flag("keep")) return error(Code::kInvalidArgument, "--keep needs --listen");
+    return std::unique_ptr<Service>();
+  }
+  STREAMVEC_ASSIGN_OR_RETURN(auto service, start_service(arguments, directory, "train"));
+  std::cerr << "serving at " << service->url() << std::endl;
+  return service;
+}
+
+void leave_service(const Arguments& arguments, Service* service, const Status& status, const std::atomic<bool>& stop) {
+  if (service == nullptr) return;
+  service->show_end(status.ok() ? stop ? "stopped" : "finished" : status.message());
+  service->await_served();
+  const bool keep = arguments.flag("keep") && status.ok() && !stop;
+  if (keep) std::cerr << "training is over; still serving at " << service->url() << " until Ctrl-C" << std::endl;
+  while (keep && !stop) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  service->stop();
 }
 
 void show_on(Service& service, TrainHooks& hooks) {

@@ -1,11 +1,9 @@
 // streamvec train: learn from sources into a model directory.
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
-#include <thread>
 
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/mpi_rank.h"
@@ -240,28 +238,6 @@ void set_fetching(const Arguments& arguments) {
   CrawlSource::set_poll_min(milliseconds("poll-every"));
 }
 
-// The service of --listen, which the others of a cluster do not have; nullptr without.
-Result<std::unique_ptr<Service>> service_of(const Arguments& arguments, const ClusterSettings& cluster) {
-  if (!arguments.given("listen")) {
-    if (arguments.flag("keep")) return error(Code::kInvalidArgument, "--keep needs --listen");
-    return std::unique_ptr<Service>();
-  }
-  if (cluster.on() && cluster.rank > 0) return std::unique_ptr<Service>();
-  STREAMVEC_ASSIGN_OR_RETURN(auto service, start_service(arguments, arguments.text("out"), "train"));
-  std::cerr << "serving at " << service->url() << std::endl;
-  return service;
-}
-
-// Answers until Ctrl-C where that is wished, else ends.
-void leave_service(const Arguments& arguments, Service* service, const Status& status, const std::atomic<bool>& stop) {
-  if (service == nullptr) return;
-  service->show_end(status.ok() ? stop ? "stopped" : "finished" : status.message());
-  service->await_served();
-  if (arguments.flag("keep") && status.ok() && !stop) std::cerr << "training is over; Ctrl-C ends serving" << std::endl;
-  while (arguments.flag("keep") && status.ok() && !stop) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  service->stop();
-}
-
 Result<int> run_train(const Arguments& arguments) {
   if (arguments.text("device") == "cuda")
     return error(Code::kUnimplemented, "--device cuda: this build of streamvec has no CUDA; try --device cpu");
@@ -275,7 +251,11 @@ Result<int> run_train(const Arguments& arguments) {
   ProgressLine line(2);
   // mpirun joins what all ranks print: the first speaks for all.
   const bool quiet = options.cluster.mpi && options.cluster.rank > 0;
-  STREAMVEC_ASSIGN_OR_RETURN(const std::unique_ptr<Service> service, service_of(arguments, options.cluster));
+  // Of a cluster the first node answers.
+  std::unique_ptr<Service> service;
+  if (options.cluster.rank == 0) {
+    STREAMVEC_ASSIGN_OR_RETURN(service, service_if_wanted(arguments, out));
+  }
   TrainHooks hooks = quiet ? quiet_hooks(stop) : hooks_on(line, stop);
   if (service != nullptr) show_on(*service, hooks);
   const auto result = train(options, arguments.words, out, hooks);

@@ -186,8 +186,9 @@ Json options_of(const std::string& directory) {
   if (step.empty() || step.find_first_not_of("0123456789") != step.npos) return nullptr;
   std::ifstream file(directory + "/" + step + "/state.json");
   const Json state = Json::parse(file, nullptr, false);
-  if (!state.is_object() || !state.contains("run") || !state["run"].is_object()) return nullptr;
-  Json run = state["run"];
+  const Json::json_pointer place("/state/run");
+  if (!state.is_object() || !state.contains(place) || !state[place].is_object()) return nullptr;
+  Json run = state[place];
   if (run.contains("sources") && run["sources"].is_array())
     for (Json& source : run["sources"])
       if (source.is_string()) source = without_credentials(source.get<std::string>());

@@ -20,7 +20,7 @@ double unix_now() {
 }
 
 double through(double a, double b) {
-  return b > 0 ? a / b : kUnknown;
+  return b > 0 ? a / b : kNotMeasured;
 }
 
 int64_t resident_bytes() {
@@ -60,7 +60,7 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
   for (Slot slot = 0; slot < now.vocabulary.size(); ++slot)
     if (const Slot old = before.vocabulary.find(now.vocabulary.word(slot)); old != kNoSlot)
       pairs.push_back({old, slot});
-  if (pairs.size() < 2 * kNeighbours) return kUnknown;
+  if (pairs.size() < 2 * kNeighbours) return kNotMeasured;
   const auto rows_of = [&](const Snapshot& snapshot, bool first) -> Result<Matrix> {
     STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, Matrix::make(static_cast<int64_t>(pairs.size()), snapshot.dim()));
     for (size_t i = 0; i < pairs.size(); ++i)
@@ -69,9 +69,9 @@ double neighbours_kept(const Snapshot& before, const Snapshot& now) {
     return rows;
   };
   const auto old_rows = rows_of(before, true), new_rows = rows_of(now, false);
-  if (!old_rows.ok() || !new_rows.ok()) return kUnknown;
+  if (!old_rows.ok() || !new_rows.ok()) return kNotMeasured;
   const auto overlap = neighbour_overlap(*old_rows, *new_rows, kWords, kNeighbours);
-  return overlap.ok() ? *overlap : kUnknown;
+  return overlap.ok() ? *overlap : kNotMeasured;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ std::vector<SourceMetrics> source_metrics(const std::vector<SourceStatistics>& n
     one.name = now[i].name;
     one.documents_per_s = through(static_cast<double>(now[i].documents - last.documents), seconds);
     one.bytes_per_s = through(static_cast<double>(now[i].bytes - last.bytes), seconds);
-    one.lag_s = now[i].lag_s > 0 ? now[i].lag_s : kUnknown;
+    one.lag_s = now[i].lag_s > 0 ? now[i].lag_s : kNotMeasured;
     one.documents = now[i].documents;
     one.errors = now[i].errors;
     one.state = now[i].state;
@@ -261,7 +261,7 @@ StreamMetrics StreamEvaluator::gather() {
   metrics.sources = source_metrics(sources, previous_sources_, seconds);
   find_bottleneck(sources, previous_sources_, learned, before, metrics);
   metrics.rss_bytes = resident_bytes();
-  metrics.overlap_with_last = kUnknown;
+  metrics.overlap_with_last = kNotMeasured;
   previous_totals_ = learned;
   previous_sources_ = sources;
   previous_sampled_ = replay.sampled;
@@ -275,7 +275,7 @@ void StreamEvaluator::measure(const Snapshot& snapshot, StreamMetrics& metrics) 
     metrics.similarity.push_back({set.name, measure_similarity(snapshot, set).spearman});
   for (const AnalogySet& set : options_.analogy) {
     const auto result = measure_analogy(snapshot, set);
-    metrics.analogy.push_back({set.name, result.ok() ? result->total.cos_add_accuracy() : kUnknown});
+    metrics.analogy.push_back({set.name, result.ok() ? result->total.cos_add_accuracy() : kNotMeasured});
   }
   if (previous_) metrics.overlap_with_last = neighbours_kept(*previous_, snapshot);
   ProbeCounts counts;

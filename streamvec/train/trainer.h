@@ -122,7 +122,7 @@ struct TrainProgress {
   double prequential_loss = 0;  // of a stream, since the last report: on text before it is trained on
   std::string bottleneck;       // of a stream: what the rest waits for
   // Of a stream, since the last report: how often replay gave out what came in, what it holds, how the sources fare.
-  double replay_ratio = kUnknown;
+  double replay_ratio = kNotMeasured;
   int64_t replay_chunks = -1;
   std::vector<SourceMetrics> sources;
   // Of a cluster, at the end: how many nodes took part, and this one's traffic.
