@@ -46,7 +46,7 @@ export class Chart {
   }
 
   repaint(): void {
-    this.plot.redraw(false);
+    this.plot.setData(this.data());
   }
 
   private smoothed(column: number): number | null {

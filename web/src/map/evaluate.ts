@@ -22,7 +22,7 @@ const kContinue = Symbol("continue");
 
 const kGlobals: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ["undefined", undefined], ["NaN", NaN], ["Infinity", Infinity], ["Math", Math], ["Array", Array], ["Object", Object],
-  ["Float32Array", Float32Array], ["isNaN", isNaN],
+  ["Float32Array", Float32Array], ["isNaN", isNaN], ["performance", globalThis.performance], ["Date", Date],
 ]);
 
 /** Names of one function, in the order of their slots. */

@@ -1,5 +1,5 @@
 // Points drawn by regl-scatterplot on the graphics processor. Looking around is the camera's business, not the library's.
-import createScatterplot, { createRegl } from "regl-scatterplot";
+import createScatterplot, { createRenderer } from "regl-scatterplot";
 import type { Camera } from "./camera";
 import { radius_px } from "./canvas_renderer";
 import type { Palette, Renderer } from "./renderer";
@@ -18,14 +18,16 @@ export class GlRenderer implements Renderer {
 
   /** Throws where WebGL, or a part of it that is needed, is missing. `failed` is called when it fails later on. */
   constructor(canvas: HTMLCanvasElement, private readonly failed: () => void) {
-    if (!canvas.getContext("webgl", { antialias: true, preserveDrawingBuffer: true })?.getExtension("OES_texture_float"))
+    const drawn_on = document.createElement("canvas");  // from which each picture is copied
+    const context = drawn_on.getContext("webgl", { antialias: true, preserveDrawingBuffer: true });
+    if (!context?.getExtension("OES_texture_float") || !context.getExtension("OES_element_index_uint"))
       throw new Error("no WebGL with textures of floats");
-    canvas.addEventListener("webglcontextlost", () => this.fail());
+    drawn_on.addEventListener("webglcontextlost", () => this.fail());
     this.plot = createScatterplot({
-      canvas, regl: createRegl(canvas), width: "auto", height: "auto", cameraIsFixed: true, lassoInitiator: false, showReticle: false,
-      deselectOnEscape: false, deselectOnDblClick: false, colorBy: "valueA", sizeBy: "valueB", opacity: 0.8,
-      pointSize: Array.from({ length: kSizes }, (_, i) => 2 * radius_px(i / (kSizes - 1))), pointScaleMode: "asinh",
-      spatialIndexUseWorker: false,
+      canvas, renderer: createRenderer({ canvas: drawn_on }), width: "auto", height: "auto", cameraIsFixed: true,
+      lassoInitiator: false, showReticle: false, deselectOnEscape: false, deselectOnDblClick: false, colorBy: "valueA",
+      sizeBy: "valueB", opacity: 0.8, pointSize: Array.from({ length: kSizes }, (_, i) => 2 * radius_px(i / (kSizes - 1))),
+      pointScaleMode: "asinh", spatialIndexUseWorker: false,
     });
   }
 
@@ -64,7 +66,7 @@ export class GlRenderer implements Renderer {
         await this.plot.draw(points, { transition, transitionDuration: kMove_ms, transitionEasing: ease,
                                        zDataType: "categorical", wDataType: "continuous" });
       }
-    } catch {
+    } catch (e) { console.log('GL', (e as Error).stack);
       this.fail();
     }
     this.drawing = false;
