@@ -15,8 +15,8 @@ import support
 class Service:
     """A running `serve` or `train --listen`; ask it with get() and post()."""
 
-    def __init__(self, process, url, stderr):
-        self.process, self.url, self.stderr = process, url, stderr
+    def __init__(self, process, url, stdout, stderr):
+        self.process, self.url, self.stdout, self.stderr = process, url, stdout, stderr
         parts = urllib.parse.urlsplit(url)
         self.host, self.port, self.tls = parts.hostname, parts.port, parts.scheme == "https"
 
@@ -95,7 +95,7 @@ def serving(*args, env=None, command="serve"):
     try:
         support.wait_for(lambda: url() or process.poll() is not None, "the service")
         assert url(), "".join(err)
-        yield Service(process, url().group(1), err)
+        yield Service(process, url().group(1).rstrip(","), out, err)
     finally:
         if process.poll() is None:
             process.kill()

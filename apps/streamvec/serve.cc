@@ -22,8 +22,10 @@ Result<int> run_serve(const Arguments& arguments) {
   following.on_note = [](const std::string& text) { std::cerr << "note: " << text << std::endl; };
   STREAMVEC_ASSIGN_OR_RETURN(const auto follower, DirectoryFollower::start(std::move(following)));
   service->await_served();
-  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json({{"url", service->url()}, {"directory", directory}})
-                                                   : print("serving " + directory + " at " + service->url() + "\n"));
+  STREAMVEC_RETURN_IF_ERROR(
+      arguments.flag("json")
+          ? print_json({{"url", service->url()}, {"grpc", service->grpc_address()}, {"directory", directory}})
+          : print("serving " + directory + " at " + service->url() + with_grpc(*service) + "\n"));
   while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   service->stop();
   return 0;

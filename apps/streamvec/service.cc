@@ -30,6 +30,7 @@ Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const
                                                const std::string& kind) {
   Service::Options options;
   if (arguments.given("listen")) options.listen = arguments.text("listen");
+  options.listen_grpc = arguments.text("listen-grpc");
   options.directory = directory;
   options.kind = kind;
   options.version = STREAMVEC_VERSION;
@@ -37,6 +38,7 @@ Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const
   options.access.hosts = arguments.list("allow-host");
   options.access.origins = arguments.list("allow-origin");
   options.threads = static_cast<int32_t>(arguments.integer("serve-threads"));
+  options.exact_words_max = arguments.integer("exact-max");
   options.limits.connections_max = arguments.integer("connections-max");
   if (arguments.given("client-connections")) {
     options.limits.client_connections_max = arguments.integer("client-connections");
@@ -46,9 +48,15 @@ Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const
     options.limits.client_rate_max = arguments.real("client-rate");
     options.limits.loopback_limits = true;
   }
+  options.limits.header_s = arguments.real("request-timeout");
+  options.limits.body_s = 3 * options.limits.header_s;
   options.limits.body_bytes_max = arguments.integer("body-max");
   STREAMVEC_RETURN_IF_ERROR(add_tokens(arguments, options.access));
   return Service::start(std::move(options));
+}
+
+std::string with_grpc(const Service& service) {
+  return service.grpc_address().empty() ? "" : ", gRPC at " + service.grpc_address();
 }
 
 Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, const std::string& directory) {
@@ -57,7 +65,7 @@ Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, c
     return std::unique_ptr<Service>();
   }
   STREAMVEC_ASSIGN_OR_RETURN(auto service, start_service(arguments, directory, "train"));
-  std::cerr << "serving at " << service->url() << std::endl;
+  std::cerr << "serving at " << service->url() << with_grpc(*service) << std::endl;
   return service;
 }
 

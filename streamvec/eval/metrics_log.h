@@ -27,9 +27,9 @@ struct SourceMetrics {
   double documents_per_s = 0, bytes_per_s = 0;
   double lag_s = kNotMeasured;  // age of the newest document read; NaN when documents have no dates
   int64_t documents = 0, errors = 0;
-  std::string state;       // "reading", "waiting", "failing", ...
-  std::string last_error;  // "" none
-  std::string permission;  // what its other side allows, in words: robots.txt's verdict; "" nothing is asked
+  std::string state;            // "reading", "waiting", "failing", ...
+  std::string last_error = {};  // "" none
+  std::string permission = {};  // what its other side allows, in words: robots.txt's verdict; "" nothing is asked
 };
 
 // One look at the stream. What is not known is NaN or nullopt, and null in JSON.

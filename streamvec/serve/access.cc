@@ -126,13 +126,18 @@ Role Access::role_of_token(std::string_view token, int64_t now_s) const {
   return role;
 }
 
-Role Access::role_of(const HttpRequest& request, Role certificate, int64_t now_s) const {
-  Role role = options_.certificates ? certificate : Role::kQuery;
+Role Access::role_of_authorization(std::string_view authorization, Role certificate, int64_t now_s) const {
+  const Role role = options_.certificates ? certificate : Role::kQuery;
   if (options_.tokens.empty()) return role;
+  const bool bearer = lower(authorization.substr(0, 7)) == "bearer ";
+  return std::min(role, role_of_token(bearer ? authorization.substr(7) : std::string_view(), now_s));
+}
+
+Role Access::role_of(const HttpRequest& request, Role certificate, int64_t now_s) const {
   const std::string_view header = request.header("authorization");
-  std::string_view token = cookie_token(request.header("cookie"));
-  if (!header.empty()) token = lower(header.substr(0, 7)) == "bearer " ? header.substr(7) : std::string_view();
-  return std::min(role, role_of_token(token, now_s));
+  const std::string_view cookie = cookie_token(request.header("cookie"));
+  if (!header.empty() || cookie.empty()) return role_of_authorization(header, certificate, now_s);
+  return role_of_authorization("Bearer " + std::string(cookie), certificate, now_s);
 }
 
 std::optional<HttpResponse> Access::check_role(const HttpRequest& request, Role needed) const {

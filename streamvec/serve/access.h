@@ -42,12 +42,15 @@ class Access {
   // What the caller has proven: the certificate's role, the token's (Authorization: Bearer, or the cookie), the lesser
   // of both where both are asked for. Everybody is kQuery where nothing is asked for.
   Role role_of(const HttpRequest& request, Role certificate, int64_t now_s) const;
+  // The same with what stands in Authorization ("Bearer TOKEN"), for those who have no cookies.
+  Role role_of_authorization(std::string_view authorization, Role certificate, int64_t now_s) const;
   Role role_of_token(std::string_view token, int64_t now_s) const;
   // 401 for nobody, 403 for somebody who may not.
   std::optional<HttpResponse> check_role(const HttpRequest& request, Role needed) const;
   // Of an allowed page elsewhere, for Access-Control-Allow-Origin; "" otherwise.
   std::string allowed_origin(const HttpRequest& request) const;
   bool asks_for_tokens() const { return !options_.tokens.empty(); }
+  bool asks_for_certificates() const { return options_.certificates; }
 
  private:
   const Options options_;

@@ -9,8 +9,6 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kWordsListedMax = 1'000, kHistoryPointsMax = 2'000, kMovedMax = 1'000;
-
 double short_number(double value) {
   return std::round(value * 1e6) / 1e6;
 }
@@ -130,7 +128,7 @@ Json json_of(const StreamMoment& moment) {
 
 Result<ApiAnswer> ask_neighbourhood(const ApiParts& parts, const ServedModel* model, const CallArguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const std::string word, arguments.text("word"));
-  STREAMVEC_ASSIGN_OR_RETURN(const int64_t k, arguments.integer("k", 10, 1, 100));
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t k, arguments.integer("k", 10, 1, kPathNeighboursMax));
   STREAMVEC_ASSIGN_OR_RETURN(const auto path, parts.history.path(*model, word, static_cast<int32_t>(k)));
   Json list = Json::array();
   for (const Station& station : path) {
@@ -196,30 +194,12 @@ Json options_of(const std::string& directory) {
 }
 
 Result<ApiAnswer> ask_model(const ApiParts& parts, const ServedModel* model, const CallArguments&) {
-  const Snapshot& snapshot = model->snapshot();
-  return ApiAnswer{{{"model", snapshot.model},
-                    {"words", snapshot.vocabulary.size()},
-                    {"dim", snapshot.dim()},
-                    {"tokens", snapshot.vocabulary.tokens()},
-                    {"step", snapshot.step},
-                    {"number", model->number()},
-                    {"served_since", number(model->time_s())},
-                    {"makes_unseen_words", snapshot.generator != nullptr},
-                    {"service", parts.kind},
-                    {"version", parts.version},
-                    {"options", options_of(parts.directory)}},
-                   {},
-                   {}};
+  return ApiAnswer{model_card(parts, *model), {}, {}};
 }
 
 Result<ApiAnswer> ask_progress(const ApiParts& parts, const ServedModel*, const CallArguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const int64_t points, arguments.integer("points", 500, 1, kHistoryPointsMax));
-  return ApiAnswer{{{"service", parts.kind},
-                    {"progress", parts.events.history("progress", points)},
-                    {"metrics", parts.events.history("metrics", points)},
-                    {"alerts", parts.events.history("alert", points)}},
-                   {},
-                   {}};
+  return ApiAnswer{progress_so_far(parts, points), {}, {}};
 }
 
 #define MODEL_STAMP R"("model":{"number":"integer","step":"integer"})"
@@ -318,7 +298,7 @@ const std::vector<ApiCall>& table() {
        "The model card: what is served, how it was trained",
        {},
        R"({"model":"string","words":"integer","dim":"integer","tokens":"integer","step":"integer","number":"integer",)"
-       R"("served_since":"number","makes_unseen_words":"boolean","service":"string","version":"string","options":"any"})",
+       R"("served_since":"number","makes_unseen_words":"boolean","search":"string","service":"string","version":"string","options":"any"})",
        "application/json",
        ask_model},
       {"/api/progress",
@@ -376,6 +356,29 @@ const std::vector<ApiCall>& table() {
 }
 
 }  // namespace
+
+Json model_card(const ApiParts& parts, const ServedModel& model) {
+  const Snapshot& snapshot = model.snapshot();
+  return {{"model", snapshot.model},
+          {"words", snapshot.vocabulary.size()},
+          {"dim", snapshot.dim()},
+          {"tokens", snapshot.vocabulary.tokens()},
+          {"step", snapshot.step},
+          {"number", model.number()},
+          {"served_since", number(model.time_s())},
+          {"makes_unseen_words", snapshot.generator != nullptr},
+          {"search", model.is_exact() ? "exact" : "hnsw"},
+          {"service", parts.kind},
+          {"version", parts.version},
+          {"options", options_of(parts.directory)}};
+}
+
+Json progress_so_far(const ApiParts& parts, int64_t points) {
+  return {{"service", parts.kind},
+          {"progress", parts.events.history("progress", points)},
+          {"metrics", parts.events.history("metrics", points)},
+          {"alerts", parts.events.history("alert", points)}};
+}
 
 std::span<const ApiCall> api_calls() {
   return table();

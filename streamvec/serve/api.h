@@ -37,6 +37,7 @@ struct ApiParts {
   std::string directory;   // of the model
   std::string kind;        // "serve" or "train"
   std::string version;
+  std::function<std::string()> figures;  // the text of /metrics
 };
 
 // Either the answer, or a search with what makes the answer of its result.
@@ -78,6 +79,11 @@ bool allows(const ApiCall& call, std::string_view method);
 
 // The answer's own JSON with the words that are no UTF-8 repaired, ended by a line end.
 std::string to_text(const Json& json);
+
+// What /api/model and /api/progress answer.
+Json model_card(const ApiParts& parts, const ServedModel& model);
+Json progress_so_far(const ApiParts& parts, int64_t points);
+inline constexpr char kNoSuchKind[] = "a kind of event is progress, metrics, alert, model, map or end";
 
 // OpenAPI 3.0 of all calls.
 Json openapi(const std::string& version);

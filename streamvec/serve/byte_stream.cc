@@ -2,10 +2,11 @@
 
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <openssl/x509v3.h>
 
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+
+#include "streamvec/serve/client_certificate.h"
 
 namespace streamvec {
 namespace {
@@ -32,8 +33,7 @@ class PlainStream final : public ByteStream {
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   }
   void close() override { close_socket(socket_); }
-  std::string client_units() const override { return ""; }
-  bool has_client_certificate() const override { return false; }
+  Role client_role() const override { return Role::kNobody; }
 
  private:
   Socket socket_;
@@ -57,21 +57,8 @@ class TlsStream final : public ByteStream {
   void write_some(asio::const_buffer from, Done done) override { stream_.async_write_some(from, std::move(done)); }
   void end_output() override {}
   void close() override { close_socket(stream_.next_layer()); }
-  bool has_client_certificate() const override { return certificate() != nullptr; }
 
-  std::string client_units() const override {
-    std::string units;
-    const Certificate shown = certificate();
-    if (shown == nullptr) return units;
-    X509_NAME* subject = X509_get_subject_name(shown.get());
-    for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_organizationalUnitName, at)) >= 0;) {
-      unsigned char* text = nullptr;
-      const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-      if (size >= 0) units += std::string(reinterpret_cast<char*>(text), static_cast<size_t>(size)) + "\n";
-      OPENSSL_free(text);
-    }
-    return units;
-  }
+  Role client_role() const override { return role_of_certificate(certificate().get()); }
 
  private:
   struct Free {

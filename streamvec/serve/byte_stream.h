@@ -9,6 +9,7 @@
 #include <string>
 
 #include "streamvec/core/status.h"
+#include "streamvec/serve/http_message.h"
 
 namespace streamvec {
 
@@ -26,9 +27,8 @@ class ByteStream {
   virtual void end_output() = 0;
   // What is under way comes back with an error.
   virtual void close() = 0;
-  // Of the client's certificate: the organisational units of its subject, one a line; "" for none. After handshake().
-  virtual std::string client_units() const = 0;
-  virtual bool has_client_certificate() const = 0;
+  // What the client's certificate proves; after handshake().
+  virtual Role client_role() const = 0;
 };
 
 // The files of a server that speaks TLS. With `client_ca` clients have to show a certificate that it has signed.

@@ -32,10 +32,10 @@ class CallQueue {
  public:
   struct Options {
     int32_t threads = 1;
-    int64_t waiting_max = 1'024;       // calls of all clients; more are refused
-    int64_t client_waiting_max = 256;  // of one client
-    int64_t together_max = 16;         // calls that one pass answers; more: fewer passes, and the first waits longer
-    std::string name = "calls";        // of its threads
+    int64_t waiting_max = 4'096;         // calls of all clients; more are refused
+    int64_t client_waiting_max = 1'024;  // of one client
+    int64_t together_max = 16;           // calls that one pass answers; more: fewer passes, and the first waits longer
+    std::string name = "calls";          // of its threads
   };
   // `current` gives the model that calls are answered from, or nullptr; called once for each pass.
   CallQueue(const Options& options, std::function<std::shared_ptr<const ServedModel>()> current);

@@ -3,6 +3,34 @@
 #include <algorithm>
 
 namespace streamvec {
+namespace {
+
+class SseReader final : public EventReader {
+ public:
+  explicit SseReader(std::shared_ptr<EventSink> sink) : sink_(std::move(sink)) {
+    sink_->send(std::make_shared<const std::string>("retry: 2000\n\n"));
+  }
+  bool tell(const std::shared_ptr<const BoardEvent>& event) override { return sink_->send(event->text); }
+  bool keep_alive() override {
+    static const auto kComment = std::make_shared<const std::string>(": alive\n\n");
+    return sink_->send(kComment);
+  }
+
+ private:
+  const std::shared_ptr<EventSink> sink_;
+};
+
+}  // namespace
+
+std::shared_ptr<EventReader> sse_reader(std::shared_ptr<EventSink> sink) {
+  return std::make_shared<SseReader>(std::move(sink));
+}
+
+bool EventBoard::is_kind(const std::string& kind) {
+  for (const char* known : {"progress", "metrics", "alert", "model", "map", "end"})
+    if (kind == known) return true;
+  return false;
+}
 
 bool EventBoard::wants(const Reader& reader, const std::string& kind) {
   if (reader.kinds.empty()) return kind != "map";
@@ -11,14 +39,15 @@ bool EventBoard::wants(const Reader& reader, const std::string& kind) {
 
 void EventBoard::tell(const std::string& kind, const Json& data, bool remembered) {
   // Words are bytes of the stream: what is no UTF-8 becomes U+FFFD. JSON on one line cannot end an event early.
-  const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
   const std::lock_guard lock(mutex_);
-  const auto text = std::make_shared<const std::string>("id: " + std::to_string(next_id_++) + "\nevent: " + kind +
-                                                        "\ndata: " + json + "\n\n");
-  last_text_[kind] = text;
+  auto text = std::make_shared<const std::string>("id: " + std::to_string(next_id_++) + "\nevent: " + kind +
+                                                  "\ndata: " + json + "\n\n");
+  const auto event = std::make_shared<const BoardEvent>(BoardEvent{kind, std::move(json), std::move(text)});
+  last_event_[kind] = event;
   if (kind != "map") last_[kind] = data;  // large, and the board of models has it
   if (remembered) remember(kind, data);
-  std::erase_if(readers_, [&](const Reader& reader) { return wants(reader, kind) && !reader.sink->send(text); });
+  std::erase_if(readers_, [&](const Reader& reader) { return wants(reader, kind) && !reader.reader->tell(event); });
 }
 
 void EventBoard::remember(const std::string& kind, const Json& data) {
@@ -30,24 +59,21 @@ void EventBoard::remember(const std::string& kind, const Json& data) {
   all = std::move(kept);
 }
 
-bool EventBoard::add_reader(std::shared_ptr<EventSink> reader, std::vector<std::string> kinds) {
+bool EventBoard::add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds) {
   const std::lock_guard lock(mutex_);
   if (static_cast<int64_t>(readers_.size()) >= options_.readers_max) return false;
   Reader added{std::move(reader), std::move(kinds)};
-  static const auto kHello = std::make_shared<const std::string>("retry: 2000\n\n");
-  if (!added.sink->send(kHello)) return true;
-  for (const auto& [kind, text] : last_text_)
-    if (wants(added, kind)) added.sink->send(text);
+  for (const auto& [kind, event] : last_event_)
+    if (wants(added, kind) && !added.reader->tell(event)) return true;
   readers_.push_back(std::move(added));
   return true;
 }
 
 void EventBoard::keep_alive(std::chrono::steady_clock::time_point now) {
-  static const auto kComment = std::make_shared<const std::string>(": alive\n\n");
   const std::lock_guard lock(mutex_);
   if (now - alive_ < options_.alive_every) return;
   alive_ = now;
-  std::erase_if(readers_, [&](const Reader& reader) { return !reader.sink->send(kComment); });
+  std::erase_if(readers_, [&](const Reader& reader) { return !reader.reader->keep_alive(); });
 }
 
 EventBoard::Json EventBoard::history(const std::string& kind, int64_t count) const {

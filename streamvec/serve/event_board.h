@@ -15,6 +15,22 @@
 
 namespace streamvec {
 
+// Immutable.
+struct BoardEvent {
+  std::string kind;
+  std::string json;                         // on one line
+  std::shared_ptr<const std::string> text;  // the same as a server-sent event
+};
+
+// Called with the board's lock held: must not wait. False when the reader is gone; it is told nothing more then.
+class EventReader {
+ public:
+  virtual ~EventReader() = default;
+  virtual bool tell(const std::shared_ptr<const BoardEvent>& event) = 0;
+  virtual bool keep_alive() = 0;
+};
+std::shared_ptr<EventReader> sse_reader(std::shared_ptr<EventSink> sink);
+
 // Thread-safe.
 class EventBoard {
  public:
@@ -31,7 +47,7 @@ class EventBoard {
   // kept for history(), thinned with age.
   void tell(const std::string& kind, const Json& data, bool remembered = false);
   // A reader of the kinds named; of all but `map` when none is. False: there are too many readers.
-  bool add_reader(std::shared_ptr<EventSink> reader, std::vector<std::string> kinds);
+  bool add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds);
   // REQUIRES: called now and then.
   void keep_alive(std::chrono::steady_clock::time_point now);
 
@@ -39,10 +55,11 @@ class EventBoard {
   Json history(const std::string& kind, int64_t count) const;
   Json last(const std::string& kind) const;  // null when there was none
   int64_t readers() const;
+  static bool is_kind(const std::string& kind);  // one that is told of
 
  private:
   struct Reader {
-    std::shared_ptr<EventSink> sink;
+    std::shared_ptr<EventReader> reader;
     std::vector<std::string> kinds;
   };
   static bool wants(const Reader& reader, const std::string& kind);
@@ -51,7 +68,7 @@ class EventBoard {
   const Options options_;
   mutable std::mutex mutex_;
   std::vector<Reader> readers_;
-  std::map<std::string, std::shared_ptr<const std::string>> last_text_;
+  std::map<std::string, std::shared_ptr<const BoardEvent>> last_event_;
   std::map<std::string, std::vector<Json>> remembered_;
   std::map<std::string, Json> last_;
   int64_t next_id_ = 1;

@@ -29,14 +29,6 @@ std::string lower(std::string_view text) {
   return folded;
 }
 
-// What a certificate's units allow: none or "query" every call, "metrics" figures, others nothing.
-Role role_of_units(const ByteStream& stream) {
-  if (!stream.has_client_certificate()) return Role::kNobody;
-  const std::string units = stream.client_units();
-  if (units.empty() || ("\n" + units).find("\nquery\n") != std::string::npos) return Role::kQuery;
-  return ("\n" + units).find("\nmetrics\n") != std::string::npos ? Role::kMetrics : Role::kNobody;
-}
-
 }  // namespace
 
 struct HttpConnection::Parser {
@@ -80,13 +72,14 @@ void HttpConnection::close() {
 
 bool HttpConnection::close_if_late(Clock::time_point now) {
   if (now < deadline_ && now < write_deadline_) return false;
+  const bool was_slow = stage_ != Stage::kIdle && stage_ != Stage::kLingering;
   if (stage_ == Stage::kHeader || stage_ == Stage::kBody)
     refuse(408, "the request took too long to arrive");
   else if (stage_ == Stage::kAnswering)
     refuse(504, "no answer was found in time");
   else
     close();
-  return true;
+  return was_slow;
 }
 
 void HttpConnection::begin_request() {
@@ -180,7 +173,7 @@ void HttpConnection::header_is_there() {
   if (!filled.ok()) return refuse(filled.code() == Code::kResourceExhausted ? 431 : 400, filled.message());
   if (!host_->may_ask(client_)) return refuse(429, "too many requests; ask more slowly");
   const bool tls = host_->options().tls.on();
-  if (auto refusal = host_->handler().admit(request_, role_of_units(*stream_), tls)) {
+  if (auto refusal = host_->handler().admit(request_, stream_->client_role(), tls)) {
     // What may follow of a body is not read: the connection goes.
     const auto length = parser.content_length();
     unread_ = parser.chunked() || (length && *length > 0);

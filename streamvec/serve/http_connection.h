@@ -43,7 +43,7 @@ class HttpConnection final : public HttpExchange,
   ~HttpConnection() override;
 
   void start();
-  // Closes when a deadline has passed; true when it did.
+  // Ends what a deadline has passed for; true when the client was slow, not merely silent between two requests.
   bool close_if_late(Clock::time_point now);
   void close();
   bool closed() const { return stage_ == Stage::kClosed; }

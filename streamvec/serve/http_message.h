@@ -26,7 +26,7 @@ struct HttpRequest {
   std::string path;                  // decoded, begins with '/', without "." and ".." parts
   std::vector<NameAndText> query;    // decoded, in order
   std::vector<NameAndText> headers;  // names in lower case, in order
-  std::string body;
+  std::string body = {};
   std::string client;  // the address it came from
   Role role = Role::kNobody;
 
@@ -38,7 +38,7 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
-  std::string body;
+  std::string body = {};
   std::vector<NameAndText> headers = {};                     // further ones
   std::shared_ptr<const std::string> shared_body = nullptr;  // in place of `body`, where many are given the same
 };

@@ -25,7 +25,7 @@ struct HttpLimits {
   int64_t bodies_bytes_max = int64_t{64} << 20;  // of all bodies on their way in: bounds the memory of all clients
   int64_t events_backlog_bytes_max = int64_t{8} << 20;  // a reader of events that is further behind is left
   double header_s = 10;        // from the first byte (of a new connection: from accepting) to the end of the header
-  double body_s = 20;          // to the end of the body
+  double body_s = 30;          // to the end of the body
   double idle_s = 60;          // between two requests
   double answer_s = 60;        // until the handler has answered
   double write_s = 15;         // without a byte taken by the client ...

@@ -2,6 +2,7 @@
 // on with it; nobody waits.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,10 @@ class ModelBoard {
  public:
   struct Options {
     VocabularyMap::Options map;
+    // Models with more words are searched by an index, as soon as it is built; until then, and where the next model
+    // comes before that, exactly.
+    int64_t exact_words_max = 1'000'000;
+    HnswIndex::Options index;
     // Called on the board's thread when a model, or the picture of one, is there.
     std::function<void(const ServedModel&)> on_model = {};
     std::function<void(const MapFrame&)> on_map = {};
@@ -41,6 +46,7 @@ class ModelBoard {
  private:
   void run();
   void serve(std::shared_ptr<const Snapshot> snapshot);
+  void build_index(const std::shared_ptr<const ServedModel>& model);
 
   const Options options_;
   VocabularyMap mapper_;
@@ -51,6 +57,7 @@ class ModelBoard {
   std::shared_ptr<const MapFrame> map_;
   std::string trouble_;
   bool busy_ = false, stopping_ = false;
+  std::atomic<bool> leave_index_{false};  // something newer is there, or all is to stop
   std::thread thread_;
 };
 

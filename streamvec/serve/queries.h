@@ -13,6 +13,10 @@ namespace streamvec {
 
 constexpr int64_t kNeighboursMax = 1'000;     // of one question
 constexpr int64_t kQuestionWordsMax = 1'000;  // words or pairs of one question
+constexpr int64_t kWordsListedMax = 1'000;    // by prefix
+constexpr int64_t kPathNeighboursMax = 100;   // of each moment of a word's path
+constexpr int64_t kMovedMax = 1'000;          // words of a drift list
+constexpr int64_t kHistoryPointsMax = 2'000;  // of what training has told
 
 // How a word of a question was understood.
 struct AskedWord {

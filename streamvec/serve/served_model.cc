@@ -17,25 +17,38 @@ double unix_now() {
 }  // namespace
 
 Result<std::shared_ptr<const ServedModel>> ServedModel::make(std::shared_ptr<const Snapshot> snapshot, int64_t number) {
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix unit, streamvec::unit_rows(snapshot->input.view()));
-  return std::shared_ptr<const ServedModel>(new ServedModel(std::move(snapshot), std::move(unit), number));
+  auto parts = std::make_shared<Parts>();
+  STREAMVEC_ASSIGN_OR_RETURN(parts->unit, streamvec::unit_rows(snapshot->input.view()));
+  STREAMVEC_ASSIGN_OR_RETURN(parts->search, RowSearch::make(parts->unit.view()));
+  const Vocabulary& words = snapshot->vocabulary;
+  parts->by_bytes.resize(static_cast<size_t>(words.size()));
+  std::iota(parts->by_bytes.begin(), parts->by_bytes.end(), 0);
+  parts->by_count = parts->by_bytes;
+  std::sort(parts->by_bytes.begin(), parts->by_bytes.end(),
+            [&](Slot a, Slot b) { return words.word(a) < words.word(b); });
+  std::stable_sort(parts->by_count.begin(), parts->by_count.end(),
+                   [&](Slot a, Slot b) { return words.count(a) > words.count(b); });
+  return std::shared_ptr<const ServedModel>(new ServedModel(std::move(snapshot), std::move(parts), number, unix_now()));
 }
 
-ServedModel::ServedModel(std::shared_ptr<const Snapshot> snapshot, Matrix unit, int64_t number)
-    : snapshot_(std::move(snapshot)), unit_(std::move(unit)), number_(number), time_s_(unix_now()) {
-  const Vocabulary& words = vocabulary();
-  by_bytes_.resize(static_cast<size_t>(words.size()));
-  std::iota(by_bytes_.begin(), by_bytes_.end(), 0);
-  by_count_ = by_bytes_;
-  std::sort(by_bytes_.begin(), by_bytes_.end(), [&](Slot a, Slot b) { return words.word(a) < words.word(b); });
-  std::stable_sort(by_count_.begin(), by_count_.end(), [&](Slot a, Slot b) { return words.count(a) > words.count(b); });
+ServedModel::ServedModel(std::shared_ptr<const Snapshot> snapshot, std::shared_ptr<const Parts> parts, int64_t number,
+                         double time_s)
+    : snapshot_(std::move(snapshot)), parts_(std::move(parts)), number_(number), time_s_(time_s) {}
+
+std::shared_ptr<const ServedModel> ServedModel::with_index(std::shared_ptr<const HnswIndex> index) const {
+  std::shared_ptr<ServedModel> indexed(new ServedModel(snapshot_, parts_, number_, time_s_));
+  indexed->index_ = std::move(index);
+  return indexed;
 }
 
 std::vector<std::vector<Neighbour>> ServedModel::search(std::span<const SearchRequest> requests) const {
   std::vector<std::vector<Neighbour>> found(requests.size());
+  for (size_t i = 0; i < requests.size() && index_ != nullptr; ++i)
+    found[i] = index_->search(requests[i].unit, requests[i].excluded, requests[i].k);
+  if (index_ != nullptr) return found;
   int32_t k = 0;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
-  k = static_cast<int32_t>(std::min<int64_t>(k, unit_.rows()));
+  k = static_cast<int32_t>(std::min<int64_t>(k, parts_->unit.rows()));
   if (k == 0) return found;
   std::vector<float> queries;
   std::vector<std::span<const int32_t>> excluded;
@@ -44,7 +57,7 @@ std::vector<std::vector<Neighbour>> ServedModel::search(std::span<const SearchRe
     excluded.push_back(request.excluded);
   }
   std::vector<Hit> hits(requests.size() * static_cast<size_t>(k));
-  top_k(unit_.view(), {queries.data(), static_cast<int64_t>(requests.size()), dim(), dim()}, excluded, k, hits);
+  parts_->search->top_k({queries.data(), static_cast<int64_t>(requests.size()), dim(), dim()}, excluded, k, hits);
   for (size_t i = 0; i < requests.size(); ++i)
     for (const Hit& hit :
          std::span(hits).subspan(i * static_cast<size_t>(k), static_cast<size_t>(std::min(k, requests[i].k))))
@@ -54,10 +67,10 @@ std::vector<std::vector<Neighbour>> ServedModel::search(std::span<const SearchRe
 
 std::vector<Slot> ServedModel::begin_with(std::string_view prefix, int64_t count) const {
   const Vocabulary& words = vocabulary();
-  const auto begin = std::lower_bound(by_bytes_.begin(), by_bytes_.end(), prefix,
+  const auto begin = std::lower_bound(parts_->by_bytes.begin(), parts_->by_bytes.end(), prefix,
                                       [&](Slot slot, std::string_view text) { return words.word(slot) < text; });
-  const auto end =
-      std::partition_point(begin, by_bytes_.end(), [&](Slot slot) { return words.word(slot).starts_with(prefix); });
+  const auto end = std::partition_point(begin, parts_->by_bytes.end(),
+                                        [&](Slot slot) { return words.word(slot).starts_with(prefix); });
   std::vector<Slot> found(static_cast<size_t>(std::min<int64_t>(count, end - begin)));
   std::partial_sort_copy(begin, end, found.begin(), found.end(), [&](Slot a, Slot b) {
     return words.count(a) != words.count(b) ? words.count(a) > words.count(b) : words.word(a) < words.word(b);
@@ -75,7 +88,7 @@ std::vector<Slot> ServedModel::words_with(std::string_view prefix, int64_t count
 }
 
 std::span<const Slot> ServedModel::most_frequent(int64_t count) const {
-  return std::span(by_count_).first(static_cast<size_t>(std::min<int64_t>(count, vocabulary().size())));
+  return std::span(parts_->by_count).first(static_cast<size_t>(std::min<int64_t>(count, vocabulary().size())));
 }
 
 }  // namespace streamvec

@@ -14,6 +14,9 @@
 #include "streamvec/serve/call_queue.h"
 #include "streamvec/serve/metrics_text.h"
 #include "streamvec/serve/progress_json.h"
+#ifdef STREAMVEC_GRPC
+#include "streamvec/serve/grpc/query_calls.h"
+#endif
 
 namespace streamvec {
 namespace {
@@ -42,9 +45,9 @@ std::string common_headers(bool tls) {
   return headers;
 }
 
-Status check_exposure(const Service::Options& options, const HostPort& address) {
+Status check_exposure(const Service::Options& options, const std::string& listen, const HostPort& address) {
   if (is_loopback(address.host) || !options.access.tokens.empty() || !options.tls.client_ca.empty()) return {};
-  return error(Code::kInvalidArgument, "anybody who reaches ", options.listen,
+  return error(Code::kInvalidArgument, "anybody who reaches ", listen,
                " could ask; give a token (STREAMVEC_TOKEN or --token-file) or --tls-client-ca, or listen on 127.0.0.1");
 }
 
@@ -83,7 +86,13 @@ class ServiceCore final : public Service, public HttpHandler {
         meter_(call_names()),
         models_(board_options()),
         history_(options_.directory),
-        parts_{models_, events_, history_, options_.directory, options_.kind, options_.version},
+        parts_{models_,
+               events_,
+               history_,
+               options_.directory,
+               options_.kind,
+               options_.version,
+               [this] { return figures(); }},
         openapi_(std::make_shared<const std::string>(to_text(openapi(options_.version)))),
         slow_(
             {.threads = 1, .waiting_max = kSlowWaitingMax, .client_waiting_max = 8, .together_max = 1, .name = "slow"},
@@ -103,20 +112,50 @@ class ServiceCore final : public Service, public HttpHandler {
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = (options_.tls.on() ? "https://" : "http://") + host + ":" + std::to_string(server_->port());
     alive_ = std::thread([this] { keep_alive(); });
-    return {};
+    return options_.listen_grpc.empty() ? Status() : listen_grpc();
   }
 
-  std::string url() const override { return url_; }
+  Status listen_grpc() {
+#ifdef STREAMVEC_GRPC
+    GrpcServer::Options server;
+    STREAMVEC_ASSIGN_OR_RETURN(server.address, parse_host_port(options_.listen_grpc));
+    STREAMVEC_RETURN_IF_ERROR(check_exposure(options_, options_.listen_grpc, server.address));
+    server.limits = options_.limits;
+    server.tls = options_.tls;
+    STREAMVEC_ASSIGN_OR_RETURN(grpc_, GrpcServer::start(server, grpc_calls_));
+    grpc_address_ = server.address.host + ":" + std::to_string(grpc_->port());
+    return {};
+#else
+    return error(Code::kUnimplemented, "this build of streamvec has no gRPC; ask over HTTP");
+#endif
+  }
 
-  void show(std::shared_ptr<const Snapshot> snapshot) override { models_.publish(std::move(snapshot)); }
-  void show(const TrainProgress& progress) override { events_.tell("progress", to_json(progress, unix_now()), true); }
-  void show(const StreamMetrics& metrics) override { tell_metrics(to_json(metrics)); }
+  std::string url() const override {
+    return url_;
+  }
+  std::string grpc_address() const override {
+    return grpc_address_;
+  }
+
+  void show(std::shared_ptr<const Snapshot> snapshot) override {
+    models_.publish(std::move(snapshot));
+  }
+  void show(const TrainProgress& progress) override {
+    events_.tell("progress", to_json(progress, unix_now()), true);
+  }
+  void show(const StreamMetrics& metrics) override {
+    tell_metrics(to_json(metrics));
+  }
   void show_metrics_line(const std::string& line) override {
     Json metrics = Json::parse(line, nullptr, false);
     if (metrics.is_object()) tell_metrics(std::move(metrics));
   }
-  void show_end(const std::string& why) override { events_.tell("end", {{"time", unix_now()}, {"why", why}}); }
-  void await_served() override { models_.await_served(); }
+  void show_end(const std::string& why) override {
+    events_.tell("end", {{"time", unix_now()}, {"why", why}});
+  }
+  void await_served() override {
+    models_.await_served();
+  }
 
   void stop() override {
     {
@@ -125,6 +164,9 @@ class ServiceCore final : public Service, public HttpHandler {
       changed_.notify_all();
     }
     if (alive_.joinable()) alive_.join();
+#ifdef STREAMVEC_GRPC
+    if (grpc_ != nullptr) grpc_->stop(kStopGrace_s);
+#endif
     if (server_ != nullptr) server_->stop(kStopGrace_s);
   }
 
@@ -170,7 +212,9 @@ class ServiceCore final : public Service, public HttpHandler {
     exchange.respond(std::move(response));
   }
 
-  const ApiParts& parts() const { return parts_; }
+  const ApiParts& parts() const {
+    return parts_;
+  }
 
  private:
   static int32_t threads_wanted(int32_t threads) {
@@ -185,6 +229,8 @@ class ServiceCore final : public Service, public HttpHandler {
 
   ModelBoard::Options board_options() {
     ModelBoard::Options options;
+    options.exact_words_max = options_.exact_words_max;
+    options.index.threads = threads_wanted(options_.threads);
     options.on_model = [this](const ServedModel& model) {
       events_.tell("model", {{"time", model.time_s()},
                              {"number", model.number()},
@@ -290,14 +336,18 @@ class ServiceCore final : public Service, public HttpHandler {
     } else if (call.path == "/api/health") {
       response = health();
     } else if (call.path == "/metrics") {
-      const auto model = models_.current();
-      response.body = metrics_text(events_.last("progress"), events_.last("metrics"), model.get(),
-                                   network_.load()->statistics(), calls_.waiting() + slow_.waiting()) +
-                      meter_.text();
+      response.body = figures();
     } else {
       response = call.path == "/api/login" ? login(*arguments) : logout();
     }
     respond(call, *exchange, std::move(response), begin);
+  }
+
+  std::string figures() const {
+    const auto model = models_.current();
+    return metrics_text(events_.last("progress"), events_.last("metrics"), model.get(), network_.load()->statistics(),
+                        calls_.waiting() + slow_.waiting()) +
+           meter_.text();
   }
 
   HttpResponse health() const {
@@ -339,13 +389,10 @@ class ServiceCore final : public Service, public HttpHandler {
 
   void begin_events(const ApiCall& call, const CallArguments& arguments,
                     const std::shared_ptr<HttpExchange>& exchange) {
-    static const std::set<std::string> kKinds = {"progress", "metrics", "alert", "model", "map", "end"};
     std::vector<std::string> kinds;
     if (arguments.given("kind")) kinds = arguments.texts("kind").value();
     for (const std::string& kind : kinds)
-      if (kKinds.count(kind) == 0)
-        return respond(call, *exchange, error_response(400, "kind is progress, metrics, alert, model, map or end"),
-                       Clock::now());
+      if (!EventBoard::is_kind(kind)) return respond(call, *exchange, error_response(400, kNoSuchKind), Clock::now());
     if (exchange->request().method == "HEAD") {
       HttpResponse head;
       head.content_type = std::string(call.content_type);
@@ -354,7 +401,7 @@ class ServiceCore final : public Service, public HttpHandler {
     if (events_.readers() >= kReadersMax)
       return respond(call, *exchange, error_response(503, "too many readers of events"), Clock::now());
     meter_.record(static_cast<size_t>(&call - api_calls().data()), 200, 0);
-    events_.add_reader(exchange->begin_events(), std::move(kinds));
+    events_.add_reader(sse_reader(exchange->begin_events()), std::move(kinds));
   }
 
   static Status check_names(const ApiCall& call, const CallArguments& arguments) {
@@ -391,7 +438,12 @@ class ServiceCore final : public Service, public HttpHandler {
   std::atomic<HttpServer*> network_{nullptr};
   std::string url_;
   std::thread alive_;
+  std::string grpc_address_;
   CallQueue slow_, calls_;  // gone before what their threads use
+#ifdef STREAMVEC_GRPC
+  QueryCalls grpc_calls_{parts_, access_, calls_, slow_};
+  std::unique_ptr<GrpcServer> grpc_;
+#endif
 };
 
 Result<ApiAnswer> HttpCall::ask(const ServedModel* model) const {
@@ -428,7 +480,7 @@ void HttpCall::finish(const std::shared_ptr<const ServedModel>& model, const std
 
 Result<std::unique_ptr<Service>> Service::start(Options options) {
   STREAMVEC_ASSIGN_OR_RETURN(const HostPort address, parse_host_port(options.listen));
-  STREAMVEC_RETURN_IF_ERROR(check_exposure(options, address));
+  STREAMVEC_RETURN_IF_ERROR(check_exposure(options, options.listen, address));
   options.access.certificates = !options.tls.client_ca.empty();
   auto service = std::make_unique<ServiceCore>(std::move(options), address);
   STREAMVEC_RETURN_IF_ERROR(service->listen(address));

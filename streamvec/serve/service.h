@@ -19,13 +19,15 @@ class Service {
  public:
   struct Options {
     std::string listen = "127.0.0.1:8080";
+    std::string listen_grpc;     // "": no gRPC
     std::string directory;       // of the model, for its history
     std::string kind = "serve";  // or "train"
     std::string version;
     HttpLimits limits;
     TlsFiles tls;
     Access::Options access;
-    int32_t threads = 0;  // that answer calls; 0: one for two cores, at most 4
+    int64_t exact_words_max = 1'000'000;  // models with more are searched by an index
+    int32_t threads = 0;                  // that answer calls; 0: one for two cores, at most 4
   };
 
   // Listens at once; calls are answered with 503 until a model is there. kInvalidArgument: an address that others can
@@ -35,6 +37,7 @@ class Service {
 
   // Where it is: "http://127.0.0.1:8080".
   virtual std::string url() const = 0;
+  virtual std::string grpc_address() const = 0;  // "127.0.0.1:9090"; "" without
 
   // All return at once. Thread-safe.
   virtual void show(std::shared_ptr<const Snapshot> snapshot) = 0;
