@@ -9,6 +9,7 @@
 #include "apps/streamvec/models.h"
 #include "apps/streamvec/output.h"
 #include "apps/streamvec/progress.h"
+#include "apps/streamvec/service.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/temporary_directory.h"
 #include "apps/streamvec/training.h"
@@ -24,6 +25,7 @@ constexpr int64_t kArticles = 6'000;      // 1.8 M words
 constexpr int64_t kReplayChunks = 1'000;  // 250,000 words: the newest seventh, so that old meanings fade
 constexpr double kReplayRatio = 2;
 constexpr int64_t kSnapshotTokens = 100'000;
+constexpr double kLookEvery_s = 3;         // while somebody watches
 constexpr double kBeforeTheChange = 0.48;  // of the text; the meanings change at the half
 
 std::string source_name(const Arguments& arguments) {
@@ -33,7 +35,8 @@ std::string source_name(const Arguments& arguments) {
 }
 
 // Reads the site to its end, as it is written, or until the user stops it.
-Result<TrainProgress> learn(const Arguments& arguments, const std::string& out, const std::atomic<bool>& stop) {
+Result<TrainProgress> learn(const Arguments& arguments, const std::string& out, Service* service,
+                            const std::atomic<bool>& stop) {
   TrainOptions options;
   options.dim = 64;
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
@@ -42,8 +45,10 @@ Result<TrainProgress> learn(const Arguments& arguments, const std::string& out, 
   options.stream.replay_chunks = kReplayChunks;
   options.stream.replay_ratio = kReplayRatio;
   options.stream.snapshot_every = kSnapshotTokens;
+  if (service != nullptr) options.stream.evaluate_every_s = kLookEvery_s;
   ProgressLine line(2);
   TrainHooks hooks = hooks_on(line, stop);
+  if (service != nullptr) show_on(*service, hooks);
   hooks.progress = [show = hooks.progress](TrainProgress progress) {
     progress.fraction = std::min(1.0, static_cast<double>(progress.documents) / static_cast<double>(kArticles));
     show(progress);
@@ -87,7 +92,8 @@ Result<int> run_demo(const Arguments& arguments) {
     STREAMVEC_RETURN_IF_ERROR(
         print("A news site on this machine writes made-up articles with a planted truth; they are crawled and learned "
               "as they appear.\n"));
-  STREAMVEC_ASSIGN_OR_RETURN(const TrainProgress trained, learn(arguments, model, stop));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::unique_ptr<Service> service, service_if_wanted(arguments, model));
+  STREAMVEC_ASSIGN_OR_RETURN(const TrainProgress trained, learn(arguments, model, service.get(), stop));
   if (stop) return 0;
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(model));
   STREAMVEC_ASSIGN_OR_RETURN(const DriftReport drift, find_changes(model, snapshot, trained.tokens));
@@ -96,6 +102,7 @@ Result<int> run_demo(const Arguments& arguments) {
                            short_count(static_cast<double>(trained.tokens)) + " words in " +
                            short_duration(trained.seconds) + ", kernel " + trained.kernel + ".\n" + report.text;
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(trained, report)) : print(text));
+  leave_service(arguments, service.get(), {}, stop);
   return report.found() ? 0 : 1;
 }
 

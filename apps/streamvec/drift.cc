@@ -2,91 +2,30 @@
 #include "streamvec/eval/drift.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <iostream>
-#include <optional>
 
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/models.h"
 #include "apps/streamvec/output.h"
-#include "streamvec/eval/history.h"
-#include "streamvec/source/time_text.h"
+#include "streamvec/eval/moments.h"
 
 namespace streamvec::cli {
 namespace {
 
 constexpr size_t kShownInLines = 6;  // neighbours, so that a line fits most terminals
 
-// A moment of the stream whose vectors can be had: in the history, or the model itself.
-struct Moment {
-  StreamMoment when;
-  std::optional<HistoryEntry> entry;  // none: the model
-  bool halves = false;                // of this very moment are there
-};
-
 void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::cerr << "note: passed over: " << note << "\n";
-}
-
-// The moments of the history, and the model where it has gone on since.
-Result<std::vector<Moment>> moments_of(const std::string& directory, const Snapshot& model) {
-  std::vector<std::string> notes;
-  STREAMVEC_ASSIGN_OR_RETURN(const auto entries, History(directory).list(&notes));
-  print_notes(notes);
-  std::vector<Moment> moments;
-  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, History(directory).list_halves());
-  for (const HistoryEntry& entry : entries) {
-    const auto same = [&](const HistoryHalves& pair) { return pair.a.moment.step == entry.moment.step; };
-    moments.push_back({entry.moment, entry, std::any_of(halves.begin(), halves.end(), same)});
-  }
-  if (moments.empty() || model.step > moments.back().when.step)
-    moments.push_back({{model.step, 0, model.vocabulary.tokens()}, std::nullopt, false});
-  if (moments.size() < 2)
-    return error(Code::kFailedPrecondition, directory, "/history holds ", entries.size(), " earlier snapshot",
-                 entries.size() == 1 ? "" : "s", ", drift needs one before the newest; train on for longer");
-  return moments;
 }
 
 Result<Snapshot> load(const Moment& moment, const std::string& directory) {
   return moment.entry ? History::load(*moment.entry) : open_model(directory);
 }
 
-// The moment nearest to a step or a time as it was typed.
-Result<size_t> find_moment(const std::vector<Moment>& moments, const std::string& flag, const std::string& typed) {
-  int64_t wanted = 0;
-  const auto [end, failed] = std::from_chars(typed.data(), typed.data() + typed.size(), wanted);
-  const bool is_step = failed == std::errc() && end == typed.data() + typed.size();
-  if (!is_step) {
-    const auto time = parse_time(typed);
-    if (!time.ok())
-      return error(Code::kInvalidArgument, flag, " ", typed, ": neither a step nor a time; try a step such as ",
-                   moments.front().when.step, " or a date such as 2024-05-01");
-    wanted = *time;
-  }
-  const auto distance = [&](const Moment& moment) {
-    return std::abs(static_cast<double>(is_step ? moment.when.step : moment.when.time_s) - static_cast<double>(wanted));
-  };
-  const auto nearest = std::min_element(moments.begin(), moments.end(),
-                                        [&](const Moment& a, const Moment& b) { return distance(a) < distance(b); });
-  return static_cast<size_t>(nearest - moments.begin());
-}
-
-struct Range {
-  size_t from = 0, to = 0;
-};
-// The earliest snapshot before `to` that had a quarter of its text: vectors of less are not settled, and all of them
-// would seem to have moved. One with halves if there is such a one; the last before `to` if none had so much.
-size_t first_settled(const std::vector<Moment>& moments, size_t to) {
-  for (const bool halves : {true, false})
-    for (size_t i = 0; i < to; ++i)
-      if (4 * moments[i].when.tokens >= moments[to].when.tokens && moments[i].halves >= halves) return i;
-  return to > 0 ? to - 1 : 0;
-}
-
-Result<Range> find_range(const std::vector<Moment>& moments, const Arguments& arguments) {
-  Range range{0, moments.size() - 1};
+Result<MomentRange> find_range(const std::vector<Moment>& moments, const Arguments& arguments) {
+  MomentRange range{0, moments.size() - 1};
   if (arguments.given("to")) {
     STREAMVEC_ASSIGN_OR_RETURN(range.to, find_moment(moments, "--to", arguments.text("to")));
   }
@@ -94,10 +33,8 @@ Result<Range> find_range(const std::vector<Moment>& moments, const Arguments& ar
   if (arguments.given("from")) {
     STREAMVEC_ASSIGN_OR_RETURN(range.from, find_moment(moments, "--from", arguments.text("from")));
   }
-  if (range.from < range.to) return range;
-  return error(Code::kInvalidArgument, "--from and --to lead to step ", moments[range.from].when.step, " and step ",
-               moments[range.to].when.step, "; the first must be the earlier one (the history has ",
-               moments.front().when.step, " to ", moments.back().when.step, ")");
+  STREAMVEC_RETURN_IF_ERROR(check_range(moments, range, "--from and --to"));
+  return range;
 }
 
 // "step 120 (2024-05-01)".
@@ -161,7 +98,7 @@ std::string lines_of(const DriftReport& report, const StreamMoment& from, const 
   return lines;
 }
 
-Result<int> show_moved(const Arguments& arguments, const std::vector<Moment>& moments, const Range& range) {
+Result<int> show_moved(const Arguments& arguments, const std::vector<Moment>& moments, const MomentRange& range) {
   const std::string& directory = arguments.words[0];
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot then, load(moments[range.from], directory));
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot now, load(moments[range.to], directory));
@@ -214,7 +151,7 @@ std::string lines_of(const std::string& name, const std::vector<Station>& path) 
 }
 
 // The way of the words asked for through every moment of the range. Moments that do not load are passed over.
-Result<int> show_paths(const Arguments& arguments, const std::vector<Moment>& moments, const Range& range) {
+Result<int> show_paths(const Arguments& arguments, const std::vector<Moment>& moments, const MomentRange& range) {
   const std::string& directory = arguments.words[0];
   const std::vector<std::string> words(arguments.words.begin() + 1, arguments.words.end());
   DriftOptions options;
@@ -247,8 +184,11 @@ Result<int> show_paths(const Arguments& arguments, const std::vector<Moment>& mo
 
 Result<int> run_drift(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot model, open_model(arguments.words[0]));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Moment> moments, moments_of(arguments.words[0], model));
-  STREAMVEC_ASSIGN_OR_RETURN(const Range range, find_range(moments, arguments));
+  std::vector<std::string> notes;
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Moment> moments,
+                             list_moments(arguments.words[0], model.step, model.vocabulary.tokens(), &notes));
+  print_notes(notes);
+  STREAMVEC_ASSIGN_OR_RETURN(const MomentRange range, find_range(moments, arguments));
   return arguments.words.size() == 1 ? show_moved(arguments, moments, range) : show_paths(arguments, moments, range);
 }
 

@@ -6,12 +6,14 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 namespace streamvec::cli {
 namespace {
 
 std::atomic<bool> stop_wanted{false};
 std::atomic<int64_t> first_ms{0};
+std::atomic<const char*> said_when_stopping{kSaving};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 int64_t now_ms() {
@@ -25,8 +27,8 @@ void on_signal(int signal) {
   const int errno_before = errno;
   if (!stop_wanted.exchange(true)) {
     first_ms = now_ms();
-    constexpr char kText[] = "\nstopping: the model is being saved (Ctrl-C again leaves at once)\n";
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
+    const char* text = said_when_stopping;
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
   } else if (signal == SIGINT && now_ms() - first_ms >= 500) {
     ::_exit(130);
   }
@@ -35,7 +37,8 @@ void on_signal(int signal) {
 
 }  // namespace
 
-const std::atomic<bool>& stop_on_signals() {
+const std::atomic<bool>& stop_on_signals(const char* said) {
+  said_when_stopping = said;
   struct sigaction action {};
   action.sa_handler = on_signal;  // without SA_RESTART: a read from a silent pipe comes back
   ::sigemptyset(&action.sa_mask);

@@ -12,7 +12,7 @@ constexpr double kSecondsMax = 1e9;
 
 constexpr std::array kCommands = std::to_array<Command>({
     {.name = "demo",
-     .synopsis = "[--seconds N]",
+     .synopsis = "[--seconds N] [--listen HOST:PORT]",
      .summary = "learn from a news site the program makes itself, and check what was learned",
      .details =
          "Starts a news site on this machine whose articles have planted word classes, analogies, words that change "
@@ -127,6 +127,20 @@ constexpr std::array kCommands = std::to_array<Command>({
                  "streamvec source check http://127.0.0.1:8000/ --allow-private 127.0.0.1:8000\n",
      .words_min = 2,
      .words_max = 2},
+    {.name = "serve",
+     .synopsis = "DIR [--listen 127.0.0.1:8080]",
+     .summary = "answer questions about a model over HTTP",
+     .details =
+         "Neighbours, analogies, vectors, similarity, a word's neighbours through time, words that changed their "
+         "meaning, words by prefix, figures for Prometheus, events (docs/SERVING.md; the service itself has an OpenAPI "
+         "document at /api/openapi.json). New checkpoints of DIR are served as they come, without a pause.\n"
+         "Only this machine can ask unless --listen says otherwise. Other addresses need a token, in the environment "
+         "variable STREAMVEC_TOKEN or in --token-file, or client certificates (--tls-client-ca). Runs until Ctrl-C.",
+     .examples =
+         "streamvec serve model\n"
+         "STREAMVEC_TOKEN=$(cat token) streamvec serve model --listen 0.0.0.0:8080 --allow-host words.example.org\n",
+     .words_min = 1,
+     .words_max = 1},
     {.name = "launch",
      .synopsis = "-n NODES [--servers S] -- train ...",
      .summary = "train on this machine as a cluster of several processes",
@@ -289,6 +303,35 @@ constexpr std::array kOptions = std::to_array<Option>({
      false, "launch"},
     {"pin", Kind::kFlag, "", "false", "", "launch",
      "every node that trains gets cores of its own, if there are enough"},
+    {"listen", Kind::kText, "HOST:PORT", "", "serve: 127.0.0.1:8080", "train demo serve",
+     "answer questions and show progress at this address; port 0: any free one"},
+    {"listen-grpc", Kind::kText, "HOST:PORT", "", "", "train demo serve",
+     "the same calls over gRPC (protos/streamvec_query.proto)"},
+    {"keep", Kind::kFlag, "", "false", "", "train demo",
+     "go on answering at --listen when training is over, until Ctrl-C"},
+    {"token-file", Kind::kText, "F", "", "", "train demo serve",
+     "who may ask: TOKEN [query|metrics] [EXPIRES] a line; STREAMVEC_TOKEN in the environment is one more"},
+    {"tls-certificate", Kind::kText, "F.pem", "", "", "train demo serve",
+     "speak TLS, with this certificate (and chain)"},
+    {"tls-key", Kind::kText, "F.pem", "", "", "train demo serve", "its key"},
+    {"tls-client-ca", Kind::kText, "F.pem", "", "", "train demo serve",
+     "only clients with a certificate that this has signed; OU=metrics allows figures only"},
+    {"allow-host", Kind::kText, "NAME", "", "", "train demo serve", "a name that this service goes by", 0, 0, true},
+    {"allow-origin", Kind::kText, "ORIGIN", "", "", "train demo serve",
+     "a site whose pages may ask (https://example.org)", 0, 0, true},
+    {"serve-threads", Kind::kInteger, "N", "0", "0, half the cores, at most 4", "train demo serve",
+     "threads that answer questions", 0, 256},
+    {"exact-max", Kind::kInteger, "N", "1000000", "", "train demo serve",
+     "models with more words are searched by an index (HNSW), which finds nearly all neighbours", 0, kSlotsMax},
+    {"connections-max", Kind::kInteger, "N", "4096", "", "train demo serve", "open at once, of all clients", 1,
+     1000000},
+    {"client-connections", Kind::kInteger, "N", "256", "256; this machine: no limit", "train demo serve",
+     "open at once, of one address; 0: no limit", 0, 1000000},
+    {"client-rate", Kind::kReal, "N", "200", "200; this machine: no limit", "train demo serve",
+     "requests a second of one address; 0: no limit", 0, 1e9},
+    {"request-timeout", Kind::kReal, "SECONDS", "10", "", "train demo serve",
+     "a request's header has to be there by then, its body by three times that", 0.1, kSecondsMax},
+    {"body-max", Kind::kInteger, "BYTES", "1048576", "", "train demo serve", "of one request", 1024, 1 << 30},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
     {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",
      "the snapshot nearest to this step or time"},
@@ -303,10 +346,10 @@ constexpr std::array kOptions = std::to_array<Option>({
      kSecondsMax},
     {"poll-every", Kind::kReal, "SECONDS", "60", "", "train", "least time between two looks at a feed", 0.01,
      kSecondsMax},
-    {"config", Kind::kText, "F.toml", "", "", "train eval nearest analogy drift export import demo reproduce",
+    {"config", Kind::kText, "F.toml", "", "", "train serve eval nearest analogy drift export import demo reproduce",
      "read options from this file, by the same names; flags win over it"},
     {"json", Kind::kFlag, "", "false", "",
-     "train eval nearest analogy vector drift export import demo reproduce version source",
+     "train serve eval nearest analogy vector drift export import demo reproduce version source",
      "print one JSON value at the end"},
 });
 

@@ -9,6 +9,7 @@
 #include "apps/streamvec/mpi_rank.h"
 #include "apps/streamvec/output.h"
 #include "apps/streamvec/progress.h"
+#include "apps/streamvec/service.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/training.h"
 #include "streamvec/core/heap.h"
@@ -250,14 +251,23 @@ Result<int> run_train(const Arguments& arguments) {
   ProgressLine line(2);
   // mpirun joins what all ranks print: the first speaks for all.
   const bool quiet = options.cluster.mpi && options.cluster.rank > 0;
-  const auto result = train(options, arguments.words, out, quiet ? quiet_hooks(stop) : hooks_on(line, stop));
+  // Of a cluster the first node answers.
+  std::unique_ptr<Service> service;
+  if (options.cluster.rank == 0) {
+    STREAMVEC_ASSIGN_OR_RETURN(service, service_if_wanted(arguments, out));
+  }
+  TrainHooks hooks = quiet ? quiet_hooks(stop) : hooks_on(line, stop);
+  if (service != nullptr) show_on(*service, hooks);
+  const auto result = train(options, arguments.words, out, hooks);
   line.clear();
+  const bool stopped = stop && result.ok() && result->fraction < 1;  // a wish that comes after the end changes nothing
+  if (result.ok() && !quiet) {
+    warn(*result);
+    STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(*result, out, stopped))
+                                                     : print(summary_of(*result, out)));
+  }
+  leave_service(arguments, service.get(), result.ok() ? Status() : result.status(), stop);
   if (!result.ok()) return result.status();
-  if (quiet) return 0;
-  warn(*result);
-  const bool stopped = stop && result->fraction < 1;  // a wish that comes after the end changes nothing
-  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(*result, out, stopped))
-                                                   : print(summary_of(*result, out)));
   return 0;
 }
 

@@ -130,7 +130,19 @@ ClusterStats ClusterNode::stats() const {
   stats.bytes_sent = totals.bytes_sent;
   stats.bytes_received = totals.bytes_received;
   stats.epoch = view_.epoch;
-  stats.nodes = static_cast<int32_t>(all_of(view_).size());
+  const std::set<NodeId> present = all_of(view_);
+  stats.nodes = static_cast<int32_t>(present.size());
+  const auto among = [](const std::vector<NodeId>& nodes, NodeId node) {
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  };
+  for (const NodeId node : all_of({0, options_.workers, options_.servers})) {
+    const auto heard = heard_s_.find(node);
+    const bool own = node == self_;
+    stats.members.push_back({node, among(options_.workers, node), among(options_.servers, node), node == leader_,
+                             present.count(node) > 0,
+                             own || heard == heard_s_.end() ? 0 : seconds_now() - heard->second,
+                             own && replica_ != nullptr ? replica_->clock() : -1});
+  }
   return stats;
 }
 

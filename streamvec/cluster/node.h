@@ -44,6 +44,14 @@ struct ClusterOptions {
   std::string fingerprint_of;   // the same in words
 };
 
+// A node as this one sees it.
+struct ClusterMember {
+  NodeId node = 0;
+  bool worker = false, server = false, leader = false, taking_part = false;
+  double silent_s = 0;  // since something came from it; 0 for this node
+  int64_t clock = -1;   // of its pushes; known of this node only
+};
+
 struct ClusterStats {
   int64_t pushes = 0;
   double waiting_s = 0;  // training threads waited, summed
@@ -53,6 +61,7 @@ struct ClusterStats {
   int64_t bytes_sent = 0, bytes_received = 0;
   uint32_t epoch = 0;
   int32_t nodes = 0;
+  std::vector<ClusterMember> members;
 };
 
 class ClusterNode {

@@ -45,7 +45,9 @@ Json json_of(const SourceMetrics& source) {
           {"documents_per_s", number(source.documents_per_s)},
           {"bytes_per_s", number(source.bytes_per_s)},
           {"lag_s", number(source.lag_s)},
-          {"errors", source.errors}};
+          {"errors", source.errors},
+          {"last_error", source.last_error.empty() ? Json(nullptr) : Json(source.last_error)},
+          {"permission", source.permission.empty() ? Json(nullptr) : Json(source.permission)}};
 }
 
 void add_all(std::vector<Scalar>& scalars, const std::string& group, const std::vector<NamedFigure>& figures) {

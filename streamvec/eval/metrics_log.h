@@ -15,7 +15,7 @@
 
 namespace streamvec {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 struct NamedFigure {
   std::string name;
@@ -25,24 +25,26 @@ struct NamedFigure {
 struct SourceMetrics {
   std::string name;
   double documents_per_s = 0, bytes_per_s = 0;
-  double lag_s = kUnknown;  // age of the newest document read; NaN when documents have no dates
+  double lag_s = kNotMeasured;  // age of the newest document read; NaN when documents have no dates
   int64_t documents = 0, errors = 0;
-  std::string state;  // "reading", "waiting", "failing", ...
+  std::string state;            // "reading", "waiting", "failing", ...
+  std::string last_error = {};  // "" none
+  std::string permission = {};  // what its other side allows, in words: robots.txt's verdict; "" nothing is asked
 };
 
 // One look at the stream. What is not known is NaN or nullopt, and null in JSON.
 struct StreamMetrics {
   double time_s = 0;  // unix seconds of the clock
   int64_t step = 0, tokens = 0;
-  double tokens_per_s = kUnknown;
-  double prequential_loss = kUnknown;            // of chunks before training on them, lately
-  double loss = kUnknown;                        // of training, lately
+  double tokens_per_s = kNotMeasured;
+  double prequential_loss = kNotMeasured;        // of chunks before training on them, lately
+  double loss = kNotMeasured;                    // of training, lately
   std::optional<PipReport> pip;                  // on the probe vocabulary, with its references
-  double overlap_with_last = kUnknown;           // share of 10 nearest neighbours kept since the last snapshot
+  double overlap_with_last = kNotMeasured;       // share of 10 nearest neighbours kept since the last snapshot
   std::vector<NamedFigure> similarity, analogy;  // by set: Spearman, accuracy
   int64_t vocab = 0, admitted = 0, evicted = 0;  // words now; since the stream began
   int64_t replay_chunks = 0;
-  double replay_ratio = kUnknown;  // samples per insert, lately
+  double replay_ratio = kNotMeasured;  // samples per insert, lately
   int64_t documents_dropped = 0, chunks_dropped = 0, updates_refused = 0;
   std::vector<SourceMetrics> sources;
   std::string bottleneck;           // the stage that the others wait for

@@ -153,6 +153,7 @@ bool Intake::read_some(Reader& reader) {
   {
     const std::lock_guard lock(mutex_);
     reader.statistics.reading_s += seconds_since(begin);
+    reader.statistics.permission = reader.source->permission();
     if (count.ok()) reader.statistics.state = "reading";
   }
   if (count.ok()) {

@@ -32,6 +32,7 @@ struct SourceStatistics {
   int64_t deletes = 0;
   int64_t errors = 0;
   std::string last_error;
+  std::string permission;  // Source::permission()
   double lag_s = 0;      // from when its newest document was written until it was read; 0 unknown
   double reading_s = 0;  // spent waiting for the source ...
   double working_s = 0;  // ... tokenising and counting ...

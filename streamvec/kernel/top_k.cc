@@ -147,6 +147,21 @@ HWY_INLINE void multiply_rows(View rows, int64_t begin, int64_t count, const flo
   }
 }
 
+float product(const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, int64_t cols) {
+  const Tag tag;
+  Vector a = hn::Zero(tag), b = a;
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= cols; i += 2 * kLanes) {
+    a = hn::MulAdd(hn::LoadU(tag, x + i), hn::LoadU(tag, y + i), a);
+    b = hn::MulAdd(hn::LoadU(tag, x + i + kLanes), hn::LoadU(tag, y + i + kLanes), b);
+  }
+  for (; i < cols; i += kLanes) {
+    const auto rest = hn::FirstN(tag, static_cast<size_t>(std::min(kLanes, cols - i)));
+    a = hn::MulAdd(hn::MaskedLoad(rest, tag, x + i), hn::MaskedLoad(rest, tag, y + i), a);
+  }
+  return hn::GetLane(hn::SumOfLanes(tag, hn::Add(a, b)));
+}
+
 void search_few(View rows, View queries, std::span<TopKSelection> best) {
   constexpr int64_t kBlock = 256;
   HWY_ALIGN float scores[kBlock];
@@ -253,6 +268,7 @@ namespace {
 
 HWY_EXPORT(search);
 HWY_EXPORT(answer_analogies);
+HWY_EXPORT(product);
 
 using Excluded = std::span<const std::span<const int32_t>>;
 
@@ -304,6 +320,10 @@ void top_k(MatrixView<const float> rows, MatrixView<const float> queries, Exclud
   std::vector<TopKSelection> best = make_selections(queries.rows, excluded, k);
   HWY_DYNAMIC_DISPATCH(search)(rows, queries, best);
   write_all(best, k, hits);
+}
+
+float inner_product(const float* x, const float* y, int64_t cols) {
+  return HWY_DYNAMIC_DISPATCH(product)(x, y, cols);
 }
 
 void top_k_reference(MatrixView<const float> rows, MatrixView<const float> queries, Excluded excluded, int32_t k,

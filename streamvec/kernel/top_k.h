@@ -31,6 +31,9 @@ void top_k(MatrixView<const float> rows, MatrixView<const float> queries,
 void top_k_reference(MatrixView<const float> rows, MatrixView<const float> queries,
                      std::span<const std::span<const int32_t>> excluded, int32_t k, std::span<Hit> hits);
 
+// The product of two rows, which may begin anywhere.
+float inner_product(const float* x, const float* y, int64_t cols);
+
 // "a is to b as c is to ...": three row numbers.
 struct AnalogyQuestion {
   int32_t a = 0, b = 0, c = 0;

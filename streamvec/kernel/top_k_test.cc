@@ -53,6 +53,16 @@ std::vector<Hit> search_reference(const Matrix& rows, const Matrix& queries, con
   return hits;
 }
 
+TEST(InnerProduct, IsTheSumOfProductsForAnyLengthAndPlace) {
+  const Matrix rows = whole_numbers(2, 300, 3);
+  for (const int64_t cols : {0, 1, 7, 16, 31, 32, 33, 50, 200, 299})
+    for (const int64_t shift : {0, 1}) {
+      float sum = 0;
+      for (int64_t i = 0; i < cols; ++i) sum += rows.row(0)[i + shift] * rows.row(1)[i];
+      EXPECT_EQ(inner_product(rows.row(0) + shift, rows.row(1), cols), sum) << cols;
+    }
+}
+
 TEST(TopK, AgreesWithTheReferenceForAnyShape) {
   for (const int64_t rows : {1, 7, 48, 49, 300})
     for (const int64_t cols : {1, 3, 16, 50, 200})

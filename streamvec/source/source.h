@@ -51,6 +51,8 @@ class Source {
   // As stored, since the beginning: for progress. The same after seek(cursor) as it was after that document.
   virtual int64_t bytes_read() const = 0;
   virtual std::string name() const = 0;  // for messages: path or "-"
+  // What the other side allows to be read, in words ("robots.txt allows it"); "" where nobody has to allow it.
+  virtual std::string permission() const { return ""; }
   // What was met on the way and is no error, a line each ("a.txt is empty").
   virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -11,6 +11,7 @@
 
 #include "streamvec/model/glove.h"
 #include "streamvec/train/feed.h"
+#include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/tile_feed.h"
@@ -67,6 +68,7 @@ class GloveTraining {
     const Status watched = watch(begin);
     for (std::thread& thread : threads) thread.join();
     STREAMVEC_RETURN_IF_ERROR(watched);
+    show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
     state.finished = state.epoch >= options_.epochs;
     STREAMVEC_RETURN_IF_ERROR(save(state));
@@ -182,6 +184,7 @@ class GloveTraining {
         const RunState state = state_now(begin);
         hooks_.progress(progress(state, state.mean_loss()));
       }
+      show_.show_if_due([&] { return copy_paused(); });
       const double every_s = options_.checkpoint_every_s.value_or(0);
       if (every_s <= 0 || seconds_since(saved) < every_s) continue;
       const Status status = save_in_the_middle(begin);
@@ -192,6 +195,16 @@ class GloveTraining {
       }
     }
     return {};
+  }
+
+  Result<Snapshot> copy_now() {
+    return copy_model(start_.model, feed_->state().step, start_.vocabulary, *start_.own, start_.parameters);
+  }
+  Result<Snapshot> copy_paused() {
+    feed_->pause();
+    auto copy = copy_now();
+    feed_->resume();
+    return copy;
   }
 
   Status save_in_the_middle(Clock::time_point begin) {
@@ -243,6 +256,7 @@ class GloveTraining {
   bool any_runs_ = false;
   CellStore store_;
   std::optional<TileFeed> feed_;
+  SnapshotShow show_{hooks_};
   double seconds_saving_ = 0;
 };
 

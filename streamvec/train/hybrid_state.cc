@@ -65,7 +65,7 @@ Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
   return {};
 }
 
-Result<std::shared_ptr<const WordGenerator>> HybridState::spellings(Parameters& parameters, Intake&) const {
+Result<std::shared_ptr<const WordGenerator>> HybridState::spellings(Parameters& parameters, const LockWords&) const {
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> copy, parameters.hybrid->copy_spellings());
   return std::shared_ptr<const WordGenerator>(std::make_shared<HybridVectors>(std::move(copy)));
 }

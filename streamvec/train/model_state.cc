@@ -49,7 +49,7 @@ Status ModelState::add_to(CheckpointContent&, const Snapshot&) {
   return {};
 }
 
-Result<std::shared_ptr<const WordGenerator>> ModelState::spellings(Parameters&, Intake&) const {
+Result<std::shared_ptr<const WordGenerator>> ModelState::spellings(Parameters&, const LockWords&) const {
   return std::shared_ptr<const WordGenerator>();
 }
 

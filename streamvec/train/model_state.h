@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
-#include "streamvec/ingest/intake.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/model/snapshot.h"
 #include "streamvec/train/checkpoint.h"
@@ -43,8 +44,10 @@ class ModelState {
   // The word vectors as queries read them, those of the first `rows` slots. Threads may be training meanwhile.
   virtual Result<Matrix> input_rows(Parameters& parameters, int64_t rows) const;
   // What makes vectors of spellings as it is now, a copy; nullptr for models that make none. Threads may be training
-  // meanwhile; the intake's lock is taken for the words, where there is a need.
-  virtual Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters, Intake& intake) const;
+  // meanwhile; words are looked at while what `lock_words` gives is held, where there is a need.
+  using LockWords = std::function<std::unique_lock<std::mutex>()>;
+  virtual Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters,
+                                                                 const LockWords& lock_words) const;
   // Adds what a checkpoint keeps of the model, or changes what is there. What content borrows of this object is good
   // until the next call. Threads may be training meanwhile.
   virtual Status add_to(CheckpointContent& content, Parameters& parameters);

@@ -113,7 +113,7 @@ Status RbsgState::add_to(CheckpointContent& content, Parameters& parameters) {
   return {};
 }
 
-Result<std::shared_ptr<const WordGenerator>> RbsgState::spellings(Parameters& parameters, Intake&) const {
+Result<std::shared_ptr<const WordGenerator>> RbsgState::spellings(Parameters& parameters, const LockWords&) const {
   STREAMVEC_ASSIGN_OR_RETURN(auto copy, parameters.rbsg->vectors());
   return std::shared_ptr<const WordGenerator>(std::move(copy));
 }

@@ -21,7 +21,8 @@ class RbsgState final : public ModelState {
   Result<Matrix> input_rows(Parameters& parameters, int64_t rows) const override;
   Status add_to(CheckpointContent& content, Parameters& parameters) override;
   using ModelState::add_to;
-  Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters, Intake& intake) const override;
+  Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters,
+                                                         const LockWords& lock_words) const override;
   bool is_for_queries(std::string_view name) const override;
   Result<std::shared_ptr<const WordGenerator>> generator(Checkpoint& loaded,
                                                          const std::string& directory) const override;

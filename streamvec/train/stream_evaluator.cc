@@ -20,7 +20,7 @@ double unix_now() {
 }
 
 double through(double a, double b) {
-  return b > 0 ? a / b : kUnknown;
+  return b > 0 ? a / b : kNotMeasured;
 }
 
 int64_t resident_bytes() {
@@ -52,6 +52,30 @@ void find_bottleneck(const std::vector<SourceStatistics>& now, const std::vector
     metrics.bottleneck = working > reading ? "text" : "source";
 }
 
+// The share of ten nearest neighbours that a thousand words have kept since `before`, for words that both know.
+double neighbours_kept(const Snapshot& before, const Snapshot& now) {
+  constexpr int64_t kWords = 1'000;
+  constexpr int32_t kNeighbours = 10;
+  std::vector<std::pair<Slot, Slot>> pairs;
+  for (Slot slot = 0; slot < now.vocabulary.size(); ++slot)
+    if (const Slot old = before.vocabulary.find(now.vocabulary.word(slot)); old != kNoSlot)
+      pairs.push_back({old, slot});
+  if (pairs.size() < 2 * kNeighbours) return kNotMeasured;
+  const auto rows_of = [&](const Snapshot& snapshot, bool first) -> Result<Matrix> {
+    STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, Matrix::make(static_cast<int64_t>(pairs.size()), snapshot.dim()));
+    for (size_t i = 0; i < pairs.size(); ++i)
+      std::memcpy(rows.row(static_cast<int64_t>(i)), snapshot.input.row(first ? pairs[i].first : pairs[i].second),
+                  static_cast<size_t>(snapshot.dim()) * sizeof(float));
+    return rows;
+  };
+  const auto old_rows = rows_of(before, true), new_rows = rows_of(now, false);
+  if (!old_rows.ok() || !new_rows.ok()) return kNotMeasured;
+  const auto overlap = neighbour_overlap(*old_rows, *new_rows, kWords, kNeighbours);
+  return overlap.ok() ? *overlap : kNotMeasured;
+}
+
+}  // namespace
+
 std::vector<SourceMetrics> source_metrics(const std::vector<SourceStatistics>& now,
                                           const std::vector<SourceStatistics>& before, double seconds) {
   std::vector<SourceMetrics> all;
@@ -61,38 +85,16 @@ std::vector<SourceMetrics> source_metrics(const std::vector<SourceStatistics>& n
     one.name = now[i].name;
     one.documents_per_s = through(static_cast<double>(now[i].documents - last.documents), seconds);
     one.bytes_per_s = through(static_cast<double>(now[i].bytes - last.bytes), seconds);
-    one.lag_s = now[i].lag_s > 0 ? now[i].lag_s : kUnknown;
+    one.lag_s = now[i].lag_s > 0 ? now[i].lag_s : kNotMeasured;
     one.documents = now[i].documents;
     one.errors = now[i].errors;
     one.state = now[i].state;
+    one.last_error = now[i].last_error;
+    one.permission = now[i].permission;
     all.push_back(std::move(one));
   }
   return all;
 }
-
-// The share of ten nearest neighbours that a thousand words have kept since `before`, for words that both know.
-double neighbours_kept(const Snapshot& before, const Snapshot& now) {
-  constexpr int64_t kWords = 1'000;
-  constexpr int32_t kNeighbours = 10;
-  std::vector<std::pair<Slot, Slot>> pairs;
-  for (Slot slot = 0; slot < now.vocabulary.size(); ++slot)
-    if (const Slot old = before.vocabulary.find(now.vocabulary.word(slot)); old != kNoSlot)
-      pairs.push_back({old, slot});
-  if (pairs.size() < 2 * kNeighbours) return kUnknown;
-  const auto rows_of = [&](const Snapshot& snapshot, bool first) -> Result<Matrix> {
-    STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, Matrix::make(static_cast<int64_t>(pairs.size()), snapshot.dim()));
-    for (size_t i = 0; i < pairs.size(); ++i)
-      std::memcpy(rows.row(static_cast<int64_t>(i)), snapshot.input.row(first ? pairs[i].first : pairs[i].second),
-                  static_cast<size_t>(snapshot.dim()) * sizeof(float));
-    return rows;
-  };
-  const auto old_rows = rows_of(before, true), new_rows = rows_of(now, false);
-  if (!old_rows.ok() || !new_rows.ok()) return kUnknown;
-  const auto overlap = neighbour_overlap(*old_rows, *new_rows, kWords, kNeighbours);
-  return overlap.ok() ? *overlap : kUnknown;
-}
-
-}  // namespace
 
 Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVocabulary& vocabulary,
                                Parameters& parameters, const ModelState& own, Intake& intake, bool spellings) {
@@ -110,7 +112,7 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
   for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);
   if (spellings) {
-    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, own.spellings(parameters, intake));
+    STREAMVEC_ASSIGN_OR_RETURN(snapshot.generator, own.spellings(parameters, [&] { return intake.lock_vocabulary(); }));
   }
   return snapshot;
 }
@@ -229,6 +231,7 @@ void StreamEvaluator::look(bool last) {
       remember(*snapshot, metrics.tokens, metrics);
   }
   note(log_->write(metrics));
+  if (options_.on_metrics) options_.on_metrics(metrics);
   snapshot->generator = nullptr;  // large, and not needed again
   previous_ = std::move(*snapshot);
   const std::lock_guard lock(mutex_);
@@ -265,7 +268,7 @@ StreamMetrics StreamEvaluator::gather() {
   metrics.sources = source_metrics(sources, previous_sources_, seconds);
   find_bottleneck(sources, previous_sources_, learned, before, metrics);
   metrics.rss_bytes = resident_bytes();
-  metrics.overlap_with_last = kUnknown;
+  metrics.overlap_with_last = kNotMeasured;
   previous_totals_ = learned;
   previous_sources_ = sources;
   previous_sampled_ = replay.sampled;
@@ -279,7 +282,7 @@ void StreamEvaluator::measure(const Snapshot& snapshot, StreamMetrics& metrics) 
     metrics.similarity.push_back({set.name, measure_similarity(snapshot, set).spearman});
   for (const AnalogySet& set : options_.analogy) {
     const auto result = measure_analogy(snapshot, set);
-    metrics.analogy.push_back({set.name, result.ok() ? result->total.cos_add_accuracy() : kUnknown});
+    metrics.analogy.push_back({set.name, result.ok() ? result->total.cos_add_accuracy() : kNotMeasured});
   }
   if (previous_) metrics.overlap_with_last = neighbours_kept(*previous_, snapshot);
   ProbeCounts counts;

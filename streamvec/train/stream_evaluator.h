@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,7 +37,8 @@ class StreamEvaluator {
     std::vector<SimilaritySet> similarity;
     std::vector<AnalogySet> analogy;
     ProbeOptions probe;
-    int64_t first_step = 0;  // of the learner's batches
+    int64_t first_step = 0;                                     // of the learner's batches
+    std::function<void(const StreamMetrics&)> on_metrics = {};  // every line of them, from the evaluator's thread
   };
   // Borrowed; all must outlive the evaluator's thread.
   struct Parts {
@@ -109,6 +111,10 @@ class StreamEvaluator {
   std::optional<StreamMetrics> latest_;
   std::vector<std::string> notes_;
 };
+
+// How the sources fare, with rates over the `seconds` since `before`.
+std::vector<SourceMetrics> source_metrics(const std::vector<SourceStatistics>& now,
+                                          const std::vector<SourceStatistics>& before, double seconds);
 
 // A copy of the model as it is now, with what makes vectors of spellings when `spellings` is set. Rows that have
 // changed hands while they were copied are zero. The intake's lock is taken for the words, none for the rows.

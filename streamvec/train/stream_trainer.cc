@@ -10,6 +10,7 @@
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/glove_state.h"
+#include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/stream_evaluator.h"
@@ -110,6 +111,7 @@ class StreamTraining {
     own_->finish(parameters_);
     seconds_ = seconds_since(begin_);
     evaluator_->stop();
+    show_.show([&] { return copy_now(); });
     STREAMVEC_RETURN_IF_ERROR(watched);
     STREAMVEC_RETURN_IF_ERROR(save());
     if (const Status failed = intake_->status(); !failed.ok())
@@ -225,6 +227,7 @@ class StreamTraining {
     options.probe.half_life = stream.half_life.value;
     options.probe.dim = parameters_.dim();
     options.first_step = step_;
+    options.on_metrics = hooks_.metrics;
     STREAMVEC_ASSIGN_OR_RETURN(evaluator_, StreamEvaluator::create(std::move(options)));
     return {};
   }
@@ -312,6 +315,7 @@ class StreamTraining {
       const bool report = pacer.wait();
       if (hooks_.stop != nullptr && hooks_.stop->load()) return {};
       if (report && hooks_.progress) report_progress();
+      show_.show_if_due([&] { return copy_now(); });
       const double every_s = options_.checkpoint_every_s.value_or(kCheckpointEvery);
       if (every_s <= 0 || seconds_since(saved) < every_s) continue;
       STREAMVEC_RETURN_IF_ERROR(save());
@@ -324,7 +328,28 @@ class StreamTraining {
     const LearnerTotals now = learner_->totals();
     LearnerTotals last = reported_;
     reported_ = now;
-    hooks_.progress(progress(last));
+    TrainProgress told = progress(last);
+    add_flow(told);
+    hooks_.progress(told);
+  }
+
+  // Sources and replay since the last report.
+  void add_flow(TrainProgress& told) {
+    const ReplayTable::Statistics replay = replay_->statistics();
+    const std::vector<SourceStatistics> sources = intake_->statistics();
+    const int64_t inserted = replay.inserted - reported_replay_.inserted;
+    told.replay_chunks = replay.size;
+    if (inserted > 0)
+      told.replay_ratio =
+          static_cast<double>(replay.sampled - reported_replay_.sampled) / static_cast<double>(inserted);
+    told.sources = source_metrics(sources, reported_sources_, told.seconds - reported_s_);
+    reported_replay_ = replay;
+    reported_sources_ = sources;
+    reported_s_ = told.seconds;
+  }
+
+  Result<Snapshot> copy_now() {
+    return take_snapshot(model_, step_ + learner_->totals().batches, *vocabulary_, parameters_, *own_, *intake_, true);
   }
 
   // With losses since `last`.
@@ -423,6 +448,10 @@ class StreamTraining {
   std::vector<std::string> notes_;
   int64_t step_ = 0, saved_step_ = -1;
   LearnerTotals before_, reported_;
+  ReplayTable::Statistics reported_replay_;
+  std::vector<SourceStatistics> reported_sources_;
+  double reported_s_ = 0;
+  SnapshotShow show_{hooks_};
   double seconds_before_ = 0;
   std::optional<double> seconds_;  // of this run, once it is over
   Clock::time_point begin_ = Clock::now();

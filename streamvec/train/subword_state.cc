@@ -126,10 +126,11 @@ void SubwordState::add_index(CheckpointContent& content, const SubwordIndex& ind
   content.extra.push_back({kSubwordFile, [this](const auto& sink) { return sink(index_); }});
 }
 
-Result<std::shared_ptr<const WordGenerator>> SubwordState::spellings(Parameters& parameters, Intake& intake) const {
+Result<std::shared_ptr<const WordGenerator>> SubwordState::spellings(Parameters& parameters,
+                                                                     const LockWords& lock_words) const {
   std::vector<uint32_t> buckets;
   {
-    const auto lock = intake.lock_vocabulary();
+    const auto lock = lock_words();
     buckets.assign(parameters.subwords->buckets().begin(), parameters.subwords->buckets().end());
   }
   STREAMVEC_ASSIGN_OR_RETURN(auto copy, copy_spellings(parameters, std::move(buckets)));

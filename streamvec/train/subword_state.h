@@ -25,7 +25,8 @@ class SubwordState final : public ModelState {
   Status add_to(CheckpointContent& content, Parameters& parameters) override;
   // Nothing for a generator that is no SubwordVectors with all rows.
   Status add_to(CheckpointContent& content, const Snapshot& snapshot) override;
-  Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters, Intake& intake) const override;
+  Result<std::shared_ptr<const WordGenerator>> spellings(Parameters& parameters,
+                                                         const LockWords& lock_words) const override;
   bool is_for_queries(std::string_view name) const override;
   Result<std::shared_ptr<const WordGenerator>> generator(Checkpoint& loaded,
                                                          const std::string& directory) const override;

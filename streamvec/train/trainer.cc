@@ -17,6 +17,7 @@
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/glove_trainer.h"
+#include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
@@ -30,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 // Keeps the draws of training apart from those of the first rows, which use the same seed.
 constexpr uint64_t kTrainingDraws = 1;
+constexpr double kSilent_s = 3;  // nodes keep in touch every second
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -91,6 +93,7 @@ class Training {
     const bool finished = feed_.state().epoch >= options_.epochs;
     if (finished) start_.own->finish(start_.parameters);
     const Status parted = part(begin);
+    show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
     state.finished = finished && parted.ok();
     STREAMVEC_RETURN_IF_ERROR(save(state));
@@ -182,6 +185,7 @@ class Training {
       const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
+      show_.show_if_due([&] { return copy_now(); });
       const double every_s = options_.checkpoint_every_s.value_or(0);
       if (every_s <= 0 || seconds_since(saved) < every_s) continue;
       const Status status = save_in_the_middle(begin);
@@ -215,6 +219,14 @@ class Training {
     seconds_saving_ += seconds_since(stopped);
     feed_.resume();
     return status;
+  }
+
+  // A vocabulary that grows stands still meanwhile, so that each row is its word's.
+  Result<Snapshot> copy_now() {
+    if (start_.growing) feed_.pause();
+    auto copy = copy_model(start_.model, feed_.state().step, mapper_->vocabulary(), *start_.own, start_.parameters);
+    if (start_.growing) feed_.resume();
+    return copy;
   }
 
   RunState state_now(Clock::time_point begin) const {
@@ -260,6 +272,10 @@ class Training {
       progress.waiting_s = cluster.waiting_s;
       progress.talking_s = cluster.talking_s;
       progress.rows_pushed = cluster.rows_pushed;
+      for (const ClusterMember& one : cluster.members)
+        progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
+                                    one.taking_part ? one.silent_s > kSilent_s ? "silent" : "here" : "left out",
+                                    one.silent_s, one.clock});
     }
     return progress;
   }
@@ -275,6 +291,7 @@ class Training {
   KeptPieces kept_;
   std::optional<TrainedTotals> all_;   // of the whole cluster, at the end
   RunState reported_;
+  SnapshotShow show_{hooks_};
   double seconds_saving_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
+#include "streamvec/eval/metrics_log.h"
 #include "streamvec/ingest/stream_clock.h"
 #include "streamvec/source/source.h"
 #include "streamvec/text/tokenizer.h"
@@ -94,6 +95,17 @@ struct TrainOptions {
   ClusterSettings cluster;
 };
 
+struct Snapshot;  // model/snapshot.h
+
+// A node of a cluster, as the one that reports sees it.
+struct NodeProgress {
+  int32_t node = 0;
+  bool worker = false, server = false, leader = false;
+  std::string state;    // "here", "silent" (for longer than others usually are), "left out"
+  double silent_s = 0;  // since something came from it
+  int64_t clock = -1;   // pushes it has made; -1 not known
+};
+
 // What the progress line and --json show.
 struct TrainProgress {
   int64_t tokens = 0;  // raw tokens read; of glove, those of the text once for each iteration over its co-occurrences
@@ -111,11 +123,16 @@ struct TrainProgress {
   int64_t documents = -1;                                              // of a stream; -1: it was none
   double prequential_loss = 0;  // of a stream, since the last report: on text before it is trained on
   std::string bottleneck;       // of a stream: what the rest waits for
+  // Of a stream, since the last report: how often replay gave out what came in, what it holds, how the sources fare.
+  double replay_ratio = kNotMeasured;
+  int64_t replay_chunks = -1;
+  std::vector<SourceMetrics> sources;
   // Of a cluster, at the end: how many nodes took part, and this one's traffic.
   int32_t nodes = 1;
   int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
   double waiting_s = 0, talking_s = 0;
   int64_t rows_pushed = 0;
+  std::vector<NodeProgress> members;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 
@@ -123,6 +140,10 @@ struct TrainHooks {
   std::function<void(const TrainProgress&)> progress;             // called about twice a second from one thread
   std::function<void(int64_t tokens, double fraction)> counting;  // the same while the vocabulary is counted
   const std::atomic<bool>* stop = nullptr;                        // set: save and return what there is
+  // Copies of the model for those who watch: now and then, and at the end. From the thread of `progress`.
+  std::function<void(std::shared_ptr<const Snapshot>)> snapshot = {};
+  double snapshot_every_s = 5;                             // at least; less often where copies are dear
+  std::function<void(const StreamMetrics&)> metrics = {};  // of a stream: every line of metrics; from another thread
 };
 
 // Learns from `sources` (paths or "-") into the checkpoint directory `out`, continuing what it holds: a run that was

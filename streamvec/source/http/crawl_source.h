@@ -98,6 +98,7 @@ class CrawlSource : public Source {
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return state_.bytes; }
   std::string name() const override { return state_.url; }
+  std::string permission() const override { return statistics().robots; }
   std::vector<std::string> notes() const override;
 
   CrawlStatistics statistics() const;  // thread-safe

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/core/address.h"
 #include "streamvec/transport/grpc/packing.h"
 #include "streamvec/transport/grpc/security.h"
 

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "streamvec/core/address.h"
 #include "streamvec/transport/grpc/packing.h"
 
 namespace streamvec {
@@ -22,32 +23,6 @@ Result<std::string> read_pem(const std::string& path) {
 }
 
 }  // namespace
-
-Result<std::string> host_of(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const bool good = colon != std::string::npos && colon > 0 && colon + 1 < address.size() &&
-                    address.find_first_not_of("0123456789", colon + 1) == std::string::npos;
-  std::string host = good ? address.substr(0, colon) : "";
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    host.clear();
-  }
-  if (host.empty()) return error(Code::kInvalidArgument, address, " is no host:port (of IPv6: [host]:port)");
-  return host;
-}
-
-bool is_loopback(std::string_view host) {
-  if (host == "localhost" || host == "::1") return true;
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-bool same_token(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char different = 0;
-  for (size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return different == 0;
-}
 
 Result<GrpcCredentials> credentials_of(const GrpcTransport::Options& options) {
   const GrpcTransport::Tls& tls = options.tls;

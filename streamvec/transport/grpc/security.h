@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "streamvec/core/status.h"
 #include "streamvec/transport/grpc/grpc_transport.h"
@@ -20,13 +19,6 @@ inline constexpr char kFromKey[] = "streamvec-from";
 inline constexpr char kToKey[] = "streamvec-to";
 inline constexpr char kTokenKey[] = "streamvec-token";
 inline constexpr char kFramesMethod[] = "/streamvec.Frames/Stream";
-
-// The host of "host:port" without brackets. kInvalidArgument for anything else.
-Result<std::string> host_of(const std::string& address);
-// Whether only this machine can reach it.
-bool is_loopback(std::string_view host);
-// Takes as long for a wrong token as for the right one of that length.
-bool same_token(std::string_view a, std::string_view b);
 
 struct GrpcCredentials {
   std::shared_ptr<grpc::ServerCredentials> server;

@@ -1,0 +1,101 @@
+#include "streamvec/serve/event_board.h"
+
+#include <algorithm>
+
+namespace streamvec {
+namespace {
+
+class SseReader final : public EventReader {
+ public:
+  explicit SseReader(std::shared_ptr<EventSink> sink) : sink_(std::move(sink)) {
+    sink_->send(std::make_shared<const std::string>("retry: 2000\n\n"));
+  }
+  bool tell(const std::shared_ptr<const BoardEvent>& event) override { return sink_->send(event->text); }
+  bool keep_alive() override {
+    static const auto kComment = std::make_shared<const std::string>(": alive\n\n");
+    return sink_->send(kComment);
+  }
+
+ private:
+  const std::shared_ptr<EventSink> sink_;
+};
+
+}  // namespace
+
+std::shared_ptr<EventReader> sse_reader(std::shared_ptr<EventSink> sink) {
+  return std::make_shared<SseReader>(std::move(sink));
+}
+
+bool EventBoard::is_kind(const std::string& kind) {
+  for (const char* known : {"progress", "metrics", "alert", "model", "map", "end"})
+    if (kind == known) return true;
+  return false;
+}
+
+bool EventBoard::wants(const Reader& reader, const std::string& kind) {
+  if (reader.kinds.empty()) return kind != "map";
+  return std::find(reader.kinds.begin(), reader.kinds.end(), kind) != reader.kinds.end();
+}
+
+void EventBoard::tell(const std::string& kind, const Json& data, bool remembered) {
+  // Words are bytes of the stream: what is no UTF-8 becomes U+FFFD. JSON on one line cannot end an event early.
+  std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::lock_guard lock(mutex_);
+  auto text = std::make_shared<const std::string>("id: " + std::to_string(next_id_++) + "\nevent: " + kind +
+                                                  "\ndata: " + json + "\n\n");
+  const auto event = std::make_shared<const BoardEvent>(BoardEvent{kind, std::move(json), std::move(text)});
+  last_event_[kind] = event;
+  if (kind != "map") last_[kind] = data;  // large, and the board of models has it
+  if (remembered) remember(kind, data);
+  std::erase_if(readers_, [&](const Reader& reader) { return wants(reader, kind) && !reader.reader->tell(event); });
+}
+
+void EventBoard::remember(const std::string& kind, const Json& data) {
+  std::vector<Json>& all = remembered_[kind];
+  all.push_back(data);
+  if (static_cast<int64_t>(all.size()) < 2 * options_.remembered_max) return;
+  std::vector<Json> kept;
+  for (size_t i = 0; i < all.size(); i += 2) kept.push_back(std::move(all[i]));
+  all = std::move(kept);
+}
+
+bool EventBoard::add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds) {
+  const std::lock_guard lock(mutex_);
+  if (static_cast<int64_t>(readers_.size()) >= options_.readers_max) return false;
+  Reader added{std::move(reader), std::move(kinds)};
+  for (const auto& [kind, event] : last_event_)
+    if (wants(added, kind) && !added.reader->tell(event)) return true;
+  readers_.push_back(std::move(added));
+  return true;
+}
+
+void EventBoard::keep_alive(std::chrono::steady_clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  if (now - alive_ < options_.alive_every) return;
+  alive_ = now;
+  std::erase_if(readers_, [&](const Reader& reader) { return !reader.reader->keep_alive(); });
+}
+
+EventBoard::Json EventBoard::history(const std::string& kind, int64_t count) const {
+  const std::lock_guard lock(mutex_);
+  Json points = Json::array();
+  const auto known = remembered_.find(kind);
+  if (known == remembered_.end() || count < 1) return points;
+  const std::vector<Json>& all = known->second;
+  const size_t wanted = std::min(all.size(), static_cast<size_t>(count));
+  for (size_t i = 1; i <= wanted; ++i) points.push_back(all[i * all.size() / wanted - 1]);
+  return points;
+}
+
+EventBoard::Json EventBoard::last(const std::string& kind) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = last_.find(kind);
+  return known == last_.end() ? Json(nullptr) : known->second;
+}
+
+int64_t EventBoard::readers() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(readers_.size());
+}
+
+}  // namespace streamvec

@@ -1,0 +1,87 @@
+#include "streamvec/serve/event_board.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace streamvec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Listener final : EventReader {
+  std::vector<std::string> kinds;
+  std::string text;
+  int64_t left = 1'000;  // events until it goes away
+  bool tell(const std::shared_ptr<const BoardEvent>& event) override {
+    kinds.push_back(event->kind);
+    text += *event->text;
+    return --left > 0;
+  }
+  bool keep_alive() override { return left > 0; }
+};
+
+TEST(EventBoard, TellsReadersTheKindsTheyWant) {
+  EventBoard board;
+  const auto all = std::make_shared<Listener>(), one = std::make_shared<Listener>();
+  board.add_reader(all, {});
+  board.add_reader(one, {"map"});
+  board.tell("progress", {{"loss", 0.5}});
+  board.tell("map", {{"x", 1}});
+  EXPECT_THAT(all->kinds, ElementsAre("progress"));
+  EXPECT_THAT(one->kinds, ElementsAre("map"));
+}
+
+TEST(EventBoard, TellsNewReadersTheLastOfEachKind) {
+  EventBoard board;
+  board.tell("progress", {{"loss", 0.5}});
+  board.tell("progress", {{"loss", 0.25}});
+  board.tell("model", {{"number", 1}});
+  const auto late = std::make_shared<Listener>();
+  board.add_reader(late, {});
+  EXPECT_THAT(late->kinds, ElementsAre("model", "progress"));
+  EXPECT_THAT(late->text, HasSubstr("event: progress\ndata: {\"loss\":0.25}\n\n"));
+}
+
+TEST(EventBoard, KeepsEventsOnOneLineWhateverWordsAreInThem) {
+  EventBoard board;
+  const auto reader = std::make_shared<Listener>();
+  board.add_reader(reader, {});
+  board.tell("alert", {{"words", {"a\n\ndata: b", "\r", "\xff"}}});
+  EXPECT_EQ(std::count(reader->text.begin(), reader->text.end(), '\n'), 4);
+  EXPECT_EQ(reader->text.find('\r'), std::string::npos);
+}
+
+TEST(EventBoard, LeavesReadersThatAreGone) {
+  EventBoard board;
+  const auto reader = std::make_shared<Listener>();
+  reader->left = 2;
+  board.add_reader(reader, {});
+  for (int i = 0; i < 5; ++i) board.tell("progress", {{"i", i}});
+  EXPECT_EQ(reader->kinds.size(), 2u);
+  EXPECT_EQ(board.readers(), 0);
+}
+
+TEST(EventBoard, HasRoomForSoManyReaders) {
+  EventBoard board({.readers_max = 2});
+  EXPECT_TRUE(board.add_reader(std::make_shared<Listener>(), {}));
+  EXPECT_TRUE(board.add_reader(std::make_shared<Listener>(), {}));
+  EXPECT_FALSE(board.add_reader(std::make_shared<Listener>(), {}));
+}
+
+TEST(EventBoard, RemembersWithinBoundsFromFirstToLast) {
+  EventBoard board({.remembered_max = 50});
+  for (int i = 0; i < 10'000; ++i) board.tell("progress", {{"i", i}}, true);
+  const auto all = board.history("progress", 1'000);
+  EXPECT_LE(all.size(), 100u);
+  EXPECT_GE(all.size(), 50u);
+  EXPECT_EQ(all.back()["i"], 9'999);
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_LT(all[i - 1]["i"], all[i]["i"]);
+  EXPECT_EQ(board.history("progress", 10).size(), 10u);
+  EXPECT_EQ(board.history("progress", 10).back()["i"], 9'999);
+  EXPECT_THAT(board.history("weather", 10), IsEmpty());
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,87 @@
+#include "streamvec/serve/grpc/query_calls.h"
+
+#include <chrono>
+
+#include "streamvec/serve/grpc/query_messages.h"
+
+namespace streamvec {
+namespace {
+
+int64_t unix_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+class RpcCall final : public Call {
+ public:
+  RpcCall(const ApiParts& parts, const RpcMethod& method, std::shared_ptr<GrpcExchange> exchange)
+      : parts_(parts), method_(method), exchange_(std::move(exchange)) {}
+
+  std::optional<SearchRequest> begin(const std::shared_ptr<const ServedModel>& model) override {
+    auto answer = ask(model.get());
+    if (!answer.ok()) {
+      exchange_->end(answer.status());
+      return std::nullopt;
+    }
+    answer_ = std::move(*answer);
+    if (answer_.search) return std::move(answer_.search->request);
+    exchange_->respond(std::move(answer_.message));
+    return std::nullopt;
+  }
+  void finish(const std::shared_ptr<const ServedModel>& model, const std::vector<Neighbour>& found) override {
+    exchange_->respond(answer_.finish(*model, found));
+  }
+
+ private:
+  Result<RpcAnswer> ask(const ServedModel* model) const {
+    if (model == nullptr && method_.needs_model)
+      return error(Code::kUnavailable, "no model is served yet; ask again in a moment");
+    return method_.ask(parts_, model, exchange_->request().message);
+  }
+
+  const ApiParts& parts_;
+  const RpcMethod& method_;
+  const std::shared_ptr<GrpcExchange> exchange_;
+  RpcAnswer answer_;
+};
+
+class RpcReader final : public EventReader {
+ public:
+  explicit RpcReader(std::shared_ptr<GrpcExchange> exchange) : exchange_(std::move(exchange)) {}
+  bool tell(const std::shared_ptr<const BoardEvent>& event) override { return exchange_->send(event_message(*event)); }
+  bool keep_alive() override { return exchange_->is_open(); }  // gRPC has pings of its own
+
+ private:
+  const std::shared_ptr<GrpcExchange> exchange_;
+};
+
+}  // namespace
+
+Status QueryCalls::admit(const GrpcRequest& request) {
+  const RpcMethod* method = find_method(request.method);
+  const Role role = access_.role_of_authorization(request.authorization, request.proven, unix_now());
+  if (role == Role::kNobody && !access_.asks_for_tokens() && access_.asks_for_certificates())
+    return error(Code::kPermissionDenied, "this certificate has no role here");
+  if (role == Role::kNobody)
+    return error(Code::kUnauthenticated, "a valid token is needed, as metadata authorization: Bearer TOKEN");
+  if (role < (method == nullptr ? Role::kQuery : method->role))
+    return error(Code::kPermissionDenied, "these credentials do not allow this call");
+  if (method == nullptr) return error(Code::kUnimplemented, "there is no method ", request.method);
+  return {};
+}
+
+void QueryCalls::handle(std::shared_ptr<GrpcExchange> exchange) {
+  const RpcMethod& method = *find_method(exchange->request().method);
+  if (method.ask == nullptr) {
+    auto kinds = wanted_kinds(exchange->request().message);
+    if (!kinds.ok()) return exchange->end(kinds.status());
+    if (!parts_.events.add_reader(std::make_shared<RpcReader>(exchange), std::move(*kinds)))
+      exchange->end(error(Code::kUnavailable, "too many readers of events"));
+    return;
+  }
+  CallQueue& queue = method.lane == Lane::kSlow ? slow_ : calls_;
+  const std::string client = exchange->request().client;
+  if (!queue.push(client, std::make_unique<RpcCall>(parts_, method, exchange)))
+    exchange->end(error(Code::kUnavailable, "too many calls wait; ask again in a moment"));
+}
+
+}  // namespace streamvec

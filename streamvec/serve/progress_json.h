@@ -1,0 +1,20 @@
+// What training tells about itself, as the events and the figures of the service have it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "streamvec/serve/vocabulary_map.h"
+#include "streamvec/train/trainer.h"
+
+namespace streamvec {
+
+// "nats://user:secret@host/x" without what stands before the '@'.
+std::string without_credentials(const std::string& name);
+
+// docs/SERVING.md has the fields. What is not known is null.
+nlohmann::ordered_json to_json(const TrainProgress& progress, double time_s);
+// {"model","step","words":[...],"counts":[...],"x":[...],"y":[...],"group":[...]}: columns, in the same order.
+nlohmann::ordered_json to_json(const MapFrame& frame);
+
+}  // namespace streamvec

@@ -1,0 +1,115 @@
+#include "streamvec/serve/queries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "streamvec/eval/word_vector.h"
+
+namespace streamvec {
+namespace {
+
+std::vector<float> unit_of(std::span<const float> values) {
+  double squares = 0;
+  for (const float value : values) squares += double{value} * value;
+  std::vector<float> unit(values.size());
+  if (!(squares > 0) || !std::isfinite(squares)) return unit;
+  const double scale = 1 / std::sqrt(squares);
+  std::transform(values.begin(), values.end(), unit.begin(),
+                 [&](float value) { return static_cast<float>(value * scale); });
+  return unit;
+}
+
+Status check_k(int64_t k) {
+  if (k >= 1 && k <= kNeighboursMax) return {};
+  return error(Code::kInvalidArgument, "k is ", k, "; it goes from 1 to ", kNeighboursMax);
+}
+
+Status check_count(size_t count, const char* what) {
+  if (count == 0) return error(Code::kInvalidArgument, "no ", what, " was given");
+  if (count <= static_cast<size_t>(kQuestionWordsMax)) return {};
+  return error(Code::kInvalidArgument, count, " ", what, "s were given; at most ", kQuestionWordsMax, " at once");
+}
+
+// The unit vector of one word.
+Result<std::vector<float>> unit_of_word(const ServedModel& model, const std::string& word, AskedWord& asked,
+                                        std::vector<Slot>& slots) {
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(model.snapshot(), word));
+  asked.word = word;
+  asked.seen = vector.seen();
+  if (!vector.seen()) return unit_of(vector.values);
+  slots.push_back(vector.slot);
+  const auto row = model.unit_rows().row_span(vector.slot);
+  return std::vector<float>(row.begin(), row.end());
+}
+
+Result<PlannedSearch> plan_sum(const ServedModel& model, const std::vector<WeightedWord>& words, int64_t k) {
+  PlannedSearch planned;
+  planned.request.k = static_cast<int32_t>(k);
+  std::vector<float> sum(static_cast<size_t>(model.dim()));
+  for (const WeightedWord& term : words) {
+    if (!std::isfinite(term.weight) || std::abs(term.weight) > 1e6)
+      return error(Code::kInvalidArgument, "the weight of \"", term.word, "\" is no number from -1e6 to 1e6");
+    AskedWord asked;
+    asked.weight = term.weight;
+    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> unit,
+                               unit_of_word(model, term.word, asked, planned.request.excluded));
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * unit[i]);
+    planned.words.push_back(std::move(asked));
+  }
+  planned.request.unit = unit_of(sum);
+  return planned;
+}
+
+}  // namespace
+
+Result<PlannedSearch> plan_nearest(const ServedModel& model, const NearestQuery& query) {
+  STREAMVEC_RETURN_IF_ERROR(check_k(query.k));
+  if (query.vector.empty()) {
+    STREAMVEC_RETURN_IF_ERROR(check_count(query.words.size(), "word"));
+    return plan_sum(model, query.words, query.k);
+  }
+  if (static_cast<int64_t>(query.vector.size()) != model.dim())
+    return error(Code::kInvalidArgument, "a vector of ", query.vector.size(), " values was given, the model has ",
+                 model.dim());
+  if (!std::all_of(query.vector.begin(), query.vector.end(), [](float value) { return std::isfinite(value); }))
+    return error(Code::kInvalidArgument, "the vector given holds values that are no numbers");
+  PlannedSearch planned;
+  planned.request = {unit_of(query.vector), {}, static_cast<int32_t>(query.k)};
+  return planned;
+}
+
+Result<PlannedSearch> plan_analogy(const ServedModel& model, const std::string& a, const std::string& b,
+                                   const std::string& c, int64_t k) {
+  STREAMVEC_RETURN_IF_ERROR(check_k(k));
+  return plan_sum(model, {{a, -1}, {b, 1}, {c, 1}}, k);
+}
+
+Result<std::vector<VectorAnswer>> find_vectors(const ServedModel& model, const std::vector<std::string>& words) {
+  STREAMVEC_RETURN_IF_ERROR(check_count(words.size(), "word"));
+  std::vector<VectorAnswer> answers;
+  for (const std::string& word : words) {
+    VectorAnswer answer;
+    answer.word = word;
+    auto vector = vector_of(model.snapshot(), word);
+    answer.found = vector.ok();
+    if (vector.ok()) {
+      answer.seen = vector->seen();
+      answer.values = std::move(vector->values);
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+Result<SimilarityAnswer> find_similarity(const ServedModel& model, const std::string& a, const std::string& b) {
+  SimilarityAnswer answer;
+  std::vector<Slot> slots;
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> x, unit_of_word(model, a, answer.a, slots));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> y, unit_of_word(model, b, answer.b, slots));
+  answer.cosine = std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus<>(),
+                                     [](float u, float v) { return double{u} * v; });
+  return answer;
+}
+
+}  // namespace streamvec

@@ -1,0 +1,132 @@
+// Everything about the run that is a number: takes the events, keeps them over time, fills tiles, charts and tables.
+import type { Metrics, Past, Progress } from "./api";
+import { Chart } from "./charts";
+import { Series } from "./series";
+import { show_bottleneck, show_cluster, show_sources, show_stages } from "./tables";
+import { fixed, percent, short_count } from "./text";
+import { Tiles, type TileKey } from "./tiles";
+
+const kBack_s = 60;  // trends are against a minute ago
+const kSmooth = 8;
+
+/** Zero stands for "nothing was measured" in losses. */
+function measured(value: number | null | undefined): number | null {
+  return value === 0 || value === undefined ? null : value;
+}
+
+function mean(values: Readonly<Record<string, number | null>> | null | undefined): number | null {
+  const known = Object.values(values ?? {}).filter((value): value is number => typeof value === "number");
+  return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / known.length;
+}
+
+/** The value `back_s` before the last one: the newest that is so old, or the first there is. */
+export function value_before(times: readonly number[], values: readonly (number | null)[], back_s: number): number | null {
+  const until = (times[times.length - 1] ?? 0) - back_s;
+  let found: number | null = null;
+  for (let i = 0; i < times.length; ++i) {
+    const value = values[i] ?? null;
+    if (value === null) continue;
+    if (found !== null && (times[i] as number) > until) break;
+    found = value;
+  }
+  return found;
+}
+
+export class Figures {
+  progress: Progress | null = null;
+  private readonly tiles = new Tiles();
+  private readonly losses = new Series(2);
+  private readonly speed = new Series(1);
+  private readonly replay = new Series(1);
+  private readonly quality = new Series(3);
+  private readonly charts = [
+    new Chart({ title: "Learning error", hint: "Lower is better. It falls quickly, then slowly; a jump up means that the text has changed.",
+                lines: ["on practised text", "on new text"], shown: (value) => fixed(value, 3), smooth: kSmooth }, this.losses),
+    new Chart({ title: "Reading speed", hint: "Words a second.", lines: ["words/s"], shown: short_count, smooth: kSmooth }, this.speed),
+    new Chart({ title: "Quality", hint: "Distance should fall; the others should rise towards 1.",
+                lines: ["distance from the text (PIP)", "same neighbours as last time", "agreement with people"],
+                shown: (value) => fixed(value, 2), points: true }, this.quality),
+    new Chart({ title: "Replay ratio", hint: "How often each piece of text is practised before it is forgotten.", lines: ["times"],
+                shown: (value) => fixed(value, 1), smooth: kSmooth }, this.replay),
+  ];
+
+  /** What happened before the page was opened, or while it could not listen. */
+  load(past: Past): void {
+    for (const series of [this.losses, this.speed, this.replay, this.quality]) series.clear();
+    this.progress = null;
+    for (const each of past.progress) this.keep_progress(each);
+    for (const each of past.metrics) this.keep_metrics(each);
+    const last = past.metrics[past.metrics.length - 1];
+    if (last) this.show_metrics(last);
+    if (this.progress) this.show_progress(this.progress);
+    else this.show_figures();
+  }
+
+  take_progress(progress: Progress): void {
+    this.keep_progress(progress);
+    this.show_progress(progress);
+  }
+
+  take_metrics(metrics: Metrics): void {
+    this.keep_metrics(metrics);
+    this.show_metrics(metrics);
+    this.show_figures();
+  }
+
+  repaint(): void {
+    for (const chart of this.charts) chart.repaint();
+  }
+
+  private keep_progress(progress: Progress): void {
+    const before = this.progress;
+    if (before !== null && progress.time <= before.time) return;
+    const passed = before === null ? 0 : progress.time - before.time;
+    if (before !== null && passed > 0) this.speed.add(progress.time, [Math.max(0, (progress.tokens - before.tokens) / passed)]);
+    this.losses.add(progress.time, [measured(progress.loss), measured(progress.prequential_loss)]);
+    if (progress.replay) this.replay.add(progress.time, [progress.replay.ratio]);
+    this.progress = progress;
+  }
+
+  private keep_metrics(metrics: Metrics): void {
+    this.quality.add(metrics.time, [metrics.pip?.relative, metrics.overlap_with_last, mean(metrics.similarity)]);
+    // A service that only reads the figures of a run has no others.
+    if (this.progress === null) {
+      this.losses.add(metrics.time, [measured(metrics.loss), measured(metrics.prequential_loss)]);
+      this.speed.add(metrics.time, [metrics.tokens_per_s]);
+      if (metrics.replay) this.replay.add(metrics.time, [metrics.replay.ratio]);
+    }
+  }
+
+  private show_progress(progress: Progress): void {
+    show_sources(progress.sources);
+    show_cluster(progress.cluster);
+    show_bottleneck(progress.bottleneck);
+    this.show_figures();
+  }
+
+  private show_metrics(metrics: Metrics): void {
+    show_stages(metrics.stages);
+    if (this.progress === null) {
+      show_sources(metrics.sources ?? []);
+      show_bottleneck(metrics.bottleneck);
+    }
+  }
+
+  private show_figures(): void {
+    for (const chart of this.charts) chart.update();
+    this.tile("speed", this.speed, 0, short_count, kSmooth);
+    this.tile("loss", this.losses, 0, (value) => fixed(value, 3), kSmooth);
+    this.tile("new", this.losses, 1, (value) => fixed(value, 3), kSmooth);
+    this.tile("pip", this.quality, 0, percent, 1, this.quality.latest(0) === null && this.progress ? "PIP loss: measured every now and then. 100 % knows nothing." : undefined);
+    this.tile("similarity", this.quality, 2, (value) => fixed(value, 2), 1,
+              this.quality.latest(2) === null ? "Not measured: give a list of judged pairs with --similarity." : undefined);
+    this.tile("replay", this.replay, 0, (value) => fixed(value, 1), kSmooth);
+  }
+
+  private tile(key: TileKey, series: Series, column: number, shown: (value: number | null) => string, span: number, hint?: string): void {
+    const values = series.smooth(column, span), times = series.times;
+    const now = value_before(times, values, 0);
+    const old = times.length > 1 ? value_before(times, values, kBack_s) : null;
+    this.tiles.set(key, shown(now), old, now, hint);
+  }
+}
