@@ -158,13 +158,6 @@ struct PackedCoefficients {
   float* input_sums;   // n likewise
 };
 
-// The weights that most negatives share, if any do.
-inline const float* common_weights(const PairBlock& block) {
-  for (int32_t i = block.positives; i + 1 < block.outputs; ++i)
-    if (block.weight[i] == block.weight[i + 1]) return block.weight[i];
-  return nullptr;
-}
-
 // 32 outputs from i on and 16 inputs from j on: products (coefficients of positives) in c become coefficients there, by
 // which columns' |c| are added up.
 inline __m512 negative_coefficients(const PairBlock& block, int32_t i, int32_t j, int32_t columns, const float* shared,
@@ -222,7 +215,7 @@ inline float coefficients_from_products(const PairBlock& block, int32_t n, int32
   positive_coefficients(block, n, c, totals);
   std::fill_n(out.output_sums, m, 0.0f);
   std::fill_n(out.input_sums, n, 0.0f);
-  const float* shared = common_weights(block);
+  const float* shared = shared_weights(block);
   for (int32_t i = 0; i < m; i += 32)
     for (int32_t j = 0; j < n; j += 32) {
       float* square = c + static_cast<size_t>(i) * n + j;
