@@ -1,5 +1,5 @@
-// Small matrix products of bf16 operands with fp32 sums, in the two ways x86 has: AVX-512 dot products and AMX tiles.
-// Both read the same packed operands, so that the code around them is written once (pair_block_bf16.cc):
+// Small matrix products of bf16 operands with fp32 sums, by AVX-512 dot products; they read packed operands
+// (pair_block_bf16.cc packs them):
 //   a  row-major, `depth` values a row, pairs of neighbouring depth values in one 32-bit word;
 //   b  depth / 2 rows of `columns` such words: word [k][j] holds the values (2k, j) and (2k + 1, j).
 #pragma once
@@ -31,8 +31,6 @@ struct Bf16Gemm {
 bool cpu_has_avx512_bf16();
 // True when the CPU has AMX bf16 tiles and the kernel has let this process use them (asked for on the first call).
 bool cpu_has_amx_bf16();
-
 const Bf16Gemm& bf16_gemm_avx512();
-const Bf16Gemm& bf16_gemm_amx();
 
 }  // namespace streamvec

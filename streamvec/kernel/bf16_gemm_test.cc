@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "streamvec/core/random.h"
@@ -65,22 +64,17 @@ double plain_product(const Operand& a, const Operand& b, int32_t i, int32_t j) {
   return sum;
 }
 
-class Bf16GemmTest : public ::testing::TestWithParam<std::string> {
+class Bf16GemmTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const bool amx = GetParam() == "amx";
-    if (amx && !cpu_has_amx_bf16()) GTEST_SKIP() << "this CPU has no AMX bf16 tiles, or the kernel keeps them from us";
-    if (!amx && !cpu_has_avx512_bf16()) GTEST_SKIP() << "this CPU has no AVX-512 BF16 instructions";
-    gemm_ = amx ? &bf16_gemm_amx() : &bf16_gemm_avx512();
+    if (!cpu_has_avx512_bf16()) GTEST_SKIP() << "this CPU has no AVX-512 BF16 instructions";
+    gemm_ = &bf16_gemm_avx512();
   }
 
   const Bf16Gemm* gemm_ = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Bf16GemmTest, ::testing::Values("avx512", "amx"),
-                         [](const auto& test) { return test.param; });
-
-TEST_P(Bf16GemmTest, ProductsEqualThePlainLoops) {
+TEST_F(Bf16GemmTest, ProductsEqualThePlainLoops) {
   Random random(1);
   for (int32_t rows : {16, 32, 48, 80, 128})
     for (int32_t columns : {16, 32, 48, 64, 96})
@@ -104,7 +98,7 @@ TEST_P(Bf16GemmTest, ProductsEqualThePlainLoops) {
       }
 }
 
-TEST_P(Bf16GemmTest, ProductsOfPositivesAreTakenAtLeastWhereTheirBandsAre) {
+TEST_F(Bf16GemmTest, ProductsOfPositivesAreTakenAtLeastWhereTheirBandsAre) {
   Random random(9);
   const int32_t columns = 48, depth = 64;
   for (int32_t width : {0, 1, 11, 16, 17, 40}) {
@@ -181,7 +175,7 @@ struct AddCase {
   int32_t dim_;
 };
 
-TEST_P(Bf16GemmTest, MultiplyAddEqualsThePlainLoopsAndKeepsThePaddingZero) {
+TEST_F(Bf16GemmTest, MultiplyAddEqualsThePlainLoopsAndKeepsThePaddingZero) {
   uint64_t seed = 2;
   for (int32_t rows : {1, 3, 4, 5, 16, 17, 31, 70})
     for (int32_t dim : {1, 15, 16, 17, 50, 64, 100, 200, 300})
@@ -199,7 +193,7 @@ TEST_P(Bf16GemmTest, MultiplyAddEqualsThePlainLoopsAndKeepsThePaddingZero) {
       }
 }
 
-TEST_P(Bf16GemmTest, MultiplyAddSumsARowThatIsNamedTwice) {
+TEST_F(Bf16GemmTest, MultiplyAddSumsARowThatIsNamedTwice) {
   AddCase test(12, 50, 32, 77);
   test.out[2] = test.out[1];   // in one tile
   test.out[11] = test.out[0];  // in another

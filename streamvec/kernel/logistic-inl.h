@@ -31,15 +31,9 @@ HWY_INLINE V exp_of_minus(D d, V a) {
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), power));
 }
 
-// Sets sigma to sigma(g) and returns log(1 + exp(-|g|)), absolute error below 1.1e-6.
-// softplus(z) is that plus max(z, 0), whichever sign z = +-g has.
+// log(1 + e) for e in [0, 1], absolute error below 1.1e-6: e times a Chebyshev fit of degree 6.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V logistic(D d, V g, V& sigma) {
-  const V one = hn::Set(d, 1.0f);
-  const V e = exp_of_minus(d, hn::Abs(g));
-  const V high = hn::Div(one, hn::Add(one, e));
-  sigma = hn::IfThenElse(hn::Lt(g, hn::Zero(d)), hn::Mul(e, high), high);
-  // log(1 + e) / e on (0, 1]: Chebyshev fit of degree 6.
+HWY_INLINE V log_of_one_plus(D d, V e) {
   V q = hn::Set(d, 0.01420283f);
   q = hn::MulAdd(q, e, hn::Set(d, -0.06658805f));
   q = hn::MulAdd(q, e, hn::Set(d, 0.14943458f));
@@ -48,6 +42,35 @@ HWY_INLINE V logistic(D d, V g, V& sigma) {
   q = hn::MulAdd(q, e, hn::Set(d, -0.49987192f));
   q = hn::MulAdd(q, e, hn::Set(d, 0.99999876f));
   return hn::Mul(q, e);
+}
+
+// The logarithm of finite values that are at least 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V log_of(D d, V value) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, value);
+  const V power = hn::ConvertTo(d, hn::Sub(hn::ShiftRight<23>(bits), hn::Set(di, 127)));
+  const auto mantissa = hn::Or(hn::And(bits, hn::Set(di, 0x7fffff)), hn::Set(di, 0x3f800000));
+  return hn::MulAdd(power, hn::Set(d, 0.69314718f),
+                    log_of_one_plus(d, hn::Sub(hn::BitCast(d, mantissa), hn::Set(d, 1.0f))));
+}
+
+// Returns sigma(g) and sets e to exp(-|g|).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V sigma_of(D d, V g, V& e) {
+  const V one = hn::Set(d, 1.0f);
+  e = exp_of_minus(d, hn::Abs(g));
+  const V high = hn::Div(one, hn::Add(one, e));
+  return hn::IfThenElse(hn::Lt(g, hn::Zero(d)), hn::Mul(e, high), high);
+}
+
+// Sets sigma to sigma(g) and returns log(1 + exp(-|g|)), absolute error below 1.1e-6.
+// softplus(z) is that plus max(z, 0), whichever sign z = +-g has.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V logistic(D d, V g, V& sigma) {
+  V e;
+  sigma = sigma_of(d, g, e);
+  return log_of_one_plus(d, e);
 }
 
 }  // namespace streamvec::HWY_NAMESPACE

@@ -1,6 +1,6 @@
 // The block with AMX tiles: bf16 operands, fp32 sums and rows. Tiles multiply so fast that moving rows is what takes
 // time, so everything between two visits to a row stays in the first cache. Rows are visited twice:
-//   1. for the products y . x', 32 outputs at a time; their packed form is overwritten by the next 32;
+//   1. for the products y . x', 32 outputs at a time; 32 are packed while those before them are multiplied;
 //   2. for the steps, by slices of 32 columns: all rows' slices are packed in pairs of rows, dy = c x and dx = c' y are
 //      taken from that and added at once, because no other slice looks at these columns again.
 #include <immintrin.h>
@@ -44,28 +44,33 @@ void turn_inputs(const PairBlock& block, int32_t columns, Bf16Pair* out) {
     }
 }
 
-// Outputs i .. i + 31 as tiles: for each slice of columns the first 16 rows, then the others. Rows past the last are 0.
-void pack_outputs(const PairBlock& block, int32_t i, Bf16Pair* out) {
+// 32 outputs from `first` on as tiles: for each slice of columns the first 16 rows, then the others. Rows past the last
+// are 0. This packs those of them that are numbered [begin, end).
+struct PackedOutputs {
+  int32_t first;
+  Bf16Pair* tiles;
+};
+void pack_outputs(const PairBlock& block, const PackedOutputs& out, int32_t begin, int32_t end) {
   const int32_t floats = round_up(block.dim, 16);
-  for (int32_t r = 0; r < 32; ++r, out += 16) {
-    Bf16Pair* to = out;
-    if (i + r >= block.outputs) {
-      for (int32_t d = 0; d < block.dim; d += kSlice, to += 2 * kTile) _mm512_store_si512(to, _mm512_setzero_si512());
-      continue;
-    }
-    const float* row = block.y[i + r];
-    for (int32_t d = 0; d < block.dim; d += kSlice, to += 2 * kTile) _mm512_store_si512(to, load_slice(row, d, floats));
+  for (int32_t r = begin; r < end; ++r) {
+    Bf16Pair* to = out.tiles + 16 * r;
+    const float* row = out.first + r < block.outputs ? block.y[out.first + r] : nullptr;
+    for (int32_t d = 0; d < block.dim; d += kSlice, to += 2 * kTile)
+      _mm512_store_si512(to, row != nullptr ? load_slice(row, d, floats) : _mm512_setzero_si512());
   }
 }
 
-// c (32 x 32) = packed outputs times 32 turned inputs.
-void multiply_products(const Bf16Pair* y, const Bf16Pair* x, int32_t dim, int32_t columns, float* c) {
+// c (32 x 32) = packed outputs times 32 turned inputs. While the tiles multiply, the next outputs are packed, if there
+// are any.
+void multiply_products(const PairBlock& block, const Bf16Pair* y, const Bf16Pair* x, int32_t columns,
+                       const PackedOutputs* next, float* c) {
   const size_t row_bytes = static_cast<size_t>(columns) * 4;
+  const int32_t slices = (block.dim + kSlice - 1) / kSlice;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int32_t d = 0; d < dim; d += kSlice, y += 2 * kTile, x += 16 * static_cast<size_t>(columns)) {
+  for (int32_t k = 0; k < slices; ++k, y += 2 * kTile, x += 16 * static_cast<size_t>(columns)) {
     _tile_loadd(4, y, kTileBytes);
     _tile_loadd(6, x, row_bytes);
     _tile_dpbf16ps(0, 4, 6);
@@ -74,6 +79,7 @@ void multiply_products(const Bf16Pair* y, const Bf16Pair* x, int32_t dim, int32_
     _tile_loadd(5, y + kTile, kTileBytes);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
+    if (next != nullptr) pack_outputs(block, *next, 32 * k / slices, 32 * (k + 1) / slices);
   }
   _tile_stored(0, c, row_bytes);
   _tile_stored(1, c + 16, row_bytes);
@@ -175,11 +181,15 @@ class AmxPairKernel final : public PairKernel {
  private:
   void multiply(const PairBlock& block, int32_t n) {
     turn_inputs(block, n, x_turned_.data());
-    for (int32_t i = 0; i < block.outputs; i += 32) {
-      pack_outputs(block, i, y_packed_.data());
+    PackedOutputs now{0, y_packed_.data()};
+    pack_outputs(block, now, 0, 32);
+    while (now.first < block.outputs) {
+      const PackedOutputs next{now.first + 32, y_packed_.data() + (now.tiles == y_packed_.data() ? y_half_ : 0)};
       for (int32_t j = 0; j < n; j += 32)
-        multiply_products(y_packed_.data(), x_turned_.data() + j, block.dim, n,
-                          c_.data() + static_cast<size_t>(i) * n + j);
+        multiply_products(block, now.tiles, x_turned_.data() + j, n,
+                          j == 0 && next.first < block.outputs ? &next : nullptr,
+                          c_.data() + static_cast<size_t>(now.first) * n + j);
+      now = next;
     }
   }
 
@@ -215,7 +225,8 @@ class AmxPairKernel final : public PairKernel {
 
   void reserve(int32_t n, int32_t m, int32_t depth) {
     x_turned_.reserve(static_cast<size_t>(n) * depth / 2);
-    y_packed_.reserve(static_cast<size_t>(32) * depth / 2);
+    y_half_ = static_cast<size_t>(32) * depth / 2;
+    y_packed_.reserve(2 * y_half_);
     x_paired_.reserve(static_cast<size_t>(n) * kSlice / 2);
     y_paired_.reserve(static_cast<size_t>(m) * kSlice / 2);
     strips_.reserve(2 * 32 * kSlice);
@@ -228,7 +239,8 @@ class AmxPairKernel final : public PairKernel {
 
   AlignedBuffer<Bf16Pair> x_turned_, y_packed_, x_paired_, y_paired_, c_straight_, c_turned_;
   AlignedBuffer<float> c_, output_cuts_, input_cuts_, strips_;
-  size_t strip_ = 0;  // which of the two is next
+  size_t y_half_ = 0;  // words of 32 packed outputs
+  size_t strip_ = 0;   // which of the two is next
 };
 
 }  // namespace

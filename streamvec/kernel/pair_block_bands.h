@@ -43,6 +43,14 @@ inline bool visits_bands_alone(const PairBlock& block) {
   return block.positives < block.outputs;
 }
 
+// The weights that most negatives share, if any do: their losses need one logarithm for several of them, that of the
+// product of their 1 + exp(-|g|).
+inline const float* shared_weights(const PairBlock& block) {
+  for (int32_t i = block.positives; i + 1 < block.outputs; ++i)
+    if (block.weight[i] == block.weight[i + 1]) return block.weight[i];
+  return nullptr;
+}
+
 // The outputs that inputs [j, j + columns) have weight with: a run of positives (bands begin and end in rising
 // order), and all negatives.
 inline RangePair outputs_near(const PairBlock& block, int32_t j, int32_t columns) {

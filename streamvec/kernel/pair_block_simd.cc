@@ -14,6 +14,7 @@
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/pair_block_bands.h"
 #include "streamvec/kernel/pair_block_positives-inl.h"
+#include "streamvec/kernel/pair_block_sums-inl.h"
 #include "streamvec/kernel/row_prefetch.h"
 #include "streamvec/kernel/scratch.h"
 #include "streamvec/kernel/transpose16.h"
@@ -21,30 +22,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace streamvec::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
 
 // Register tiles for 32 vector registers (AVX-512) or 16.
-constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 constexpr int32_t kProductRows = kManyRegisters ? 8 : 6;
 constexpr int32_t kProductVectors = 2;
-constexpr int32_t kSumRows = kManyRegisters ? 4 : 2;
-constexpr int32_t kSumVectors = kManyRegisters ? 6 : 5;
-
-// Calls f(first, rows) for tiles of nearly equal size, at most rows_max rows each.
-template <typename F>
-HWY_INLINE void for_tiles(Range range, int32_t rows_max, F f) {
-  int32_t tiles = (range.end - range.begin + rows_max - 1) / rows_max;
-  for (int32_t i = range.begin; tiles > 0; --tiles) {
-    const int32_t rows = (range.end - i + tiles - 1) / tiles;
-    f(i, rows);
-    i += rows;
-  }
-}
 
 struct Sums {
   V loss;
-  V poison;  // 0 while every product is finite, NaN for ever after one is not
+  V poison;             // 0 while every product is finite, NaN for ever after one is not
+  const float* shared;  // weights that most negatives have, if any do
 };
 
 // xt[d * columns + j] = x[j][d]; the columns past `inputs` hold some row again (their weights are 0).
@@ -110,6 +96,35 @@ HWY_INLINE void coefficients(const PairBlock& block, int32_t i, int32_t j, V g, 
   hn::StoreU(coefficients(g, i < block.positives, weight, block.scale, sums), d, c + j);
 }
 
+// The products of those of the negatives [i, i + kRows) whose weights are shared: coefficients, and one logarithm for
+// all. Returns how many others there are. REQUIRES: few enough for their product, which is at most 2^kRows.
+template <int32_t kRows, int32_t kVectors>
+HWY_INLINE int32_t shared_coefficients(const PairBlock& block, int32_t i, int32_t j, int32_t columns,
+                                       const V (&g)[kRows][kVectors], float* HWY_RESTRICT c, Sums& sums) {
+  const D d;
+  const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
+  if (sums.shared == nullptr) return kRows;
+  int32_t others = 0;
+  for (int32_t r = 0; r < kRows; ++r) others += block.weight[i + r] != sums.shared;
+  if (others == kRows) return kRows;
+  for (int32_t v = 0; v < kVectors; ++v) {
+    const V weight = hn::Load(d, sums.shared + j + v * lanes);
+    const V step = hn::Mul(weight, hn::Set(d, -block.scale));
+    V product = hn::Set(d, 1.0f), above = hn::Zero(d);
+    for (int32_t r = 0; r < kRows; ++r) {
+      if (block.weight[i + r] != sums.shared) continue;
+      V e;
+      const V sigma = sigma_of(d, g[r][v], e);
+      product = hn::MulAdd(product, e, product);
+      above = hn::Add(above, hn::Max(g[r][v], hn::Zero(d)));
+      sums.poison = hn::MulAdd(g[r][v], hn::Zero(d), sums.poison);
+      hn::Store(hn::Mul(step, sigma), d, c + static_cast<size_t>(i + r) * columns + j + v * lanes);
+    }
+    sums.loss = hn::MulAdd(weight, hn::Add(log_of(d, product), above), sums.loss);
+  }
+  return others;
+}
+
 // Products of outputs [i, i + kRows) with the inputs of kVectors vectors from column j, then their coefficients.
 template <int32_t kRows, int32_t kVectors>
 HWY_INLINE void product_tile(const PairBlock& block, const float* HWY_RESTRICT xt, int32_t columns, int32_t i,
@@ -130,9 +145,12 @@ HWY_INLINE void product_tile(const PairBlock& block, const float* HWY_RESTRICT x
       for (int32_t v = 0; v < kVectors; ++v) g[r][v] = hn::MulAdd(value, x[v], g[r][v]);
     }
   }
-  for (int32_t r = 0; r < kRows; ++r)
+  const int32_t alone = i < block.positives ? kRows : shared_coefficients(block, i, j, columns, g, c, sums);
+  for (int32_t r = 0; r < kRows; ++r) {
+    if (alone < kRows && block.weight[i + r] == sums.shared) continue;
     for (int32_t v = 0; v < kVectors; ++v)
       coefficients(block, i + r, j + v * lanes, g[r][v], c + static_cast<size_t>(i + r) * columns, sums);
+  }
 }
 
 template <int32_t kRows>
@@ -164,89 +182,6 @@ void products(const PairBlock& block, const float* xt, int32_t columns, int32_t 
       return product_rows<std::min(7, kProductRows)>(block, xt, columns, i, range, c, sums);
     default:
       return product_rows<kProductRows>(block, xt, columns, i, range, c, sums);
-  }
-}
-
-// How the coefficient of (row to sum, partner) lies in memory.
-struct Coefficients {
-  const float* data;
-  size_t row_step, partner_step;
-};
-
-// out[r][first vector ..] = sum over partners p in `ranges` of c(r, p) * in[p], or with kAdd += cut[r] times that
-template <int32_t kRows, int32_t kVectors, bool kAdd>
-HWY_INLINE void sum_tile(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut,
-                         int32_t offset, float* const* out) {
-  const D d;
-  const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
-  V sum[kRows][kVectors];
-  for (auto& row : sum)
-    for (V& v : row) v = hn::Zero(d);
-  for (const Range& range : ranges) {
-    const float* coefficient = c.data + range.begin * c.partner_step;
-    for (int32_t p = range.begin; p < range.end; ++p, coefficient += c.partner_step) {
-      const float* row = in[p] + offset;
-      V value[kVectors];
-      for (int32_t v = 0; v < kVectors; ++v) value[v] = hn::Load(d, row + v * lanes);
-      for (int32_t r = 0; r < kRows; ++r) {
-        const V factor = hn::Set(d, coefficient[r * c.row_step]);
-        for (int32_t v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(factor, value[v], sum[r][v]);
-      }
-    }
-  }
-  for (int32_t r = 0; r < kRows; ++r)
-    for (int32_t v = 0; v < kVectors; ++v) {
-      float* to = out[r] + offset + v * lanes;
-      hn::Store(kAdd ? hn::MulAdd(sum[r][v], hn::Set(d, cut[r]), hn::Load(d, to)) : sum[r][v], d, to);
-    }
-}
-
-// A row is cut into pieces of nearly equal size, at most kSumVectors vectors each.
-template <int32_t kRows, bool kAdd>
-HWY_NOINLINE void sum_rows(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut,
-                           int32_t dim, float* const* out) {
-  const int32_t lanes = static_cast<int32_t>(hn::Lanes(D()));
-  int32_t vectors = (dim + lanes - 1) / lanes;
-  int32_t pieces = (vectors + kSumVectors - 1) / kSumVectors;
-  for (int32_t offset = 0; pieces > 0; --pieces) {
-    const int32_t piece = (vectors + pieces - 1) / pieces;
-    switch (piece) {
-      case 1:
-        sum_tile<kRows, 1, kAdd>(in, c, ranges, cut, offset, out);
-        break;
-      case 2:
-        sum_tile<kRows, 2, kAdd>(in, c, ranges, cut, offset, out);
-        break;
-      case 3:
-        sum_tile<kRows, 3, kAdd>(in, c, ranges, cut, offset, out);
-        break;
-      case 4:
-        sum_tile<kRows, 4, kAdd>(in, c, ranges, cut, offset, out);
-        break;
-      case 5:
-        sum_tile<kRows, 5, kAdd>(in, c, ranges, cut, offset, out);
-        break;
-      default:
-        sum_tile<kRows, kSumVectors, kAdd>(in, c, ranges, cut, offset, out);
-        break;
-    }
-    offset += piece * lanes;
-    vectors -= piece;
-  }
-}
-
-template <bool kAdd>
-void sums(const float* const* in, Coefficients c, const RangePair& ranges, const float* cut, int32_t dim, int32_t rows,
-          float* const* out) {
-  switch (rows) {
-    case 1:
-      return sum_rows<1, kAdd>(in, c, ranges, cut, dim, out);
-    case 2:
-      return sum_rows<2, kAdd>(in, c, ranges, cut, dim, out);
-    case 3:
-      return sum_rows<std::min(3, kSumRows), kAdd>(in, c, ranges, cut, dim, out);
-    default:
-      return sum_rows<kSumRows, kAdd>(in, c, ranges, cut, dim, out);
   }
 }
 
@@ -356,7 +291,7 @@ PairBlockResult step_by_pairs(const PairBlock& block, PairScratch& scratch, Pair
   const D d;
   const int32_t columns = scratch.reserve(block);
   float *c = scratch.coefficients(), *output_cuts = scratch.output_cuts(), *input_sums = scratch.input_cuts(block);
-  Sums totals{hn::Zero(d), hn::Zero(d)};
+  Sums totals{hn::Zero(d), hn::Zero(d), shared_weights(block)};
   pair_coefficients(block, list, totals);
   transpose(block, columns, scratch.transposed());
   negative_products(block, scratch.transposed(), columns, c, totals);
@@ -385,7 +320,7 @@ PairBlockResult step_by_bands(const PairBlock& block, PairScratch& scratch) {
   const D d;
   const int32_t columns = scratch.reserve(block);
   float *c = scratch.coefficients(), *output_cuts = scratch.output_cuts(), *input_cuts = scratch.input_cuts(block);
-  Sums totals{hn::Zero(d), hn::Zero(d)};
+  Sums totals{hn::Zero(d), hn::Zero(d), shared_weights(block)};
   transpose(block, columns, scratch.transposed());
   positive_products(block, scratch.transposed(), columns, c, totals);
   negative_products(block, scratch.transposed(), columns, c, totals);

@@ -93,26 +93,21 @@ inline __m512 coefficients(__m512 g, bool positive, __m512 weight, __m512 scale,
 }
 
 // Negatives that have one row of weights among them: their losses need one logarithm for all, that of the product of
-// their 1 + e. At most 2 each, so that 100 of them are far from overflow.
-struct CommonLoss {
+// their 1 + e. It is at most 2 each, so that 100 of them are far from overflow.
+struct SharedLoss {
   __m512 product;
   __m512 above;  // sum of max(z, 0)
-  int32_t count;
-
-  static CommonLoss none() { return {_mm512_set1_ps(1), _mm512_setzero_ps(), 0}; }
 
   // Products of a negative become coefficients; `step` is weight times -scale.
-  __m512 add(__m512 g, __m512 step, __m512 weight, Totals& totals) {
+  __m512 add(__m512 g, __m512 step, Totals& totals) {
     const Logistic value = logistic(g);
     product = _mm512_mul_ps(product, value.one_plus);
     above = _mm512_add_ps(above, _mm512_max_ps(g, _mm512_setzero_ps()));
     totals.poison = _mm512_fmadd_ps(g, _mm512_setzero_ps(), totals.poison);
-    if (++count == 100) finish(weight, totals);
     return _mm512_mul_ps(step, value.sigma);
   }
-  void finish(__m512 weight, Totals& totals) {
+  void finish(__m512 weight, Totals& totals) const {
     totals.loss = _mm512_fmadd_ps(weight, _mm512_add_ps(log_of(product), above), totals.loss);
-    *this = none();
   }
 };
 
@@ -158,13 +153,6 @@ struct PackedCoefficients {
   float* input_sums;   // n likewise
 };
 
-// The weights that most negatives share, if any do.
-inline const float* common_weights(const PairBlock& block) {
-  for (int32_t i = block.positives; i + 1 < block.outputs; ++i)
-    if (block.weight[i] == block.weight[i + 1]) return block.weight[i];
-  return nullptr;
-}
-
 // 32 outputs from i on and 16 inputs from j on: products (coefficients of positives) in c become coefficients there, by
 // which columns' |c| are added up.
 inline __m512 negative_coefficients(const PairBlock& block, int32_t i, int32_t j, int32_t columns, const float* shared,
@@ -173,21 +161,21 @@ inline __m512 negative_coefficients(const PairBlock& block, int32_t i, int32_t j
   const __m512 weight = shared != nullptr && j < block.inputs ? _mm512_load_ps(shared + j) : zero;
   const __m512 step = _mm512_mul_ps(weight, _mm512_sub_ps(zero, scale));
   __m512 sum = zero;
-  CommonLoss common = CommonLoss::none();
+  SharedLoss loss{_mm512_set1_ps(1), zero};
   for (int32_t r = i; r < i + 32; ++r, c += columns) {
     __m512 value = zero;
     if (r < block.positives) {
       value = _mm512_load_ps(c);
     } else if (r < block.outputs) {
       const __m512 g = _mm512_load_ps(c);
-      value = block.weight[r] == shared ? common.add(g, step, weight, totals)
+      value = block.weight[r] == shared ? loss.add(g, step, totals)
                                         : coefficients(g, false, weights_at(block, r, j), scale, totals);
       prefetch.ask(1);
     }
     _mm512_store_ps(c, value);
     sum = _mm512_add_ps(sum, _mm512_abs_ps(value));
   }
-  common.finish(weight, totals);
+  loss.finish(weight, totals);
   return sum;
 }
 
@@ -222,7 +210,7 @@ inline float coefficients_from_products(const PairBlock& block, int32_t n, int32
   positive_coefficients(block, n, c, totals);
   std::fill_n(out.output_sums, m, 0.0f);
   std::fill_n(out.input_sums, n, 0.0f);
-  const float* shared = common_weights(block);
+  const float* shared = shared_weights(block);
   for (int32_t i = 0; i < m; i += 32)
     for (int32_t j = 0; j < n; j += 32) {
       float* square = c + static_cast<size_t>(i) * n + j;

@@ -15,27 +15,29 @@ void BlockStep::begin(size_t inputs, size_t outputs_max) {
   inputs_ = inputs;
   columns_ = static_cast<size_t>(round_up(static_cast<int32_t>(inputs), 16));
   weights_.reserve((outputs_max + 1) * columns_);
-  weights_used_ = 0;
-  outputs_.clear();
-  y_.clear();
-  output_weights_.clear();
-  band_begin_.clear();
-  band_end_.clear();
+  weights_used_ = positives_ = count_ = 0;
+  if (outputs_.size() < outputs_max) {
+    outputs_.resize(outputs_max);
+    y_.resize(outputs_max);
+    output_weights_.resize(outputs_max);
+    band_begin_.resize(outputs_max);
+    band_end_.resize(outputs_max);
+  }
   upcoming_.clear();
   new_weights();  // the first row is the common one
 }
 
 float* BlockStep::new_weights() {
   float* row = weights_.data() + weights_used_ * columns_;
-  std::memset(row, 0, columns_ * sizeof(float));
+  for (size_t j = 0; j < columns_; j += 16) std::memset(row + j, 0, 16 * sizeof(float));  // no call for so little
   ++weights_used_;
   return row;
 }
 
 float* BlockStep::add_positive(Slot slot, int32_t band_begin, int32_t band_end) {
-  STREAMVEC_CHECK_EQ(band_begin_.size(), outputs_.size());  // positives come first
-  band_begin_.push_back(band_begin);
-  band_end_.push_back(band_end);
+  STREAMVEC_CHECK_EQ(positives_, count_);  // positives come first
+  band_begin_[positives_] = band_begin;
+  band_end_[positives_++] = band_end;
   float* weights = new_weights();
   add_output(slot, weights);
   return weights;
@@ -51,12 +53,6 @@ float* BlockStep::add_negative_with_weights(Slot slot) {
   return weights;
 }
 
-void BlockStep::add_output(Slot slot, const float* weights) {
-  outputs_.push_back(slot);
-  y_.push_back(parameters_.output.rows.row(slot));
-  output_weights_.push_back(weights);
-}
-
 void BlockStep::expect(std::span<const Slot> inputs, std::span<const Slot> outputs) {
   for (Slot slot : outputs) upcoming_.push_back(parameters_.output.rows.row(slot));
   for (Slot slot : inputs) upcoming_.push_back(parameters_.input.rows.row(slot));
@@ -68,48 +64,44 @@ void BlockStep::expect_rows(std::span<float* const> rows) {
 
 PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
-  const RowLocks::Guard guard(parameters_.locks, inputs, outputs_);
+  const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
   Matrix& table = parameters_.input.rows;
   x_.resize(inputs_);
   for (size_t j = 0; j < inputs_; ++j) x_[j] = table.row(inputs[j]);
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
-    x_steps_.resize(inputs_);
-    for (size_t j = 0; j < inputs_; ++j) x_steps_[j] = table.row(inputs[j]);
-    const PairBlockResult result = run_sgd(x_, x_steps_.data(), lr);
-    parameters_.note_changed(inputs, outputs_);
+    const PairBlockResult result = call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax);
+    parameters_.note_changed(inputs, outputs());
     return result;
   }
   zeroed_rows(inputs_, x_memory_, x_steps_);
-  zeroed_rows(outputs_.size(), y_memory_, y_steps_);
+  zeroed_rows(count_, y_memory_, y_steps_);
   const PairBlockResult result = call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), 1, 0);
   if (!result.finite) return result;
   step_rows(inputs, x_steps_, lr, parameters_.input);
-  step_rows(outputs_, y_steps_, lr, parameters_.output);
-  parameters_.note_changed(inputs, outputs_);
+  step_rows(outputs(), y_steps_, lr, parameters_.output);
+  parameters_.note_changed(inputs, outputs());
   return result;
 }
 
 PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* const* slopes, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
-  zeroed_rows(outputs_.size(), y_memory_, y_steps_);
+  zeroed_rows(count_, y_memory_, y_steps_);
   const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1, 0);
-  if (result.finite) step_rows(outputs_, y_steps_, lr, parameters_.output);
+  if (result.finite) step_rows(outputs(), y_steps_, lr, parameters_.output);
   return result;
 }
 
 PairBlockResult BlockStep::run_sgd(std::span<const float* const> inputs, float* const* steps, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
-  y_steps_.resize(outputs_.size());
-  for (size_t i = 0; i < outputs_.size(); ++i) y_steps_[i] = parameters_.output.rows.row(outputs_[i]);
-  return call_kernel(inputs.data(), steps, y_steps_.data(), lr, kSgdStepMax);
+  return call_kernel(inputs.data(), steps, y_.data(), lr, kSgdStepMax);
 }
 
 PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,
                                        float step_max) {
   PairBlock block;
   block.inputs = static_cast<int32_t>(inputs_);
-  block.positives = static_cast<int32_t>(band_begin_.size());
-  block.outputs = static_cast<int32_t>(outputs_.size());
+  block.positives = static_cast<int32_t>(positives_);
+  block.outputs = static_cast<int32_t>(count_);
   block.dim = static_cast<int32_t>(parameters_.dim());
   block.x = x;
   block.y = y_.data();

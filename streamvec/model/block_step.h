@@ -44,11 +44,15 @@ class BlockStep {
   void expect(std::span<const Slot> inputs, std::span<const Slot> outputs);
   void expect_rows(std::span<float* const> rows);  // rows of other tables, likewise
 
-  std::span<const Slot> outputs() const { return outputs_; }
+  std::span<const Slot> outputs() const { return std::span(outputs_).first(count_); }
   std::string kernel_name() const { return kernel_->name(); }
 
  private:
-  void add_output(Slot slot, const float* weights);
+  void add_output(Slot slot, const float* weights) {
+    outputs_[count_] = slot;
+    y_[count_] = parameters_.output.rows.row(slot);
+    output_weights_[count_++] = weights;
+  }
   float* new_weights();
   PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max);
   // `count` zeroed rows of gradient.
@@ -58,11 +62,15 @@ class BlockStep {
   Parameters& parameters_;
   std::unique_ptr<PairKernel> kernel_;
   size_t inputs_ = 0, columns_ = 0, weights_used_ = 0;
+  size_t positives_ = 0, count_ = 0;  // outputs so far: how many of what follows is in use
   std::vector<Slot> outputs_;
-  std::vector<const float*> x_, y_, output_weights_, upcoming_;
+  std::vector<float*> y_;
+  std::vector<const float*> output_weights_;
   std::vector<int32_t> band_begin_, band_end_;  // of the positives
+  std::vector<float*> x_;
+  std::vector<const float*> upcoming_;
   AlignedBuffer<float> weights_, x_memory_, y_memory_;
-  std::vector<float*> x_steps_, y_steps_;
+  std::vector<float*> x_steps_, y_steps_;  // gradients, where an optimiser follows
 };
 
 }  // namespace streamvec

@@ -1,9 +1,24 @@
 #include "streamvec/model/skip_gram_weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace streamvec {
+
+SkipGramWeights::SkipGramWeights(const WindowOptions& windows)
+    : windows_(windows),
+      pad_(static_cast<size_t>(round_up(windows.centres + 2 * windows.window, 16))),
+      patterns_((2 * static_cast<size_t>(windows.window) + 2) * 3 * pad_) {
+  for (size_t size = 0; size <= 2 * static_cast<size_t>(windows.window) + 1; ++size)
+    std::fill_n(patterns_.begin() + static_cast<std::ptrdiff_t>((3 * size + 1) * pad_), size, 1.0f);
+}
+
+// 1 in [begin, end), 0 in the other columns.
+void SkipGramWeights::write_window(int32_t begin, int32_t end, size_t columns, float* weights) const {
+  const float* pattern = patterns_.data() + (3 * static_cast<size_t>(end - begin) + 1) * pad_ - begin;
+  for (size_t j = 0; j < columns; j += 16) std::memcpy(weights + j, pattern + j, 16 * sizeof(float));
+}
 
 void SkipGramWeights::fill(const WindowPlan& plan, BlockStep& block) {
   block.begin(plan.columns.size(), plan.windows.size() + plan.negatives.size());
@@ -19,7 +34,7 @@ void SkipGramWeights::weigh_positives(const WindowPlan& plan, BlockStep& block) 
   for (const WindowPlan::Window& window : plan.windows) {
     float* weights = block.add_positive(plan.columns[window.centre], std::max(0, window.centre - windows_.window),
                                         std::min(columns, window.centre + windows_.window + 1));
-    std::fill(weights + window.begin, weights + window.end, 1.0f);
+    write_window(window.begin, window.end, plan.columns.size(), weights);
     weights[window.centre] = 0;
     cover_[window.begin] += 1;
     cover_[window.centre] -= 1;

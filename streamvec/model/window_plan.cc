@@ -22,15 +22,19 @@ WindowOptions settled(WindowOptions options) {
 void WindowPlanner::begin(const Chunk& chunk, const SamplingTables& tables, Random& random) {
   tables_ = &tables;
   random_ = &random;
-  kept_.clear();
+  kept_.resize(chunk.slots.size());
   sentence_ends_.clear();
+  size_t kept = 0;
   int32_t begin = 0;
   for (int32_t end : chunk.sentence_ends) {
-    for (int32_t i = begin; i < end; ++i)
-      if (tables.subsampling.keep(chunk.slots[i], random.next_u32())) kept_.push_back(chunk.slots[i]);
-    sentence_ends_.push_back(static_cast<int32_t>(kept_.size()));
+    for (int32_t i = begin; i < end; ++i) {  // no branch: which words are kept cannot be foreseen
+      kept_[kept] = chunk.slots[i];
+      kept += tables.subsampling.keep(chunk.slots[i], random.next_u32());
+    }
+    sentence_ends_.push_back(static_cast<int32_t>(kept));
     begin = end;
   }
+  kept_.resize(kept);
   sentence_ = 0;
   next_centre_ = 0;
 }
