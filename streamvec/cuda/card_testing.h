@@ -5,8 +5,8 @@
 
 #include "streamvec/cuda/device.h"
 
-#define STREAMVEC_SKIP_WITHOUT_CARD()                                                           \
-  do {                                                                                          \
-    if (const auto found = ::streamvec::cuda::find_device(); !found.ok())                       \
-      GTEST_SKIP() << "needs a CUDA device: " << found.status().message();                      \
+#define STREAMVEC_SKIP_WITHOUT_CARD()                                      \
+  do {                                                                     \
+    if (const auto found = ::streamvec::cuda::find_device(); !found.ok())  \
+      GTEST_SKIP() << "needs a CUDA device: " << found.status().message(); \
   } while (false)

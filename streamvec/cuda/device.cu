@@ -28,8 +28,7 @@ Result<Device> find_device() {
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found != cudaSuccess || count == 0)
     return error(Code::kUnavailable, "no CUDA device was found",
-                 found == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(found) + ")",
-                 "; try --device cpu");
+                 found == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(found) + ")", "; try --device cpu");
   cudaDeviceProp properties{};
   STREAMVEC_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, 0));
   const int capability = 10 * properties.major + properties.minor;

@@ -10,18 +10,18 @@
 namespace streamvec::cuda {
 
 struct Device {
-  std::string name;                  // "NVIDIA H200"
+  std::string name;  // "NVIDIA H200"
   int32_t multiprocessors = 0;
-  int64_t memory = 0, free = 0;      // bytes; free at the time of the call
-  int64_t block_memory = 0;          // bytes of shared memory that a block of threads can have
+  int64_t memory = 0, free = 0;  // bytes; free at the time of the call
+  int64_t block_memory = 0;      // bytes of shared memory that a block of threads can have
 };
 
 // The first card. kUnimplemented: this build has no CUDA. kUnavailable: no driver, or no card. kFailedPrecondition: the
 // driver is older than this build's CUDA, or the card than what kernels are compiled for. Each says what to try.
 Result<Device> find_device();
 
-// What --device means: cpu and cuda as they are, auto is cuda where find_device() is well. An error of find_device() for
-// cuda where it is not, kInvalidArgument for any other name.
+// What --device means: cpu and cuda as they are, auto is cuda where find_device() is well. An error of find_device()
+// for cuda where it is not, kInvalidArgument for any other name.
 Result<bool> use_cuda(std::string_view device);
 
 // kResourceExhausted, with both figures, when `bytes` are more than the card has free.

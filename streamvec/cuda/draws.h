@@ -1,5 +1,5 @@
-// Counter-based random numbers: the i-th output of splitmix64 (core/random.h) from a seed, in any order. On the card and
-// beside it.
+// Counter-based random numbers: the i-th output of splitmix64 (core/random.h) from a seed, in any order. On the card
+// and beside it.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ STREAMVEC_ON_CARD inline uint64_t draw_at(uint64_t seed, uint64_t i) {
   return x ^ (x >> 31);
 }
 
-// What a chunk of text draws, by purpose: whether its i-th word is kept, how far that word's window reaches, and the k-th
-// negative of the block that begins with or after the word. REQUIRES: k < kNegativesMax.
+// What a chunk of text draws, by purpose: whether its i-th word is kept, how far that word's window reaches, and the
+// k-th negative of the block that begins with or after the word. REQUIRES: k < kNegativesMax.
 constexpr uint64_t kNegativesMax = 1 << 12;
 STREAMVEC_ON_CARD inline uint32_t keep_draw(uint64_t seed, uint64_t i) {
   return static_cast<uint32_t>(draw_at(seed, i) >> 32);

@@ -15,8 +15,8 @@ namespace streamvec::cuda {
 
 inline Status status_of(cudaError_t code, std::string_view doing) {
   if (code == cudaSuccess) return {};
-  return error(code == cudaErrorMemoryAllocation ? Code::kResourceExhausted : Code::kInternal, "the CUDA device failed (",
-               doing, "): ", cudaGetErrorString(code), "; try --device cpu");
+  return error(code == cudaErrorMemoryAllocation ? Code::kResourceExhausted : Code::kInternal,
+               "the CUDA device failed (", doing, "): ", cudaGetErrorString(code), "; try --device cpu");
 }
 
 #define STREAMVEC_CUDA_RETURN_IF_ERROR(call) STREAMVEC_RETURN_IF_ERROR(::streamvec::cuda::status_of((call), #call))
@@ -42,7 +42,8 @@ class Buffer {
     const cudaError_t code = kOnCard ? cudaMalloc(&memory, bytes) : cudaMallocHost(&memory, bytes);
     if (code == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      if (kOnCard) STREAMVEC_RETURN_IF_ERROR(check_device_memory("a buffer", static_cast<double>(bytes), "--device cpu"));
+      if (kOnCard)
+        STREAMVEC_RETURN_IF_ERROR(check_device_memory("a buffer", static_cast<double>(bytes), "--device cpu"));
     }
     STREAMVEC_CUDA_RETURN_IF_ERROR(code);
     data_ = static_cast<T*>(memory);

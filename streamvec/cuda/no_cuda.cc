@@ -7,7 +7,8 @@ namespace streamvec::cuda {
 namespace {
 
 Status no_cuda() {
-  return error(Code::kUnimplemented, "this build of streamvec has no CUDA; try --device cpu, or build where nvcc is found");
+  return error(Code::kUnimplemented,
+               "this build of streamvec has no CUDA; try --device cpu, or build where nvcc is found");
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-#include "streamvec/cuda/pair_adam.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "streamvec/cuda/draws.h"
 #include "streamvec/cuda/memory.cuh"
 #include "streamvec/cuda/mma.cuh"
+#include "streamvec/cuda/pair_adam.h"
 
 namespace streamvec::cuda {
 namespace {
@@ -72,8 +71,8 @@ __global__ void climb_pairs(Tables tables, Draws draws, const WordPair* pairs, i
       places[i] = tables.rows + __shfl_sync(~0u, own, (k0 + i) % 32);
 #pragma unroll
       for (int pass = 0; pass < kPasses; ++pass)
-        rows[i][pass] = has(pass) && k0 + i <= draws.negatives ? tables.values[quad_of(places[i], pass)]
-                                                               : make_float4(0, 0, 0, 0);
+        rows[i][pass] =
+            has(pass) && k0 + i <= draws.negatives ? tables.values[quad_of(places[i], pass)] : make_float4(0, 0, 0, 0);
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
@@ -122,7 +121,8 @@ __device__ void step_value(const AdamStep& step, float slope, float& mean, float
 }
 
 // All values; leaves the slopes zeroed for the next batch.
-__global__ void step_all(AdamStep step, int64_t quads, float4* slopes, float4* means, float4* variances, float4* values) {
+__global__ void step_all(AdamStep step, int64_t quads, float4* slopes, float4* means, float4* variances,
+                         float4* values) {
   for (int64_t i = blockIdx.x * int64_t{kThreads} + threadIdx.x; i < quads; i += int64_t{gridDim.x} * kThreads) {
     const float4 slope = slopes[i];
     float4 mean = means[i], variance = variances[i], value = values[i];
@@ -172,8 +172,7 @@ class CardPairAdam final : public PairAdam {
     for (int64_t first = 0; first < pairs_count_; first += batch)
       STREAMVEC_RETURN_IF_ERROR(run_batch(first, std::min(batch, pairs_count_ - first), draw));
     double loss = 0;
-    STREAMVEC_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(&loss, loss_.data(), sizeof loss, cudaMemcpyDeviceToHost, stream_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(&loss, loss_.data(), sizeof loss, cudaMemcpyDeviceToHost, stream_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
     return loss;
   }

@@ -1,6 +1,6 @@
-// Skip-gram in minibatches with Adam on the card, as the program of 2018 had it (reproduce/sgns_2018.h): every pair with
-// negatives of its own, the summed loss, a slope for all rows of both tables, and a step of Adam for all of them, also for
-// rows that had no slope. Two kernels a batch; pairs and tables stay on the card.
+// Skip-gram in minibatches with Adam on the card, as the program of 2018 had it (reproduce/sgns_2018.h): every pair
+// with negatives of its own, the summed loss, a slope for all rows of both tables, and a step of Adam for all of them,
+// also for rows that had no slope. Two kernels a batch; pairs and tables stay on the card.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // One block of threads takes one segment of text after another; the segment's blocks of pairs follow each other as on a
 // CPU's thread. Shared memory holds the rows of the pair block in bf16 and its coefficients.
 //
-// n inputs (columns), m outputs (centres, then negatives), D values a row, all padded with zeros to sixteens. Of every 16
-// columns of D, those that a lane gets as pairs from two neighbouring products (mma.cuh) are put where they are four
+// n inputs (columns), m outputs (centres, then negatives), D values a row, all padded with zeros to sixteens. Of every
+// 16 columns of D, those that a lane gets as pairs from two neighbouring products (mma.cuh) are put where they are four
 // neighbours of a row: column 4 t + r lies at 2 t + r, or at 8 + 2 t + r - 2 for r > 1. Products do not mind.
 #include <cuda_bf16.h>
 
@@ -18,16 +18,6 @@ namespace {
 constexpr int kThreads = 512;
 constexpr int kWarps = kThreads / 32;
 constexpr int32_t kNoRow = -1;
-
-#ifdef STREAMVEC_PHASES
-__device__ unsigned long long phases[8];
-#define PHASE(i) do { if (threadIdx.x == 0) { const long long now = clock64(); if (i > 0) atomicAdd(&phases[i], (unsigned long long)(now - phase_begin)); else atomicAdd(&phases[0], 1ull); phase_begin = now; } } while (0)
-
-#define PHASE_BEGIN __shared__ long long phase_begin;
-#else
-#define PHASE(i)
-#define PHASE_BEGIN
-#endif
 
 // Sizes of a block, known when compiled where they are not 0: then loops over tiles unroll, and places are constants.
 template <int kInputs, int kOutputs, int kStride>
@@ -60,8 +50,8 @@ struct Shared {
   int32_t* negatives;           // of all blocks of the segment
   float* negative_crowds;
   int32_t* warp_counts;
-  Plan plan;                    // the first of two
-  size_t plan_size;             // bytes from the one to the other
+  Plan plan;         // the first of two
+  size_t plan_size;  // bytes from the one to the other
 
   __device__ Plan plan_at(int32_t turn) const {
     const auto moved = [&](auto* from) { return from + turn * plan_size / sizeof(*from); };
@@ -74,7 +64,8 @@ __host__ __device__ size_t round16(size_t bytes) {
 }
 
 // Where things lie from `base` on; returns how many bytes they take.
-__host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m, int32_t negatives, char* base, Shared& s) {
+__host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m, int32_t negatives, char* base,
+                                   Shared& s) {
   const int32_t words = shape.segment_words + 2 * kHaloWords;
   size_t at = 0;
   const auto take = [&](auto*& to, size_t count) {
@@ -262,7 +253,7 @@ __device__ void load_rows(const Size& size, const Shared& s, int32_t own_slot, c
 #pragma unroll
       for (int pass = 0; pass < kPasses; ++pass)
         values[i][pass] = slot >= 0 && r < size.rows() && lane + 32 * pass < quads ? __ldcg(row + 32 * pass)
-                                                                                  : make_float4(0, 0, 0, 0);
+                                                                                   : make_float4(0, 0, 0, 0);
     }
     if (first == 0) meanwhile();
 #pragma unroll
@@ -364,8 +355,7 @@ __device__ void find_factors(const Size& size, const Shared& s, const Plan& plan
     if (output >= 0)
       for (int32_t i = 0; i < across; ++i) sum += s.sums[output * across + i];
     else
-      for (int32_t i = 0; i < size.outputs() / 16; ++i)
-        sum += s.sums[size.outputs() * across + i * size.inputs() + r];
+      for (int32_t i = 0; i < size.outputs() / 16; ++i) sum += s.sums[size.outputs() * across + i * size.inputs() + r];
     s.factors[r] = plan.crowd[r] * (sum > size.a.step_max ? size.a.step_max / sum : 1.0f);
   }
 }
@@ -385,8 +375,9 @@ __device__ void descend_tile(const Size& size, const Shared& s, const Plan& plan
   const int32_t r0 = tile / across * 16, d0 = tile % across * 16;
   const int32_t depth = kOfInput ? size.outputs() : size.inputs();
   const auto* others = s.rows + (kOfInput ? size.inputs() * pitch : 0) + lane % 16 * pitch + d0 + lane / 16 * 8;
-  const auto* c = s.coefficients + (kOfInput ? (lane / 16 * 8 + lane % 8) * size.coefficient_pitch() + r0 + lane / 8 % 2 * 8
-                                             : (r0 + lane % 16) * size.coefficient_pitch() + lane / 16 * 8);
+  const auto* c =
+      s.coefficients + (kOfInput ? (lane / 16 * 8 + lane % 8) * size.coefficient_pitch() + r0 + lane / 8 % 2 * 8
+                                 : (r0 + lane % 16) * size.coefficient_pitch() + lane / 16 * 8);
   float left[4] = {0, 0, 0, 0}, right[4] = {0, 0, 0, 0};
 #pragma unroll 4
   for (int32_t k = 0; k < depth; k += 16) {
@@ -421,24 +412,20 @@ __device__ void train_segment(const Size& size, const Segment& segment, const Sh
   draw_negatives(a, segment, kept, s);
   __syncthreads();
   int32_t turn = 0, own_slot = kNoRow;
-  if (kept.centre_begin < kept.centre_end)
-    own_slot = plan_rows(size, block_at(a, kept, kept.centre_begin), s, s.plan);
+  if (kept.centre_begin < kept.centre_end) own_slot = plan_rows(size, block_at(a, kept, kept.centre_begin), s, s.plan);
   for (int32_t first = kept.centre_begin; first < kept.centre_end; first += a.shape.centres) {
-    PHASE_BEGIN const Plan plan = s.plan_at(turn), next_plan = s.plan_at(1 - turn);
+    const Plan plan = s.plan_at(turn), next_plan = s.plan_at(1 - turn);
     const int32_t next = first + a.shape.centres;
     int32_t next_slot = kNoRow;
-    PHASE(0);
     load_rows<kPasses>(size, s, own_slot, [&] {
       if (next >= kept.centre_end) return;
       next_slot = plan_rows(size, block_at(a, kept, next), s, next_plan);
       expect_row(size, next_slot);
     });
     __syncthreads();
-    PHASE(1);
     const ThreadTotals before = totals;
     const bool finite = meet_all(size, segment.lr, s, plan, totals);
     const bool all_finite = __syncthreads_and(finite);
-    PHASE(2);
     if (all_finite) {
       find_factors(size, s, plan);
       __syncthreads();
@@ -448,7 +435,6 @@ __device__ void train_segment(const Size& size, const Segment& segment, const Sh
       refused += threadIdx.x == 0 ? 1 : 0;
     }
     __syncthreads();
-    PHASE(3);
     own_slot = next_slot;
     turn = 1 - turn;
   }
@@ -464,7 +450,8 @@ __global__ void __launch_bounds__(kThreads, 1) train_segments(const __grid_const
   extern __shared__ __align__(128) char memory[];
   __shared__ int32_t next;
   Shared s;
-  lay_out(a.shape, kInputs > 0 ? kInputs : a.inputs, kOutputs > 0 ? kOutputs : a.outputs, a.segment_negatives, memory, s);
+  lay_out(a.shape, kInputs > 0 ? kInputs : a.inputs, kOutputs > 0 ? kOutputs : a.outputs, a.segment_negatives, memory,
+          s);
   double loss = 0, slope = 0;
   long long pairs = 0;
   int32_t refused = 0;
@@ -540,7 +527,3 @@ cudaError_t launch_put_rows(const RowUpdate* updates, int32_t count, const float
 }
 
 }  // namespace streamvec::cuda
-#ifdef STREAMVEC_PHASES
-#include <cstdio>
-void dump_phases() { unsigned long long p[8]; cudaMemcpyFromSymbol(p, streamvec::cuda::phases, sizeof p); std::printf("  phases: blocks %llu load %.0f meet %.0f descend %.0f clk\n", p[0], double(p[1])/p[0], double(p[2])/p[0], double(p[3])/p[0]); unsigned long long z[8]={}; cudaMemcpyToSymbol(streamvec::cuda::phases, z, sizeof z); }
-#endif

@@ -16,11 +16,11 @@ constexpr int kSegmentWordsMax = 1024;
 constexpr int kHaloWords = 128;
 
 struct Segment {
-  const uint32_t* words;    // of the whole chunk
-  int32_t words_count;      // likewise
-  int32_t begin, end;       // the centres
+  const uint32_t* words;  // of the whole chunk
+  int32_t words_count;    // likewise
+  int32_t begin, end;     // the centres
   float lr;
-  uint64_t draw;            // seed of the chunk
+  uint64_t draw;  // seed of the chunk
 };
 
 struct KernelTotals {
@@ -29,10 +29,10 @@ struct KernelTotals {
 };
 
 struct SgnsShape {
-  int32_t stride;  // values from row to row, a multiple of 16; those past dim are zero
+  int32_t stride;                      // values from row to row, a multiple of 16; those past dim are zero
   int32_t window, centres, negatives;  // of a block, its own negatives
-  float share;     // the weight of a negative for each pair
-  int32_t segment_words;  // at most
+  float share;                         // the weight of a negative for each pair
+  int32_t segment_words;               // at most
   int32_t inputs() const { return (centres + 2 * window + 15) / 16 * 16; }
   int32_t outputs() const { return (centres + negatives + 15) / 16 * 16; }
   // The negatives of all blocks of a segment are drawn before the first.
@@ -42,21 +42,21 @@ struct SgnsShape {
 struct SgnsArguments {
   SgnsShape shape;
   int32_t inputs, outputs, segment_negatives;  // of the shape
-  float* input;                   // both tables
+  float* input;                                // both tables
   float* output;
-  const uint32_t* thresholds;     // of Subsampling
+  const uint32_t* thresholds;  // of Subsampling
   int32_t thresholds_count;
-  const uint64_t* ends;           // of StratifiedSampler
+  const uint64_t* ends;  // of StratifiedSampler
   const int32_t* guide;
   int32_t shift;
-  uint64_t stratum;               // of a block's negatives
-  const float2* crowds;           // by slot: how much the steps of a block weigh in a row of input, of output
+  uint64_t stratum;      // of a block's negatives
+  const float2* crowds;  // by slot: how much the steps of a block weigh in a row of input, of output
   int32_t crowds_count;
   float step_max, crowd_max;
-  float crowd_scale;              // how many blocks are in work
+  float crowd_scale;  // how many blocks are in work
   const Segment* segments;
   int32_t segments_count;
-  int32_t lanes;                  // segments that are neighbours in text are this many turns apart
+  int32_t lanes;  // segments that are neighbours in text are this many turns apart
   int32_t* next_segment;
   KernelTotals* totals;
 };

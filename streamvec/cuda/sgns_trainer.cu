@@ -1,5 +1,3 @@
-#include "streamvec/cuda/sgns_trainer.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,26 +8,28 @@
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/memory.cuh"
 #include "streamvec/cuda/sgns_kernel.h"
+#include "streamvec/cuda/sgns_trainer.h"
 
 namespace streamvec::cuda {
 namespace {
 
 // A batch of work is given to the card when it has this much.
 constexpr size_t kBatchWords = 1 << 21, kBatchSegments = kBatchWords / 256, kBatchRows = 1024;
-constexpr size_t kBatches = 3;  // one in work, one on its way, one being filled
+constexpr size_t kBatches = 3;                  // one in work, one on its way, one being filled
 constexpr size_t kSlabWords = 8 * kBatchWords;  // of text that stays
 constexpr int32_t kWindowMax = 255, kRowsMax = 512;
 constexpr int32_t kSegmentNegatives = 2048;  // about so many in a segment
 
-// Found on ACL's text by MTurk, MSR and held-out loss; docs/BENCHMARKS.md.
-constexpr int32_t kBlocks = 66, kBlocksMin = 8;
+// Chosen by MTurk-287, MTurk-771, MSR and the loss of training; docs/BENCHMARKS.md.
+constexpr int32_t kBlocksMin = 8;
 constexpr float kCrowd = 0.125f;
-constexpr int64_t kWordsPerBlock = 1 << 15;
+constexpr int64_t kWordsPerBlock = 1 << 17;
 constexpr int64_t kTextPerBlock = 1 << 18;
 constexpr size_t kFirstBatchWords = 1 << 17;  // batches grow with what was trained before
 
-// How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35 for
-// its positive and as much for its negatives; an output has one or the other. Counts are taken back from count^0.75.
+// How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35
+// for its positive and as much for its negatives; an output has one or the other. Counts are taken back from
+// count^0.75.
 std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& options) {
   constexpr double kSlope = 0.35, kPower = 1 / 0.75;
   const std::span<const uint64_t> ends = tables.negatives.ends();
@@ -146,7 +146,9 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  Status add(const Chunk& chunk, float lr, uint64_t draw) override { return add_all(encoded(chunk), lr, draw, nullptr); }
+  Status add(const Chunk& chunk, float lr, uint64_t draw) override {
+    return add_all(encoded(chunk), lr, draw, nullptr);
+  }
   Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) override {
     return add_all(encoded(chunk), lr, draw, &key);
   }
@@ -317,8 +319,7 @@ class CardTrainer final : public SgnsTrainer {
     const auto copy = [&](auto* to, const auto* from, size_t count) {
       return cudaMemcpyAsync(to, from, count * sizeof(*from), cudaMemcpyHostToDevice, copy_);
     };
-    if (batch.words_count > 0)
-      STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.home, batch.words.data(), batch.words_count));
+    if (batch.words_count > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.home, batch.words.data(), batch.words_count));
     if (batch.words_count > 0 && batch.home != batch.card_words.data()) slab_used_ += batch.words_count;
     STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.card_segments.data(), batch.segments.data(), batch.segments_count));
     if (batch.rows > 0) {
@@ -366,8 +367,7 @@ class CardTrainer final : public SgnsTrainer {
     arguments.segments_count = static_cast<int32_t>(batch.segments_count);
     arguments.next_segment = batch.next.data();
     arguments.totals = batch.card_totals.data();
-    if (arguments.lanes > 0)
-      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
+    if (arguments.lanes > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals),
                                                    cudaMemcpyDeviceToHost, compute_));
     return {};
@@ -375,7 +375,8 @@ class CardTrainer final : public SgnsTrainer {
 
   int32_t blocks_now() const {
     if (options_.words_per_block == 0) return options_.blocks;
-    const auto earned = static_cast<int32_t>(std::min<int64_t>(words_given_ / options_.words_per_block, options_.blocks));
+    const auto earned =
+        static_cast<int32_t>(std::min<int64_t>(words_given_ / options_.words_per_block, options_.blocks));
     return std::min(std::max(earned, kBlocksMin), options_.blocks);
   }
 
@@ -408,18 +409,18 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status copy_rows(MatrixView<const float> from, CardBuffer<float>& to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(
-        to.data(), static_cast<size_t>(shape_.stride) * sizeof(float), from.data,
-        static_cast<size_t>(from.stride) * sizeof(float), static_cast<size_t>(from.cols) * sizeof(float),
-        static_cast<size_t>(from.rows), cudaMemcpyHostToDevice));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data(), static_cast<size_t>(shape_.stride) * sizeof(float),
+                                                from.data, static_cast<size_t>(from.stride) * sizeof(float),
+                                                static_cast<size_t>(from.cols) * sizeof(float),
+                                                static_cast<size_t>(from.rows), cudaMemcpyHostToDevice));
     return {};
   }
 
   Status fetch_rows(const CardBuffer<float>& from, MatrixView<float> to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(
-        to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
-        static_cast<size_t>(shape_.stride) * sizeof(float), static_cast<size_t>(to.cols) * sizeof(float),
-        static_cast<size_t>(to.rows), cudaMemcpyDeviceToHost));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
+                                                static_cast<size_t>(shape_.stride) * sizeof(float),
+                                                static_cast<size_t>(to.cols) * sizeof(float),
+                                                static_cast<size_t>(to.rows), cudaMemcpyDeviceToHost));
     return {};
   }
 
@@ -468,10 +469,10 @@ Result<std::unique_ptr<SgnsTrainer>> make_sgns_trainer(const SgnsOptions& given)
   STREAMVEC_ASSIGN_OR_RETURN(const Device device, find_device());
   SgnsOptions options = given;
   if (options.blocks == 0) {
-    options.blocks = std::min(kBlocks, device.multiprocessors);
+    options.blocks = device.multiprocessors;
     if (options.words > 0)
-      options.blocks = static_cast<int32_t>(
-          std::clamp<int64_t>(options.words / kTextPerBlock, kBlocksMin / 2, options.blocks));
+      options.blocks =
+          static_cast<int32_t>(std::clamp<int64_t>(options.words / kTextPerBlock, kBlocksMin / 2, options.blocks));
   }
   if (options.crowd == 0) options.crowd = kCrowd;
   if (options.words_per_block < 0) options.words_per_block = kWordsPerBlock;

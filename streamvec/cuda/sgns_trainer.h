@@ -1,10 +1,10 @@
-// Skip-gram with negative sampling on the card. Text goes there as slots; what follows (subsampling, windows, negatives,
-// blocks of pairs) happens there, with draws that depend on the chunk's seed and a word's place alone.
+// Skip-gram with negative sampling on the card. Text goes there as slots; what follows (subsampling, windows,
+// negatives, blocks of pairs) happens there, with draws that depend on the chunk's seed and a word's place alone.
 //
-// A block is the CPU's (kernel/pair_block.h, model/window_plan.h): neighbouring centres with shared negatives, products in
-// bf16 with fp32 sums on fp32 rows, summed steps cut. Some blocks are in work at once, each on rows as they were when it
-// began, and their steps are added without loss. So a row that many of them have gets the sum of steps that do not know
-// of each other: such rows' steps are shortened (`crowd`), as a longer cut sum would be.
+// A block is the CPU's (kernel/pair_block.h, model/window_plan.h): neighbouring centres with shared negatives, products
+// in bf16 with fp32 sums on fp32 rows, summed steps cut. Some blocks are in work at once, each on rows as they were
+// when it began, and their steps are added without loss. So a row that many of them have gets the sum of steps that do
+// not know of each other: such rows' steps are shortened (`crowd`), as a longer cut sum would be.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,11 @@ struct SgnsOptions {
   int32_t window = 5, negatives = 10, centres = 22, negatives_shared = 42;
   float step_max = 0.25f;  // of kernel/pair_block.h
   int64_t words = 0;       // that will be trained on in all, about: few have few blocks in work; 0: not known
-  int32_t blocks = 0;      // in work at once at most; more: faster, and steps know less of each other; 0: its own best
-  float crowd = 0;         // what the steps of all blocks in work may sum up to in a row; 0: its own best
-  // First steps matter most, and many at once go astray: so many words have to be trained for each block in work, but for
-  // a few that always are; -1: its own best.
+  int32_t blocks =
+      0;            // in work at once at most; more: faster, and steps know less of each other; 0: one a multiprocessor
+  float crowd = 0;  // what the steps of all blocks in work may sum up to in a row; 0: its own best
+  // First steps matter most, and many at once go astray: so many words have to be trained for each block in work, but
+  // for a few that always are; -1: its own best.
   int64_t words_per_block = -1;
   int64_t kept_bytes = 0;  // of text that may stay on the card for later epochs
 };

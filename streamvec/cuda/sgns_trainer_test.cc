@@ -205,7 +205,7 @@ Matrix trained(bool keep) {
     for (uint64_t c = 0; c < 2; ++c) {
       const uint64_t draw = 10 * epoch + c;
       EXPECT_EQ(trainer->known(c), keep && epoch == 1);
-      EXPECT_TRUE((!keep          ? trainer->add(chunks[c], 0.1f, draw)
+      EXPECT_TRUE((!keep        ? trainer->add(chunks[c], 0.1f, draw)
                    : epoch == 0 ? trainer->add(chunks[c], 0.1f, draw, c)
                                 : trainer->add_known(c, 0.1f, draw))
                       .ok());

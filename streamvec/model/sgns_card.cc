@@ -1,5 +1,5 @@
-// Skip-gram whose blocks are planned and run on the card (cuda/sgns_trainer.h). A step hands over a chunk and returns what
-// earlier ones came to: the card is a few batches behind.
+// Skip-gram whose blocks are planned and run on the card (cuda/sgns_trainer.h). A step hands over a chunk and returns
+// what earlier ones came to: the card is a few batches behind.
 #include <algorithm>
 
 #include "streamvec/cuda/device.h"

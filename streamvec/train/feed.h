@@ -42,8 +42,8 @@ class Feed {
   void finish(const Piece& piece, const PieceResult& result);
   void add(const PieceResult& rest);  // what came of pieces that were finished before it was known
 
-  // Pieces of later epochs come without their text where all_kept() says, at the end of an epoch that was read here from
-  // its beginning, that nobody needs it again.
+  // Pieces of later epochs come without their text where all_kept() says, at the end of an epoch that was read here
+  // from its beginning, that nobody needs it again.
   void leave_out_text(std::function<bool()> all_kept);
 
   void stop();

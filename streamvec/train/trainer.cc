@@ -289,7 +289,7 @@ class Training {
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   std::unique_ptr<ClusterNode> node_;  // before what it borrows goes
   KeptPieces kept_;
-  std::optional<TrainedTotals> all_;   // of the whole cluster, at the end
+  std::optional<TrainedTotals> all_;  // of the whole cluster, at the end
   RunState reported_;
   SnapshotShow show_{hooks_};
   double seconds_saving_ = 0;
@@ -306,7 +306,9 @@ bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
 
 // What the card cannot train yet; ok for what it can.
 Status check_card(const TrainOptions& options, const std::string& model, bool stream) {
-  const auto on_cpu = [](const auto&... what) { return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu"); };
+  const auto on_cpu = [](const auto&... what) {
+    return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu");
+  };
   if (model != "sgns") return on_cpu("--model ", model);
   if (options.optimizer != "sgd") return on_cpu("with --optimizer ", options.optimizer);
   if (options.cluster.on()) return on_cpu("as a node of a cluster");
