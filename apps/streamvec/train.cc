@@ -55,6 +55,7 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped) 
                  {"bytes_received", result.bytes_received},
                  {"waiting_s", rounded(result.waiting_s)},
                  {"talking_s", rounded(result.talking_s)},
+                 {"finishing_s", rounded(result.finishing_s)},
                  {"rows_pushed", result.rows_pushed}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;

@@ -1,7 +1,6 @@
 #include "streamvec/cluster/node.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <ctime>
 #include <numeric>
@@ -18,6 +17,8 @@ constexpr int32_t kFlushPushes = 1;  // what a codec leaves out of it is little:
 // At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
 constexpr int64_t kEagerPushes = 8;
 constexpr double kEagerShare = 0.5;
+constexpr double kNewShare = 0.25;    // of the last push in the mean of late
+constexpr double kSquareMin = 0.5;    // of rows that have yet to grow: what they will soon be
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
 
@@ -36,6 +37,11 @@ bool has(const std::vector<NodeId>& nodes, NodeId node) {
   return std::binary_search(nodes.begin(), nodes.end(), node);
 }
 
+// None given: all alike.
+std::vector<float> pulls_of(const ClusterOptions& options) {
+  return options.sync.pull != nullptr ? *options.sync.pull : std::vector<float>(options.sync.key_end, 0.0f);
+}
+
 std::set<NodeId> all_of(const View& view) {
   std::set<NodeId> all(view.workers.begin(), view.workers.end());
   all.insert(view.servers.begin(), view.servers.end());
@@ -45,7 +51,11 @@ std::set<NodeId> all_of(const View& view) {
 }  // namespace
 
 ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport)
-    : options_(options), transport_(std::move(transport)), self_(transport_->self()) {
+    : options_(options),
+      transport_(std::move(transport)),
+      self_(transport_->self()),
+      crew_(std::max(options.threads, 1) - 1),
+      schedule_(pulls_of(options), static_cast<int64_t>(options.workers.size())) {
   const std::set<NodeId> all = all_of({0, options.workers, options.servers});
   leader_ = *all.begin();
   is_worker_ = has(options.workers, self_);
@@ -66,6 +76,7 @@ Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& op
 Status ClusterNode::make_parts(const std::vector<Matrix*>& tables) {
   SyncOptions sync = options_.sync;
   sync.self = self_;
+  sync.crew = &crew_;
   sync.initial = [this, tables](RowKey key, std::span<float> row) {
     if (replica_ != nullptr) return replica_->known_value(key, row);
     std::copy_n(tables[key % tables.size()]->row(static_cast<int64_t>(key / tables.size())), row.size(), row.begin());
@@ -118,7 +129,9 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
     finished.trained = own;
     tell_leader(finished);
   }
+  const double begun = seconds_now();
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
+  stats_.finishing_s = seconds_now() - begun;
   if (!status_.ok()) return status_;
   return leads() ? trained_ : own;
 }
@@ -167,7 +180,7 @@ void ClusterNode::run() {
       fail(got);
     }
     step(now);
-    stats_.talking_s = talking_s_now();
+    stats_.talking_s = talking_s_now() + crew_.helped_s();
     failed = !status_.ok();
   }
 }
@@ -381,16 +394,13 @@ void ClusterNode::push_if_due(double now_s) {
   if (stage_is_over()) end_stage();
   const bool holds_up = words - begun_words_ > options_.words_max;  // threads wait for this push
   if (phase_ == Phase::kTraining && !holds_up && has_talked_enough(now_s)) return;
-  int64_t rows = options_.sync.key_end;
-  if (const int zeros = std::countr_zero(static_cast<uint64_t>(stats_.pushes + 1));
-      phase_ != Phase::kFlushing && zeros < 12)
-    rows = std::min<int64_t>(rows, 2 * options_.hot_rows << (2 * zeros));
   ++stage_pushes_;
-  take_due(rows, due_);
+  const double steps = steps_;
+  take_due(steps);
   stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
   begun_s_ = now_s;
   begun_talking_s_ = stats_.talking_s;
-  replica_->set_trained(steps_);
+  replica_->set_trained(steps);
   replica_->begin(due_, out);
   ++stats_.pushes;
   stats_.rows_pushed += static_cast<int64_t>(due_.size());
@@ -406,12 +416,17 @@ bool ClusterNode::has_talked_enough(double now_s) const {
   return used > share * options_.threads * (now_s - begun_s_);
 }
 
-// The rows below `end` that were trained on since they were last pushed. At the end all: what codecs have left out.
-void ClusterNode::take_due(int64_t end, std::vector<RowKey>& due) {
-  due.clear();
-  if (options_.changed != nullptr && phase_ != Phase::kFlushing) return options_.changed->take(0, end, due);
-  due.resize(static_cast<size_t>(end));
-  std::iota(due.begin(), due.end(), RowKey{0});
+// Of the rows that it is time for, those that were trained on since they were last pushed. At the end all: what codecs
+// have left out.
+void ClusterNode::take_due(double steps) {
+  due_.clear();
+  const double since = steps - std::exchange(begun_steps_, steps);
+  steps_a_push_ += (stats_.pushes < kEagerPushes ? 1 : kNewShare) * (since - steps_a_push_);
+  if (options_.changed != nullptr && phase_ != Phase::kFlushing)
+    return options_.changed->take(
+        schedule_.due(replica_->clock() + 1, steps_a_push_ * std::max(replica_->mean_square(), kSquareMin)), due_);
+  due_.resize(options_.sync.key_end);
+  std::iota(due_.begin(), due_.end(), RowKey{0});
 }
 
 // The end in two stages, so that everybody ends with everything: all push what is left until the owners have it; then

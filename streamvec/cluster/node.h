@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "streamvec/cluster/control.h"
+#include "streamvec/cluster/row_schedule.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
@@ -34,11 +35,10 @@ struct ClusterOptions {
   SyncOptions sync;                      // without `self` and `initial`
   int64_t words_min = 10'000;   // trained here between two pushes at least; less: closer to one node, and more to send
   int64_t words_max = 100'000;  // at most: then training waits
-  int64_t hot_rows = 8'192;     // push i has the hot_rows * 4^(zeros at the end of i) most frequent words
   double dead_after_s = 10;     // a node that is silent for longer takes no further part
   double start_within_s = 60;   // all nodes have to be there by then
   int32_t threads = 1;          // that train here
-  double talking_share = 0.15;  // of their time, at most, goes into talking; less: fewer pushes where cores are few
+  double talking_share = 0.2;   // of their time, at most, goes into talking; less: fewer pushes where cores are few
   RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
   uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
   std::string fingerprint_of;   // the same in words
@@ -54,8 +54,9 @@ struct ClusterMember {
 
 struct ClusterStats {
   int64_t pushes = 0;
-  double waiting_s = 0;  // training threads waited, summed
-  double talking_s = 0;  // of a processor, that the talking thread has used
+  double waiting_s = 0;    // training threads waited, summed
+  double talking_s = 0;    // of processors, that the talking thread and those that help it have used
+  double finishing_s = 0;  // from the end of this node's text to the end of all
   int64_t rows_pushed = 0;
   int64_t staleness_most = 0;  // clocks ahead of the slowest, when a push began
   int64_t bytes_sent = 0, bytes_received = 0;
@@ -101,7 +102,7 @@ class ClusterNode {
   void tell_all(const Control& control);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
-  void take_due(int64_t end, std::vector<RowKey>& due);
+  void take_due(double steps);
   bool has_talked_enough(double now_s) const;
   void begin_stage(Phase phase);
   void end_stage();
@@ -118,6 +119,7 @@ class ClusterNode {
   const NodeId self_;
   NodeId leader_ = 0;
   bool is_worker_ = false;
+  Crew crew_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<RowServer> server_;
   std::map<NodeId, ReliableLink> links_;
@@ -135,8 +137,10 @@ class ClusterNode {
   int64_t settle_clock_ = 0;
   TrainedTotals trained_;     // by the workers that have finished
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
-  std::vector<RowKey> due_;
-  double begun_s_ = 0, begun_talking_s_ = 0;  // when the last push began, and the time used by then
+  const RowSchedule schedule_;
+  std::vector<RowKey> due_;                    // rows of the push that begins
+  double begun_steps_ = 0, steps_a_push_ = 0;  // done when the last push began; between two, of late
+  double begun_s_ = 0, begun_talking_s_ = 0;   // when the last push began, and the time used by then
   double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
   ClusterStats stats_;
 

@@ -49,7 +49,6 @@ class Cluster {
     options.sync.key_end = 2 * kRows;
     options.words_min = 50;
     options.words_max = 1'000;
-    options.hot_rows = 4;
     options.dead_after_s = dead_after_s;
     members.resize(static_cast<size_t>(nodes + servers));
     for (size_t i = 0; i < members.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace streamvec {
@@ -19,13 +20,13 @@ class RowMarks {
     const uint64_t bit = uint64_t{1} << (row % 64);
     if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_release);
   }
-  // Appends the marked rows from `begin` up to `end`, rising, and takes their marks. REQUIRES: both are multiples of
-  // 64, or `end` is past the last row.
+  // Appends the marked rows among `wanted` (a bit a row, all of them), rising, and takes their marks.
   template <typename Key>
-  void take(int64_t begin, int64_t end, std::vector<Key>& rows) {
-    for (auto at = static_cast<size_t>(begin) / 64; at < words_.size() && static_cast<int64_t>(64 * at) < end; ++at) {
-      if (words_[at].load(std::memory_order_relaxed) == 0) continue;
-      for (uint64_t bits = words_[at].exchange(0, std::memory_order_acq_rel); bits != 0; bits &= bits - 1)
+  void take(std::span<const uint64_t> wanted, std::vector<Key>& rows) {
+    for (size_t at = 0; at < words_.size(); ++at) {
+      if ((words_[at].load(std::memory_order_relaxed) & wanted[at]) == 0) continue;
+      const uint64_t before = words_[at].fetch_and(~wanted[at], std::memory_order_acq_rel);
+      for (uint64_t bits = before & wanted[at]; bits != 0; bits &= bits - 1)
         rows.push_back(static_cast<Key>(64 * at + static_cast<size_t>(std::countr_zero(bits))));
     }
   }

@@ -11,10 +11,20 @@ TEST(RowMarks, GiveEachChangedRowOnceAndInOrder) {
   RowMarks marks(200);
   for (const int64_t row : {199, 3, 64, 3, 127}) marks.mark(row);
   std::vector<uint32_t> rows;
-  marks.take(0, 128, rows);
+  marks.take(std::vector<uint64_t>{~uint64_t{0}, ~uint64_t{0}, 0, 0}, rows);
   EXPECT_EQ(rows, (std::vector<uint32_t>{3, 64, 127}));
-  marks.take(0, 200, rows);
+  marks.take(std::vector<uint64_t>(4, ~uint64_t{0}), rows);
   EXPECT_EQ(rows, (std::vector<uint32_t>{3, 64, 127, 199}));
+}
+
+TEST(RowMarks, OfRowsThatAreNotWantedStay) {
+  RowMarks marks(64);
+  for (const int64_t row : {1, 2, 3}) marks.mark(row);
+  std::vector<uint32_t> rows;
+  marks.take(std::vector<uint64_t>{uint64_t{1} << 2}, rows);
+  EXPECT_EQ(rows, (std::vector<uint32_t>{2}));
+  marks.take(std::vector<uint64_t>{~uint64_t{0}}, rows);
+  EXPECT_EQ(rows, (std::vector<uint32_t>{2, 1, 3}));
 }
 
 TEST(RowMarks, LoseNoneWhileThreadsMarkAndOneTakes) {
@@ -31,12 +41,13 @@ TEST(RowMarks, LoseNoneWhileThreadsMarkAndOneTakes) {
     }
     ++ended;
   };
+  const std::vector<uint64_t> all(kRows / 64, ~uint64_t{0});
   std::vector<int> seen(kRows, 0);
   std::thread one(train, 0), other(train, 64);
   for (bool more = true; more;) {
     more = ended < 2;
     std::vector<uint32_t> rows;
-    marks.take(0, kRows, rows);
+    marks.take(all, rows);
     for (const uint32_t row : rows) seen[row] = changed[row].load(std::memory_order_relaxed);
   }
   one.join();

@@ -5,6 +5,7 @@
 
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
+#include "streamvec/sync/shared_work.h"
 
 namespace streamvec {
 namespace {
@@ -29,10 +30,9 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       owner_(options.key_end, kNobody),
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
       lengths_(live_.size()),
-      pushed_at_(damped_ ? options.key_end : 0, 0),
-      writer_(options.scheme.codec, options.dim),
-      answer_(options.dim),
-      pushed_(options.dim) {
+      pushed_at_(damped_ ? options.key_end : 0, 0) {
+  answers_.emplace_back(options.dim);
+  pushes_.emplace_back(options.dim);
   row_.reserve_zeroed(1, options.dim);
   zero_.reserve_zeroed(1, options.dim);
 }
@@ -89,13 +89,14 @@ int64_t Replica::slowest() const {
 void Replica::begin(std::span<const RowKey> due, Outbox& out) {
   ++clock_;
   divide(due);
-  for (const auto& [owner, rows] : parts_) push(owner, rows, out);
+  push(view_.servers, out);
   for (Lengths& lengths : lengths_)
     if (lengths.rows > 0) lengths = {0, lengths.sum / static_cast<double>(lengths.rows), 0};
 }
 
 void Replica::refresh(Outbox& out) {
-  for (const NodeId server : view_.servers) push(server, {}, out);
+  divide({});
+  push(view_.servers, out);
 }
 
 // By owner. Neighbouring rows mostly have different ones: looked up among few, not in a map.
@@ -116,42 +117,63 @@ void Replica::divide(std::span<const RowKey> due) {
       }
 }
 
+// The rows in parts_, to each owner its own.
+void Replica::push(std::span<const NodeId> owners, Outbox& out) {
+  const size_t first = out.size();
+  std::vector<Push*> pushes;
+  for (const NodeId owner : owners) {
+    Message message;
+    message.kind = MessageKind::kPush;
+    message.codec = options_.scheme.codec;
+    message.epoch = view_.epoch;
+    message.clock = clock_;
+    message.version = owners_[owner].version;
+    out.push_back({owner, std::move(message)});
+    Push& push = in_flight_[owner];
+    push.clock = clock_;
+    push.trained = trained_;
+    pushes.push_back(&push);
+  }
+  while (writers_.size() < owners.size()) writers_.emplace_back(options_.scheme.codec, options_.dim);
+  std::vector<std::vector<Lengths>> lengths(owners.size(), std::vector<Lengths>(lengths_.size()));
+  share_work(options_.crew, static_cast<int64_t>(owners.size()), [&](int64_t part) {
+    const auto i = static_cast<size_t>(part);
+    fill(parts_.at(owners[i]), out[first + i].message, *pushes[i], writers_[i], lengths[i]);
+  });
+  for (const std::vector<Lengths>& of_owner : lengths)
+    for (size_t table = 0; table < lengths_.size(); ++table) {
+      lengths_[table].sum += of_owner[table].sum;
+      lengths_[table].rows += of_owner[table].rows;
+    }
+}
+
 // One pass over each row: what has changed, into the payload, and what is sent of it into `base`.
-void Replica::push(NodeId owner, std::span<const RowKey> rows, Outbox& out) {
+void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer,
+                   std::vector<Lengths>& lengths) {
   const auto dim = static_cast<int32_t>(options_.dim);
-  Message message;
-  message.kind = MessageKind::kPush;
-  message.codec = options_.scheme.codec;
-  message.epoch = view_.epoch;
-  message.clock = clock_;
-  message.version = owners_[owner].version;
-  Push& push = in_flight_[owner];
-  push.clock = clock_;
-  push.trained = trained_;
+  const auto workers = static_cast<int64_t>(view_.workers.size());
   push.rows.clear();
   const auto sent = [&](int64_t i, const float* change) {
     add_scaled(change, 1, dim, base_row(push.rows[static_cast<size_t>(i)]));
   };
-  writer_.begin(static_cast<int64_t>(rows.size()), message.payload);
+  writer.begin(static_cast<int64_t>(rows.size()), message.payload);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i + kFetchAhead < rows.size()) {
       fetch_row(live_row(rows[i + kFetchAhead]), dim);
       fetch_row(base_row(rows[i + kFetchAhead]), dim);
     }
-    const ChangeSquares squares = take_change(live_row(rows[i]), base_row(rows[i]), dim, writer_.next());
+    const ChangeSquares squares = take_change(live_row(rows[i]), base_row(rows[i]), dim, writer.next());
     if (options_.change_min > 0 && squares.change < options_.change_min * squares.known) continue;
     push.rows.push_back(rows[i]);
-    writer_.add(sent);
+    writer.add(sent);
     if (!damped_) continue;
-    note_length(rows[i], squares.known);
-    const auto workers = static_cast<int64_t>(view_.workers.size());
+    note_length(rows[i], squares.known, lengths);
     message.shares.push_back(pack_share(damped_share(pull_since(rows[i], pushed_at_[rows[i]]), workers)));
     pushed_at_[rows[i]] = static_cast<float>(trained_);
   }
-  writer_.finish(sent);
+  writer.finish(sent);
   message.rows = push.rows;
   push.payload = message.payload;
-  out.push_back({owner, std::move(message)});
 }
 
 double Replica::pull_since(RowKey key, double trained) const {
@@ -159,19 +181,26 @@ double Replica::pull_since(RowKey key, double trained) const {
   return double{(*options_.pull)[key]} * against.mean * (trained_ - trained);
 }
 
-void Replica::note_length(RowKey key, float square) {
+double Replica::mean_square() const {
+  double sum = 0;
+  for (const Lengths& lengths : lengths_) sum += lengths.mean;
+  return sum / static_cast<double>(lengths_.size());
+}
+
+void Replica::note_length(RowKey key, float square, std::vector<Lengths>& lengths) {
   if (key >= kMeasuredKeys) return;
-  Lengths& lengths = lengths_[key % lengths_.size()];
-  lengths.sum += square;
-  ++lengths.rows;
+  Lengths& of_table = lengths[key % lengths.size()];
+  of_table.sum += square;
+  ++of_table.rows;
 }
 
 // The changes of a push as its owner decodes them.
 template <typename Use>
 void Replica::for_each_change(const Push& push, Use&& use) {
-  const Status own = pushed_.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
+  RowReader& changes = pushes_.front();
+  const Status own = changes.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
   STREAMVEC_CHECK(own.ok());
-  for (size_t i = 0; i < push.rows.size(); ++i) use(push.rows[i], pushed_.row(static_cast<int64_t>(i)));
+  for (size_t i = 0; i < push.rows.size(); ++i) use(push.rows[i], changes.row(static_cast<int64_t>(i)));
 }
 
 Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
@@ -201,7 +230,8 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
 }
 
 Status Replica::receive_update(NodeId from, const Message& message) {
-  STREAMVEC_RETURN_IF_ERROR(answer_.begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
+  STREAMVEC_RETURN_IF_ERROR(
+      answers_.front().begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
   OwnerState& owner = owners_[from];
   owner.version = message.version;
   owner.slowest = message.clock;
@@ -226,26 +256,57 @@ bool Replica::mine_to_take(NodeId from, RowKey key) const {
   return !untold_.empty() || owner_of(key, view_.servers) == from;
 }
 
-// The answer replaces the push that it answers: rows move by the one less the other.
+// The answer replaces the push that it answers: rows move by the one less the other. Many rows in parts, side by side.
 void Replica::apply(NodeId from, const Message& message, const Push* answered) {
+  const std::vector<Range> ranges = ranges_of(message, answered);
+  while (answers_.size() < ranges.size()) answers_.emplace_back(options_.dim);
+  while (pushes_.size() < ranges.size()) pushes_.emplace_back(options_.dim);
+  share_work(options_.crew, static_cast<int64_t>(ranges.size()), [&](int64_t part) {
+    const auto i = static_cast<size_t>(part);
+    apply_range(from, message, answered, ranges[i], answers_[i], pushes_[i]);
+  });
+}
+
+// Between the same keys on both sides.
+std::vector<Replica::Range> Replica::ranges_of(const Message& message, const Push* answered) const {
+  const std::vector<RowKey>& told = message.rows;
+  const size_t pushed = answered == nullptr ? 0 : answered->rows.size();
+  const int64_t parts = answers_.front().by_row() ? parts_of(options_.crew, told.size()) : 1;
+  std::vector<Range> ranges;
+  Range range;
+  for (int64_t i = 1; i <= parts; ++i) {
+    range.told = range.told_end;
+    range.pushed = range.pushed_end;
+    range.told_end = told.size() * static_cast<size_t>(i) / static_cast<size_t>(parts);
+    range.pushed_end = pushed;
+    if (i < parts && pushed > 0)
+      range.pushed_end =
+          static_cast<size_t>(std::lower_bound(answered->rows.begin(), answered->rows.end(), told[range.told_end]) -
+                              answered->rows.begin());
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+void Replica::apply_range(NodeId from, const Message& message, const Push* answered, const Range& range,
+                          RowReader& answers, RowReader& pushes) {
   const auto dim = static_cast<int32_t>(options_.dim);
   const std::vector<RowKey> none;
   const std::vector<RowKey>& told = message.rows;
   const std::vector<RowKey>& pushed = answered == nullptr ? none : answered->rows;
-  if (answered != nullptr) {
-    const Status own = pushed_.begin(options_.scheme.codec, answered->payload, static_cast<int64_t>(pushed.size()));
-    STREAMVEC_CHECK(own.ok());
-  }
-  for (size_t i = 0, k = 0; i < told.size() || k < pushed.size();) {
-    if (i + kFetchAhead < told.size()) {
+  STREAMVEC_CHECK(answers.begin(message.codec, message.payload, static_cast<int64_t>(told.size())).ok());
+  if (answered != nullptr)
+    STREAMVEC_CHECK(pushes.begin(options_.scheme.codec, answered->payload, static_cast<int64_t>(pushed.size())).ok());
+  for (size_t i = range.told, k = range.pushed; i < range.told_end || k < range.pushed_end;) {
+    if (i + kFetchAhead < range.told_end) {
       fetch_row(live_row(told[i + kFetchAhead]), dim);
       fetch_row(base_row(told[i + kFetchAhead]), dim);
     }
-    const bool of_answer = k == pushed.size() || (i < told.size() && told[i] <= pushed[k]);
+    const bool of_answer = k == range.pushed_end || (i < range.told_end && told[i] <= pushed[k]);
     const RowKey key = of_answer ? told[i] : pushed[k];
-    const bool of_push = k < pushed.size() && pushed[k] == key;
-    const float* to = of_answer ? answer_.row(static_cast<int64_t>(i++)) : zero_.row(0);
-    const float* instead_of = of_push ? pushed_.row(static_cast<int64_t>(k++)) : zero_.row(0);
+    const bool of_push = k < range.pushed_end && pushed[k] == key;
+    const float* to = of_answer ? answers.row(static_cast<int64_t>(i++)) : zero_.row(0);
+    const float* instead_of = of_push ? pushes.row(static_cast<int64_t>(k++)) : zero_.row(0);
     if (!settled_ && !mine_to_take(from, key)) continue;
     const float share = damped_ && answered != nullptr ? late_share(pull_since(key, answered->trained)) : 1;
     shift_both(to, instead_of, share, dim, live_row(key), base_row(key));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,9 @@ class Replica {
   bool settled() const { return settled_; }
   uint32_t epoch() const { return view_.epoch; }
   int64_t bytes_of_base() const;
+  // Of frequent rows' lengths squared, as measured in the last push (kDamped): a row's pull times that and what was
+  // trained is how far it was moved towards its rest.
+  double mean_square() const;
   // The row as its owner has it, as far as this worker knows: at first, its initial value.
   void known_value(RowKey key, std::span<float> out) const;
 
@@ -75,6 +79,18 @@ class Replica {
     std::vector<Message> values;  // of the new membership, until the last has come
   };
 
+  // Of a table: the squared lengths of its frequent rows, summed over the push under way, and their mean in the last
+  // one. A row is pulled by the rows of the other table; at first those are short, and nothing pulls.
+  struct Lengths {
+    double sum = 0, mean = 0;
+    int64_t rows = 0;
+  };
+
+  // Rows of an answer and of the push that it answers, from places to places.
+  struct Range {
+    size_t told = 0, told_end = 0, pushed = 0, pushed_end = 0;
+  };
+
   // The state of an owner that rows told to others are of.
   struct Told {
     int64_t version = 0;
@@ -86,14 +102,19 @@ class Replica {
   float* live_row(RowKey key) const;
   float* base_row(RowKey key);
   const float* base_row(RowKey key) const;
-  void push(NodeId owner, std::span<const RowKey> rows, Outbox& out);
+  void push(std::span<const NodeId> owners, Outbox& out);
+  void fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer,
+            std::vector<Lengths>& lengths);
+  static void note_length(RowKey key, float square, std::vector<Lengths>& lengths);
   void divide(std::span<const RowKey> due);
   double pull_since(RowKey key, double trained) const;
-  void note_length(RowKey key, float square);
   template <typename Use>
   void for_each_change(const Push& push, Use&& use);
   Status receive_update(NodeId from, const Message& message);
   void apply(NodeId from, const Message& message, const Push* answered);
+  std::vector<Range> ranges_of(const Message& message, const Push* answered) const;
+  void apply_range(NodeId from, const Message& message, const Push* answered, const Range& range, RowReader& answers,
+                   RowReader& pushes);
   void take_back(RowKey key, const float* change);
   void try_to_tell_values(Outbox& out);
   void tell_values(NodeId owner, Outbox& out);
@@ -122,16 +143,10 @@ class Replica {
   bool settled_ = false;
   const bool damped_;
   double trained_ = 0;
-  // By table: the squared lengths of its frequent rows, summed over the push under way, and their mean in the last one.
-  // A row is pulled by the rows of the other table; at first those are short, and nothing pulls.
-  struct Lengths {
-    double sum = 0, mean = 0;
-    int64_t rows = 0;
-  };
-  std::vector<Lengths> lengths_;
-  std::vector<float> pushed_at_;  // by key: `trained_` when it was last pushed (kDamped)
-  RowWriter writer_;
-  RowReader answer_, pushed_;  // rows of an answer and of the push that it answers
+  std::vector<Lengths> lengths_;             // by table
+  std::vector<float> pushed_at_;             // by key: `trained_` when it was last pushed (kDamped)
+  std::deque<RowWriter> writers_;            // by owner
+  std::vector<RowReader> answers_, pushes_;  // by part of the work: rows of an answer and of the push that it answers
   RowBuffer row_, zero_;
   std::map<NodeId, std::vector<RowKey>> parts_;  // of a push under way, by owner
 };

@@ -1,11 +1,13 @@
 // Rounds: changes of all workers (or all but some) are combined row by row, and one answer goes to everybody. All
 // workers so know the same values, `told_`; what the answer's codec left out stays between `told_` and our rows.
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/owner.h"
+#include "streamvec/sync/shared_work.h"
 
 namespace streamvec {
 namespace {
@@ -50,49 +52,90 @@ class RoundServer final : public Owner {
     out.push_back({push.from, update()});
   }
 
+  // What one thread does of a round: the rows from a key up to another.
+  struct Part {
+    Part(CodecKind codec, int64_t dim) : writer(codec, dim) {}
+    RowWriter writer;
+    std::vector<RowReader> readers;  // of the pushes that wait
+    std::vector<size_t> at, end;     // the next row of each, and where it ends
+    std::vector<float*> changes;     // of a row
+    std::vector<RowKey> rows;        // of the answer
+    std::string payload;
+  };
+
   void complete_round(Outbox& out) {
     ++version_;
     for (const Push& push : waiting_) settle(push);
+    const int64_t parts = divide();
+    share_work(options_.crew, parts, [&](int64_t part) { complete_part(parts_[static_cast<size_t>(part)]); });
     Message answer = update();
-    size_t rows_max = 0;
-    for (const Push& push : waiting_) rows_max += push.rows.size();
-    writer_.begin(static_cast<int64_t>(rows_max), answer.payload);
-    const auto sent = [&](int64_t i, const float* change) {
-      const int64_t place = told_.find(answer.rows[static_cast<size_t>(i)]);
-      add_scaled(change, 1, static_cast<int32_t>(options_.dim), told_.row(place));
-      told_.touch(place);
-    };
-    start_reading();
-    for (RowKey key = 0; next_key(key); ++key) {
-      const int64_t place = rows_.find(key);
-      change_row(key, place);
-      answer.rows.push_back(key);
-      take_change(rows_.row(place), told_.row(told_.find(key)), static_cast<int32_t>(options_.dim), writer_.next());
-      writer_.add(sent);
+    for (int64_t i = 0; i < parts; ++i) {
+      const Part& part = parts_[static_cast<size_t>(i)];
+      answer.rows.insert(answer.rows.end(), part.rows.begin(), part.rows.end());
+      answer.payload += part.payload;
     }
-    writer_.finish(sent);
     waiting_.clear();
     for (const NodeId worker : view_.workers) out.push_back({worker, answer});
   }
 
-  void start_reading() {
-    at_.assign(waiting_.size(), 0);
-    while (readers_.size() < waiting_.size()) readers_.emplace_back(options_.dim);
+  // By the rows of the longest push; a payload whose rows depend on each other stays whole.
+  int64_t divide() {
+    const auto shorter = [](const Push& a, const Push& b) { return a.rows.size() < b.rows.size(); };
+    const std::vector<RowKey>& longest = std::max_element(waiting_.begin(), waiting_.end(), shorter)->rows;
+    const int64_t parts = writer_.by_row() ? parts_of(options_.crew, longest.size()) : 1;
+    while (std::ssize(parts_) < parts) parts_.emplace_back(options_.scheme.codec, options_.dim);
+    for (int64_t i = 0; i < parts; ++i) {
+      Part& part = parts_[static_cast<size_t>(i)];
+      while (part.readers.size() < waiting_.size()) part.readers.emplace_back(options_.dim);
+      part.at.assign(waiting_.size(), 0);
+      part.end.resize(waiting_.size());
+      for (size_t w = 0; w < waiting_.size(); ++w) {
+        const std::vector<RowKey>& rows = waiting_[w].rows;
+        if (i > 0) part.at[w] = parts_[static_cast<size_t>(i - 1)].end[w];
+        const RowKey until = i + 1 < parts
+                                 ? longest[longest.size() * static_cast<size_t>(i + 1) / static_cast<size_t>(parts)]
+                                 : options_.key_end;
+        part.end[w] = static_cast<size_t>(std::lower_bound(rows.begin(), rows.end(), until) - rows.begin());
+      }
+    }
+    return parts;
+  }
+
+  void complete_part(Part& part) {
+    const auto dim = static_cast<int32_t>(options_.dim);
+    size_t rows_max = 0;
     for (size_t w = 0; w < waiting_.size(); ++w) {
       const auto rows = static_cast<int64_t>(waiting_[w].rows.size());
-      STREAMVEC_CHECK(readers_[w].begin(waiting_[w].codec, waiting_[w].payload, rows).ok());
+      STREAMVEC_CHECK(part.readers[w].begin(waiting_[w].codec, waiting_[w].payload, rows).ok());
+      rows_max += part.end[w] - part.at[w];
     }
+    part.rows.clear();
+    part.payload.clear();
+    part.writer.begin(static_cast<int64_t>(rows_max), part.payload);
+    const auto sent = [&](int64_t i, const float* change) {
+      const int64_t place = told_.find(part.rows[static_cast<size_t>(i)]);
+      add_scaled(change, 1, dim, told_.row(place));
+      told_.touch(place);
+    };
+    for (RowKey key = 0; next_key(part, key); ++key) {
+      const int64_t place = rows_.find(key);
+      change_row(part, key, place);
+      part.rows.push_back(key);
+      take_change(rows_.row(place), told_.row(told_.find(key)), dim, part.writer.next());
+      part.writer.add(sent);
+    }
+    part.writer.finish(sent);
   }
 
   // The first row from `key` on that anybody has changed; asks for its memory's neighbours to come. False: none.
-  bool next_key(RowKey& key) {
+  bool next_key(const Part& part, RowKey& key) {
     RowKey least = options_.key_end;
     for (size_t w = 0; w < waiting_.size(); ++w)
-      if (at_[w] < waiting_[w].rows.size()) least = std::min(least, waiting_[w].rows[at_[w]]);
+      if (part.at[w] < part.end[w]) least = std::min(least, waiting_[w].rows[part.at[w]]);
     if (least == options_.key_end) return false;
     key = least;
     for (size_t w = 0; w < waiting_.size(); ++w)
-      if (const size_t ahead = at_[w] + kFetchAhead; ahead < waiting_[w].rows.size()) {
+      if (const size_t ahead = part.at[w] + kFetchAhead; ahead < part.end[w]) {
         const RowKey soon = waiting_[w].rows[ahead];
         fetch_row(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
         fetch_row(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
@@ -102,35 +145,33 @@ class RoundServer final : public Owner {
   }
 
   // A worker that did not name a row did not change it: it counts for the mean only.
-  void change_row(RowKey key, int64_t place) {
+  void change_row(Part& part, RowKey key, int64_t place) {
     const auto dim = static_cast<int32_t>(options_.dim);
     const bool adds = options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped;
-    changes_.clear();
+    part.changes.clear();
     rows_.touch(place);
     for (size_t w = 0; w < waiting_.size(); ++w) {
-      if (at_[w] == waiting_[w].rows.size() || waiting_[w].rows[at_[w]] != key) continue;
-      const size_t i = at_[w]++;
-      float* change = readers_[w].row(static_cast<int64_t>(i));
+      if (part.at[w] == part.end[w] || waiting_[w].rows[part.at[w]] != key) continue;
+      const size_t i = part.at[w]++;
+      float* change = part.readers[w].row(static_cast<int64_t>(i));
       if (adds)
         add_scaled(change, waiting_[w].share(i), dim, rows_.row(place));
       else
-        changes_.push_back(change);
+        part.changes.push_back(change);
     }
     if (adds) return;
-    combine_rows(options_.scheme.combine, changes_, dim);
+    combine_rows(options_.scheme.combine, part.changes, dim);
     const float share = options_.scheme.combine == Combine::kMean
-                            ? static_cast<float>(changes_.size()) / static_cast<float>(waiting_.size())
+                            ? static_cast<float>(part.changes.size()) / static_cast<float>(waiting_.size())
                             : 1;
-    add_scaled(changes_[0], share, dim, rows_.row(place));
+    add_scaled(part.changes[0], share, dim, rows_.row(place));
   }
 
   static constexpr size_t kFetchAhead = 3;  // rows
 
   Shard told_;
   std::vector<Push> waiting_;
-  std::vector<RowReader> readers_;  // of the pushes that wait, while their round is completed
-  std::vector<size_t> at_;          // the next row of each
-  std::vector<float*> changes_;
+  std::deque<Part> parts_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "streamvec/core/crew.h"
 #include "streamvec/core/status.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/scheme.h"
@@ -44,6 +45,7 @@ struct SyncOptions {
   // is told and of the squared length of the rows it is trained against. For Combine::kDamped; none: as kSum.
   const std::vector<float>* pull = nullptr;
   int64_t message_rows_max = 8192;  // of values
+  Crew* crew = nullptr;             // borrowed: helps with pushes and answers of many rows; none: one thread does all
   // The value that every node gives a row before anybody has trained on it.
   std::function<void(RowKey, std::span<float>)> initial;
 };

@@ -35,6 +35,8 @@ class RowWriter {
     for (int64_t i = 0; by_row_ == nullptr && i < count_; ++i) sent(i, rows_.row(i));
   }
   int64_t count() const { return count_; }
+  // Whether payloads of parts of the rows, one after the other, are the payload of all.
+  bool by_row() const { return by_row_ != nullptr; }
 
  private:
   void encode_rest();
@@ -55,6 +57,8 @@ class RowReader {
 
   // kInvalidArgument when the payload is not that of so many rows. The payload is used until the next begin().
   Status begin(CodecKind kind, std::string_view payload, int64_t rows);
+  // Whether rows can be read without those before them: then several readers may share a payload.
+  bool by_row() const { return by_row_ != nullptr; }
   // The row, until the next call; may be changed.
   float* row(int64_t index) {
     if (by_row_ == nullptr) return rows_.row(index);

@@ -86,7 +86,7 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
 // expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found by
 // trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster): less and late answers overshoot, more and nodes
 // learn too little from each other.
-constexpr double kPullOfPair = 0.0025;
+constexpr double kPullOfPair = 0.005;
 
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
   const Subsampling subsampling(vocabulary, options.sample);

@@ -271,6 +271,7 @@ class Training {
       progress.bytes_received = cluster.bytes_received;
       progress.waiting_s = cluster.waiting_s;
       progress.talking_s = cluster.talking_s;
+      progress.finishing_s = cluster.finishing_s;
       progress.rows_pushed = cluster.rows_pushed;
       for (const ClusterMember& one : cluster.members)
         progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,

@@ -130,7 +130,7 @@ struct TrainProgress {
   // Of a cluster, at the end: how many nodes took part, and this one's traffic.
   int32_t nodes = 1;
   int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
-  double waiting_s = 0, talking_s = 0;
+  double waiting_s = 0, talking_s = 0, finishing_s = 0;
   int64_t rows_pushed = 0;
   std::vector<NodeProgress> members;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...

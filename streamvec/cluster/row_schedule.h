@@ -1,0 +1,29 @@
+// Which rows a push takes along. A row that training moves fast goes with every push; one that moves slowly goes when
+// it has moved as far as is worth a message, every 2nd, 4th, 8th... push: nodes that count their pushes alike then send
+// it in the same round, and one answer serves all of them. After kAllEvery pushes every row goes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace streamvec {
+
+class RowSchedule {
+ public:
+  static constexpr int64_t kAllEvery = 32;
+
+  // `pull`: by key, how strongly training moves the row (SyncOptions::pull). `nodes`: that train.
+  RowSchedule(std::span<const float> pull, int64_t nodes);
+
+  // The rows of push number `push`, from 1 on: a bit a key. `steps`: a row's pull times that is how far one node moves
+  // it towards its rest between two pushes.
+  std::span<const uint64_t> due(int64_t push, double steps) const;
+
+ private:
+  double most_ = 0;  // pull of the row that moves fastest, by all nodes
+  // By k: the rows whose pull is at least 2^-k of the most.
+  std::vector<std::vector<uint64_t>> rows_;
+};
+
+}  // namespace streamvec
