@@ -74,7 +74,7 @@ class TestCompletion:
 
 class TestManual:
     def read(self, *options):
-        environment = {**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": "0"}
+        environment = {**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"}
         return subprocess.run(["man", "--warnings=w", *options, "-l", PAGES / "streamvec.1"], capture_output=True, text=True,
                               env=environment)
 
@@ -85,7 +85,7 @@ class TestManual:
 
     def test_it_names_every_command_and_every_option(self):
         needs("man")
-        shown = re.sub(r".\b", "", self.read().stdout)
+        shown = self.read().stdout
         for command in commands():
             assert f"streamvec {command}" in shown
             for flag in flags(command):
@@ -95,7 +95,7 @@ class TestManual:
 
     def test_examples_stand_as_they_are_typed(self):
         needs("man")
-        assert "streamvec nearest model king queen -k 5" in re.sub(r".\b", "", self.read().stdout)
+        assert "streamvec nearest model king queen -k 5" in self.read().stdout
 
 
 class TestService:
