@@ -61,10 +61,11 @@ Result<int64_t> Caller::take(Deadline deadline, std::vector<Document>& out) {
   asked_for_.notify_one();
   const auto answered = [&] { return !ready_.empty() || ended_; };
   const bool endless = deadline.when() == Deadline::Clock::time_point::max();  // which overflows in wait_until()
+  // After a stop no more will come, and whoever asks is told so soon.
   if (endless) {
     answered_.wait(lock, [&] { return answered() || stop_; });
   } else {
-    answered_.wait_until(lock, deadline.when(), answered);
+    answered_.wait_until(lock, deadline.when(), [&] { return answered() || stop_; });
   }
   if (ready_.empty() && ended_) return 0;
   if (ready_.empty() && endless) return error(Code::kCancelled, "stopped while documents were read");

@@ -74,7 +74,7 @@ class TestCompletion:
 
 class TestManual:
     def read(self, *options):
-        environment = {**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": "0"}
+        environment = {**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"}
         return subprocess.run(["man", "--warnings=w", *options, "-l", PAGES / "streamvec.1"], capture_output=True, text=True,
                               env=environment)
 
@@ -85,7 +85,7 @@ class TestManual:
 
     def test_it_names_every_command_and_every_option(self):
         needs("man")
-        shown = re.sub(r".\b", "", self.read().stdout)
+        shown = self.read().stdout
         for command in commands():
             assert f"streamvec {command}" in shown
             for flag in flags(command):
@@ -95,7 +95,7 @@ class TestManual:
 
     def test_examples_stand_as_they_are_typed(self):
         needs("man")
-        assert "streamvec nearest model king queen -k 5" in re.sub(r".\b", "", self.read().stdout)
+        assert "streamvec nearest model king queen -k 5" in self.read().stdout
 
 
 class TestService:
@@ -159,9 +159,7 @@ class TestCluster:
                     assert key is None or key["key"] in secrets[key["name"]]["stringData"]
 
     def test_services_find_their_pods(self, objects):
-        labels = [each["spec"]["template"]["metadata"]["labels"] for each in objects if "template" in each["spec"]] if all(
-            "spec" in each for each in objects) else [each["spec"]["template"]["metadata"]["labels"] for each in objects
-                                                      if "template" in each.get("spec", {})]
+        labels = [each["spec"]["template"]["metadata"]["labels"] for each in objects if "template" in each.get("spec", {})]
         for service in self.of_kind(objects, "Service").values():
             assert sum(service["spec"]["selector"].items() <= label.items() for label in labels) == 1
         for each in self.of_kind(objects, "Deployment").values():

@@ -485,24 +485,6 @@ class TestTypes:
         names = set(re.findall(r"(\w+)(?:\s*=[^;,]*)?(?=[;,])", re.sub(r"//.*", "", fields)))
         assert names - {"glove", "tokenizer", "stream", "cluster"} <= set(taken)
 
-    def test_a_type_checker_agrees(self, tmp_path):
-        mypy = pytest.importorskip("mypy.api")
-        good = ("import streamvec\n"
-                "v = streamvec.load('m')\n"
-                "pairs: list[tuple[str, float]] = v.most_similar('king', topn=3)\n"
-                "n: int = streamvec.train(documents=['a b'], out='m', dim=5).tokens\n"
-                "x: float = float(v['king'][0])\n")
-        (tmp_path / "good.py").write_text(good)
-        (tmp_path / "bad.py").write_text("import streamvec\nstreamvec.train('f', out='m', dim='many')\n"
-                                         "streamvec.load('m').most_similer('king')\n")
-        os.environ["MYPYPATH"] = MODULE
-        arguments = ["--cache-dir", str(tmp_path / "cache"), "--python-executable", sys.executable, "--no-error-summary",
-                     "--ignore-missing-imports"]
-        said, _, code = mypy.run([*arguments, str(tmp_path / "good.py"), str(tmp_path / "bad.py")])
-        lines = said.splitlines()
-        assert code == 1 and len(lines) == 2 and all("bad.py" in line for line in lines), said
-        assert "arg-type" in said and "most_similer" in said
-
 
 class TestPackage:
     def test_the_wheel_installs_without_a_network(self, tmp_path):
@@ -518,6 +500,16 @@ class TestPackage:
         assert where.startswith(str(tmp_path / "venv")) and f"-{version}-" in wheels[0].name
         listed = subprocess.run([python, "-m", "pip", "show", "-f", "streamvec"], check=True, capture_output=True, text=True)
         assert "streamvec/py.typed" in listed.stdout and "Version: " + version in listed.stdout
+
+    def test_a_wheel_is_the_same_however_often_it_is_made(self, tmp_path):
+        """By the functions that pip calls for `pip install .`, less the compiling."""
+        sys.path.insert(0, str(ROOT / "python"))
+        make_wheel = pytest.importorskip("make_wheel")
+        assert make_wheel.get_requires_for_build_wheel() == [] and make_wheel.project_version() == streamvec.__version__
+        names = {make_wheel.write_wheel(pathlib.Path(MODULE) / "streamvec", streamvec.__version__, tmp_path / out) for out in "ab"}
+        (name,) = names
+        built = (pathlib.Path(MODULE) / name).read_bytes()
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() == built
 
     @pytest.mark.parametrize("page", ["README.md", "docs/PYTHON.md"])
     def test_the_code_of_a_page_runs(self, page, tmp_path):

@@ -120,7 +120,8 @@ def to_gensim(vectors: WordVectors) -> KeyedVectors:
     from gensim.models import KeyedVectors
 
     made = KeyedVectors(vector_size=vectors.vector_size)
-    made.add_vectors(list(vectors.index_to_key), vectors.vectors, extras={"count": vectors.counts})
+    made.add_vectors(list(vectors.index_to_key), vectors.vectors)
+    made.expandos["count"] = vectors.counts.copy()  # gensim 4.2 fails when add_vectors() is given them
     return made
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace streamvec {
 
@@ -18,7 +19,7 @@ Feed::Feed(Source& source, int32_t epochs, RunState state, int32_t part, int32_t
 
 bool Feed::next(Piece& piece) {
   // Short waits, so that a source with nothing to say does not keep the lock from stop() and pause().
-  constexpr std::chrono::milliseconds kWait{100};
+  constexpr std::chrono::milliseconds kWait{100}, kPause{1};
   while (true) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ended_ || (!paused_ && !waits_for_others()); });
@@ -28,7 +29,12 @@ bool Feed::next(Piece& piece) {
       ++in_flight_;
       return true;
     }
-    if (!read.ok() && read.status().code() == Code::kDeadlineExceeded) continue;
+    if (!read.ok() && read.status().code() == Code::kDeadlineExceeded) {
+      // A mutex is not fair: without a pause this thread would take it again before one that waits for it wakes up.
+      lock.unlock();
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
     if (!read.ok()) status_ = read.status();
     ended_ = true;
     changed_.notify_all();
