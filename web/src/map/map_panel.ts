@@ -74,7 +74,7 @@ export class MapPanel {
     const canvas = this.fresh_canvas();
     try {
       return new GlRenderer(canvas, () => this.use_canvas());
-    } catch (e) { console.log('GL', (e as Error).stack);
+    } catch {
       return new CanvasRenderer(this.fresh_canvas());
     }
   }
