@@ -134,6 +134,13 @@ const scenarios = {
     return {};
   },
 
+  async screenshots() {
+    await picture("dashboard-light", { viewport: { width: 1440, height: 1040 } });
+    await picture("dashboard-dark", { viewport: { width: 1440, height: 1040 }, colorScheme: "dark" });
+    await picture("dashboard-phone", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
+    return {};
+  },
+
   async login() {
     const dashboard = await open_page({ allowed: /status of 401/ });
     const { page, until } = dashboard;
@@ -149,6 +156,23 @@ const scenarios = {
     return {};
   },
 };
+
+/** Pictures of a demo that has seen words change, and of the same page on a phone. */
+async function picture(name, options) {
+  const dashboard = await open_page({ deviceScaleFactor: 1, ...options });
+  const { page, until } = dashboard;
+  await until((words) => words.some((word) => Array.from(document.querySelectorAll("#alerts .word"), (each) => each.textContent).includes(word)), ["bass", "polo", "jaguar"]);
+  await await_drawn_map(dashboard);
+  await page.locator("#search-text").fill("bass");
+  await page.locator("#search button[type=submit]").click();
+  await until(() => document.querySelectorAll("#path li").length >= 3);
+  const model = await page.getAttribute("#map", "data-model");
+  await until((old) => document.getElementById("map").dataset.model !== old || document.getElementById("state").dataset.state === "done", model);
+  await until(() => document.getElementById("map").dataset.still === "true");
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.screenshot({ path: `${given.out}/${name}.png` });
+  await dashboard.close();
+}
 
 /** Without WebGL, 390 pixels wide, and for people who want things to stand still. */
 async function on_a_phone() {
