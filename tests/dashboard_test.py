@@ -110,8 +110,8 @@ def hostile_words():
         "\"onmouseover=\"window.pwned({n})", "'onfocus='window.pwned({n})'autofocus='", "javascript:window.pwned({n})",
         "</table><script>window.pwned({n})</script>", "<iframe/srcdoc='<script>parent.pwned({n})</script>'>", "<a/href=//evil{n}.example>x</a>",
         "<style>*{{display:none}}</style>{n}", "{{{{constructor.constructor('window.pwned({n})')()}}}}", "${{window.pwned({n})}}",
-        "\u202egnp.exe{n}\u202c", "\u2067abc{n}\u2066", "a\u200bb\u200dc{n}", "z{n}a\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301",
-        "\ufeff<b>{n}</b>", "%3Cscript%3Epwned({n})%3C/script%3E", "&lt;script&gt;pwned({n})&lt;/script&gt;", "]]>--><script>pwned({n})</script>",
+        "\u2067gnp.exe{n}\u2069", "\u2067abc{n}\u2066", "a\u200db\u200dc{n}", "z{n}a\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301",
+        "\u2068<b>{n}</b>\u2066", "%3Cscript%3Epwned({n})%3C/script%3E", "&lt;script&gt;pwned({n})&lt;/script&gt;", "]]>--><script>pwned({n})</script>",
     ]
     words = [shape.format(n=n) for n in range(10) for shape in shapes]
     words[-1] = "__proto__"
@@ -125,17 +125,17 @@ class TestHostileWords:
         try:
             words = hostile_words()
             assert len(set(words)) == 200
-            for n in range(0, 40):
-                turned = words[n * 5:] + words[:n * 5]
+            plain = [f"plain{n}" for n in range(60)] * 3  # the map leaves out the most frequent words: these
+            for n in range(30):
+                turned = plain + words[n * 6:] + words[:n * 6]
                 site.add(" ".join(word.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for word in turned))
             with serving(f"http://{site.authority}/feed.xml", "--allow-private", "127.0.0.1", "--out", tmp_path / "model", "--dim", 16,
-                         "--min-count", 1, "--tokenizer", "whitespace", "--keep-case", "--no-nfkc", "--evaluate-every", 1,
+                         "--min-count", 1, "--tokenizer", "whitespace", "--keep-case", "--no-nfkc", "--evaluate-every", 1, "--fetch-delay", 0,
                          command="train") as running:
                 support.wait_for(lambda: running.ask("GET", "/api/map")[0] == 200, "the map")
                 known = {row["word"] for row in running.get("/api/words", prefix="", limit=1000)["words"]}
-                crawled = [word for word in words if word in known]
-                assert len(crawled) >= 150, sorted(set(words) - known)[:10]
-                drive("hostile", running, words=crawled)
+                assert set(words) <= known, sorted(set(words) - known)
+                drive("hostile", running, words=words)
                 assert running.stop() == 0
         finally:
             site.close()
