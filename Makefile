@@ -1,15 +1,18 @@
 # Commands for people; CMake does the work. Everything is built under build/<preset>.
 PROGRAM = build/release/streamvec
 
-.PHONY: build test demo bench check asan tsan fuzz clean help
+.PHONY: build test demo screenshots bench check asan tsan fuzz clean help
 build: setup                ## build/release/streamvec
 	@tools/build release
 
 test: build                 ## all unit and end-to-end tests
 	@tools/test release
 
-demo: build                 ## train on made-up text with a planted truth, and see whether it is found
-	@$(PROGRAM) demo
+demo: build                 ## train on made-up text with a planted truth, and see whether it is found; KEEP=1 leaves its page up
+	@$(PROGRAM) demo --listen 127.0.0.1:$(or $(PORT),0) $(if $(KEEP),--keep)
+
+screenshots: build          ## the README's pictures of the dashboard, from a run of the demo
+	@tools/screenshots $(PROGRAM) docs/images
 
 bench: build                ## speed and quality beside fastText and gensim
 	@if [ -x bench/run ]; then bench/run; else echo "bench/run is not there" >&2; exit 1; fi

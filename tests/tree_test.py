@@ -61,7 +61,8 @@ class TestTree:
 
     def test_set_up_has_nothing_left_to_do_and_says_nothing(self):
         done = subprocess.run([ROOT / "tools/setup"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        # What the dashboard needs may not be to be had (Ubuntu has no chromium); it says so.
+        assert (done.returncode, done.stdout) == (0, "") and (done.stderr == "" or "left out" in done.stderr)
 
     def test_scripts_are_executable_and_parse(self):
         for script in [*sorted((ROOT / "tools").iterdir()), ROOT / ".ci/run"]:

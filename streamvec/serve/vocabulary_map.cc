@@ -131,7 +131,8 @@ void settle(std::vector<Point>& points) {
   for (Point& point : points) point.x *= scale, point.y *= scale;
 }
 
-// Turns, scales and shifts `points` so that those with a place before come nearest to it (Procrustes in the plane).
+// Turns `points` so that those with a place before come nearest to it (Procrustes in the plane); their spread stays
+// what settle() makes it. Scaled for the least squares as well, the picture would shrink a little with every frame.
 void align(const std::vector<std::pair<size_t, Point>>& before, std::vector<Point>& points) {
   if (before.size() < 3) return settle(points);
   Point mean, old_mean;
@@ -140,19 +141,20 @@ void align(const std::vector<std::pair<size_t, Point>>& before, std::vector<Poin
     mean.x += points[i].x / count, mean.y += points[i].y / count;
     old_mean.x += old.x / count, old_mean.y += old.y / count;
   }
-  double same = 0, across = 0, squares = 0;  // of points and places as complex numbers: sum conj(p) q and sum |p|^2
+  double same = 0, across = 0;  // of points and places as complex numbers: sum conj(p) q
   for (const auto& [i, old] : before) {
     const double px = points[i].x - mean.x, py = points[i].y - mean.y, qx = old.x - old_mean.x, qy = old.y - old_mean.y;
     same += px * qx + py * qy;
     across += px * qy - py * qx;
-    squares += px * px + py * py;
   }
-  if (!(squares > 0)) return;
-  const auto turn_x = static_cast<float>(same / squares), turn_y = static_cast<float>(across / squares);
+  const double length = std::hypot(same, across);
+  if (!(length > 0)) return settle(points);
+  const auto turn_x = static_cast<float>(same / length), turn_y = static_cast<float>(across / length);
   for (Point& point : points) {
     const float x = point.x - mean.x, y = point.y - mean.y;
-    point = {turn_x * x - turn_y * y + old_mean.x, turn_x * y + turn_y * x + old_mean.y};
+    point = {turn_x * x - turn_y * y, turn_x * y + turn_y * x};
   }
+  settle(points);
 }
 
 // Spherical k-means from the last centres: a group keeps its number, and so its colour, from frame to frame.

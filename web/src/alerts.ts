@@ -15,7 +15,7 @@ export class Alerts {
     const words = alert.words.filter((word) => !this.known.has(word));
     if (words.length === 0) return;
     const list = by_id("alerts");
-    for (const word of words) {
+    for (const word of [...words].reverse()) {
       this.known.add(word);
       const button = word_element(word, "button");
       button.addEventListener("click", () => this.choose(word));

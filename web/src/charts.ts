@@ -13,9 +13,17 @@ export interface ChartText {
   shown: (value: number | null) => string;
   smooth?: number;  // values in a running mean
   points?: boolean;
+  from_zero?: boolean;
 }
 
 const kRows = 12;
+
+/** The time of day; with seconds where marks are less than a minute apart. */
+export function clock(tick: number, ticks: readonly number[]): string {
+  const text = new Date(tick * 1000).toLocaleTimeString("en-GB");
+  const apart = ticks.length > 1 ? (ticks[1] as number) - (ticks[0] as number) : 60;
+  return apart < 60 ? text : text.slice(0, 5);
+}
 
 export class Chart {
   private readonly plot: uPlot;
@@ -74,9 +82,17 @@ export class Chart {
     }));
     return {
       ...this.size(), legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } }, series: [{}, ...lines],
-      scales: { x: { time: true } },
-      axes: [{ ...axis, space: 70 }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => this.text.shown(tick)) }],
+      scales: { x: { time: true }, y: { range: (_, low, high) => this.range(low, high) } },
+      axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick, ticks)) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => this.text.shown(tick)) }],
     };
+  }
+
+  /** Room for a tenth, so that a figure that stands still is a straight line in the middle. */
+  private range(low: number | null, high: number | null): [number, number] {
+    if (low === null || high === null) return [0, 1];
+    const from = this.text.from_zero ? 0 : low, least = Math.abs(high) * 0.1 || 0.1;
+    const room = Math.max(high - from, least) * 0.08;
+    return this.text.from_zero ? [0, high + Math.max(room, least)] : [Math.min(from, high - least) - room, high + room];
   }
 
   /** A dozen moments, the newest first. */

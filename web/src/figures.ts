@@ -5,6 +5,7 @@ import { Series } from "./series";
 import { show_bottleneck, show_cluster, show_sources, show_stages } from "./tables";
 import { fixed, percent, short_count } from "./text";
 import { Tiles, type TileKey } from "./tiles";
+import { value_before } from "./trend";
 
 const kBack_s = 60;  // trends are against a minute ago
 const kSmooth = 8;
@@ -19,19 +20,6 @@ function mean(values: Readonly<Record<string, number | null>> | null | undefined
   return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / known.length;
 }
 
-/** The value `back_s` before the last one: the newest that is so old, or the first there is. */
-export function value_before(times: readonly number[], values: readonly (number | null)[], back_s: number): number | null {
-  const until = (times[times.length - 1] ?? 0) - back_s;
-  let found: number | null = null;
-  for (let i = 0; i < times.length; ++i) {
-    const value = values[i] ?? null;
-    if (value === null) continue;
-    if (found !== null && (times[i] as number) > until) break;
-    found = value;
-  }
-  return found;
-}
-
 export class Figures {
   progress: Progress | null = null;
   private readonly tiles = new Tiles();
@@ -42,12 +30,12 @@ export class Figures {
   private readonly charts = [
     new Chart({ title: "Learning error", hint: "Lower is better. It falls quickly, then slowly; a jump up means that the text has changed.",
                 lines: ["on practised text", "on new text"], shown: (value) => fixed(value, 3), smooth: kSmooth }, this.losses),
-    new Chart({ title: "Reading speed", hint: "Words a second.", lines: ["words/s"], shown: short_count, smooth: kSmooth }, this.speed),
+    new Chart({ title: "Reading speed", hint: "Words a second.", lines: ["words/s"], shown: short_count, smooth: kSmooth, from_zero: true }, this.speed),
     new Chart({ title: "Quality", hint: "Distance should fall; the others should rise towards 1.",
                 lines: ["distance from the text (PIP)", "same neighbours as last time", "agreement with people"],
-                shown: (value) => fixed(value, 2), points: true }, this.quality),
+                shown: (value) => fixed(value, 2), points: true, from_zero: true }, this.quality),
     new Chart({ title: "Replay ratio", hint: "How often each piece of text is practised before it is forgotten.", lines: ["times"],
-                shown: (value) => fixed(value, 1), smooth: kSmooth }, this.replay),
+                shown: (value) => fixed(value, 1), smooth: kSmooth, from_zero: true }, this.replay),
   ];
 
   /** What happened before the page was opened, or while it could not listen. */
@@ -71,6 +59,11 @@ export class Figures {
     this.keep_metrics(metrics);
     this.show_metrics(metrics);
     this.show_figures();
+  }
+
+  /** The run is over: nothing is being read any more. */
+  finish(): void {
+    if (this.progress) show_sources(this.progress.sources.map((source) => (source.state === "reading" ? { ...source, state: "ended" } : source)));
   }
 
   repaint(): void {
@@ -119,7 +112,7 @@ export class Figures {
     this.tile("new", this.losses, 1, (value) => fixed(value, 3), kSmooth);
     this.tile("pip", this.quality, 0, percent, 1, this.quality.latest(0) === null && this.progress ? "PIP loss: measured every now and then. 100 % knows nothing." : undefined);
     this.tile("similarity", this.quality, 2, (value) => fixed(value, 2), 1,
-              this.quality.latest(2) === null ? "Not measured: give a list of judged pairs with --similarity." : undefined);
+              this.quality.latest(2) === null ? "Not measured: give a list of judged pairs with the option similarity." : undefined);
     this.tile("replay", this.replay, 0, (value) => fixed(value, 1), kSmooth);
   }
 
@@ -127,6 +120,7 @@ export class Figures {
     const values = series.smooth(column, span), times = series.times;
     const now = value_before(times, values, 0);
     const old = times.length > 1 ? value_before(times, values, kBack_s) : null;
-    this.tiles.set(key, shown(now), old, now, hint);
+    const spanned = (times[times.length - 1] ?? 0) - (times[0] ?? 0) >= kBack_s;
+    this.tiles.set(key, shown(now), old, now, spanned ? "a minute ago" : "at the start", hint);
   }
 }

@@ -39,6 +39,10 @@ class Dashboard {
     return this.map.screen_place(word);
   }
 
+  words(): string[] {
+    return this.map.scene.points.map((point) => point.word);
+  }
+
   private paint(): void {
     this.map.paint(palette());
     this.figures.repaint();
@@ -49,13 +53,7 @@ class Dashboard {
   }
 
   private async catch_up(): Promise<void> {
-    const past = await api.past();
-    try {
-      this.card = await api.model();
-    } catch (problem) {
-      // Before the first model the figures are there already.
-      if (!(problem instanceof CallError) || problem.status !== 503) throw problem;
-    }
+    const past = await api.past();  // the model's card follows with the first event of a model
     this.ended = past.service === "serve" ? "serve" : null;
     this.figures.load(past);
     for (const alert of past.alerts) this.take_alert(alert, false);
@@ -68,8 +66,13 @@ class Dashboard {
     if (kind === "alert") this.take_alert(data as Alert, true);
     if (kind === "map") this.take_map(data as MapFrame);
     if (kind === "model") void this.take_model();
-    if (kind === "end") this.ended = (data as { why: string }).why;
+    if (kind === "end") this.end((data as { why: string }).why);
     this.tell();
+  }
+
+  private end(why: string): void {
+    this.ended = why;
+    this.figures.finish();
   }
 
   private take_alert(alert: Alert, aloud: boolean): void {
@@ -171,5 +174,5 @@ class Dashboard {
 }
 
 const dashboard = new Dashboard();
-// For tests: where on the page a word of the map is.
-Object.assign(window, { streamvec_place_of: (word: string) => dashboard.place_of(word) });
+// For tests: the words of the map, and where on the page one is.
+Object.assign(window, { streamvec_place_of: (word: string) => dashboard.place_of(word), streamvec_words: () => dashboard.words() });

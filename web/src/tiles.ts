@@ -1,4 +1,5 @@
 // The first row: one figure each, what it means, and whether it is getting better.
+import { change } from "./trend";
 import { by_id, element, set_text } from "./dom";
 
 interface TileText {
@@ -19,15 +20,6 @@ const kTiles = [
 ] as const satisfies readonly TileText[];
 export type TileKey = (typeof kTiles)[number]["key"];
 
-/** How a figure went, in words: "12 % lower". Changes below a hundredth are none. */
-export function change(before: number | null, now: number | null): { text: string; way: "up" | "down" | "none" } {
-  if (before === null || now === null || before === 0) return { text: "", way: "none" };
-  const share = (now - before) / Math.abs(before);
-  if (Math.abs(share) < 0.01) return { text: "steady", way: "none" };
-  const size = Math.abs(share) < 9.995 ? `${Math.round(Math.abs(share) * 100)} %` : "many times";
-  return { text: `${share > 0 ? "▲" : "▼"} ${size} ${share > 0 ? "higher" : "lower"}`, way: share > 0 ? "up" : "down" };
-}
-
 export class Tiles {
   private readonly tiles = new Map<string, { figure: HTMLElement; trend: HTMLElement; hint: HTMLElement; text: TileText }>();
 
@@ -41,12 +33,13 @@ export class Tiles {
     }
   }
 
-  set(key: TileKey, shown: string, before: number | null, now: number | null, hint?: string): void {
+  /** `since`: what `before` is of, such as "a minute ago". */
+  set(key: TileKey, shown: string, before: number | null, now: number | null, since: string, hint?: string): void {
     const tile = this.tiles.get(key);
     if (!tile) return;
     set_text(tile.figure, shown);
     const { text, way } = change(before, now);
-    set_text(tile.trend, text === "" ? "" : text === "steady" ? "steady for a minute" : `${text} than a minute ago`);
+    set_text(tile.trend, text === "" ? "" : text === "steady" ? `as ${since}` : `${text} than ${since}`);
     tile.trend.dataset.way = way === "none" || tile.text.better === "none" ? "" : way === tile.text.better ? "good" : "bad";
     set_text(tile.hint, hint ?? tile.text.hint);
   }

@@ -3,7 +3,7 @@
 export interface Size { width: number; height: number }
 export interface Place { x: number; y: number }
 
-const kMargin = 0.88;  // of the shorter side, for words at the edge
+const kMargin = 0.94;  // of the shorter side, for words at the edge
 const kZoomMin = 0.5, kZoomMax = 60;
 
 export class Camera {

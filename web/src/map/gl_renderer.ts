@@ -11,6 +11,8 @@ type Points = number[][];
 export class GlRenderer implements Renderer {
   readonly name = "WebGL";
   private readonly plot: ReturnType<typeof createScatterplot>;
+  private readonly renderer: ReturnType<typeof createRenderer>;
+  private size = "";
   private drawing = false;
   private waiting: { points: Points; moves: boolean } | null = null;
   private drawn = 0;
@@ -23,8 +25,9 @@ export class GlRenderer implements Renderer {
     if (!context?.getExtension("OES_texture_float") || !context.getExtension("OES_element_index_uint"))
       throw new Error("no WebGL with textures of floats");
     drawn_on.addEventListener("webglcontextlost", () => this.fail());
+    this.renderer = createRenderer({ canvas: drawn_on });
     this.plot = createScatterplot({
-      canvas, renderer: createRenderer({ canvas: drawn_on }), width: "auto", height: "auto", cameraIsFixed: true,
+      canvas, renderer: this.renderer, width: "auto", height: "auto", cameraIsFixed: true,
       lassoInitiator: false, showReticle: false, deselectOnEscape: false, deselectOnDblClick: false, colorBy: "valueA",
       sizeBy: "valueB", opacity: 0.8, pointSize: Array.from({ length: kSizes }, (_, i) => 2 * radius_px(i / (kSizes - 1))),
       pointScaleMode: "asinh", spatialIndexUseWorker: false,
@@ -38,7 +41,11 @@ export class GlRenderer implements Renderer {
   }
 
   look(camera: Camera): void {
-    if (!this.ended) this.plot.view(camera.matrix() as unknown as number[], { preventEvent: true });
+    if (this.ended) return;
+    const { width, height } = camera.size, size = `${width} ${height} ${window.devicePixelRatio}`;
+    if (size !== this.size) this.renderer.resize(width, height);
+    this.size = size;
+    this.plot.view(camera.matrix() as unknown as number[], { preventEvent: true });
   }
 
   tick(): void {}
@@ -66,7 +73,7 @@ export class GlRenderer implements Renderer {
         await this.plot.draw(points, { transition, transitionDuration: kMove_ms, transitionEasing: ease,
                                        zDataType: "categorical", wDataType: "continuous" });
       }
-    } catch (e) { console.log('GL', (e as Error).stack);
+    } catch {
       this.fail();
     }
     this.drawing = false;

@@ -74,7 +74,7 @@ export class MapPanel {
     const canvas = this.fresh_canvas();
     try {
       return new GlRenderer(canvas, () => this.use_canvas());
-    } catch (e) { console.log('GL', (e as Error).stack);
+    } catch {
       return new CanvasRenderer(this.fresh_canvas());
     }
   }
@@ -108,7 +108,9 @@ export class MapPanel {
       this.renderer.look(this.camera);
       this.renderer.tick(this.scene, this.camera, now);
       this.overlay.draw(this.scene, this.camera, this.marks, now);
-      if (this.scene.moved(now) < 1) this.redraw();
+      const still = this.scene.moved(now) >= 1;
+      this.area.dataset.still = String(still);
+      if (!still) this.redraw();
     });
   }
 
