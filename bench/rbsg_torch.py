@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """How fast is the character model as one would write it in PyTorch: packed sequences, no trie, no shared work?
 
-Run: bench/rbsg_torch.py [--threads 1] [--pairs 256] [--batches 3] [--program build/release/bench/bench_rbsg] FILE...
+Run: bench/rbsg_torch.py [--threads 1] [--pairs 256] [--batches 3] [--device cpu|cuda] [--program build/release/bench/bench_rbsg]
+        FILE...
     The model of bench_rbsg (char 128, LSTM 512, linear to 200, 10 negatives a pair, Adam), every word of every pair read
     by itself as 2018's code did, in batches of --pairs; pairs a second, and the time of an epoch of 3.35 M pairs.
     With --program that one runs afterwards on the same text and threads, and the ratio is printed.
@@ -32,7 +33,7 @@ class Encoder(nn.Module):
 
     def forward(self, spellings):
         lengths = torch.tensor([len(spelling) for spelling in spellings])
-        padded = nn.utils.rnn.pad_sequence(spellings, batch_first=True)
+        padded = nn.utils.rnn.pad_sequence(spellings, batch_first=True).to(self.output.weight.device)
         packed = nn.utils.rnn.pack_padded_sequence(self.characters(padded), lengths, batch_first=True,
                                                    enforce_sorted=False)
         _, (last, _) = self.lstm(packed)
@@ -64,7 +65,7 @@ def train_batches(arguments):
     pairs, vocabulary, weights = read_pairs(arguments.files, 1)
     letters = {letter: number for number, letter in enumerate(sorted(set("".join(vocabulary))), 3)}
     spelled = {word: torch.tensor([1, *(letters[letter] for letter in word), 2]) for word in vocabulary}
-    centre, context = Encoder(len(letters) + 3), Encoder(len(letters) + 3)
+    centre, context = (Encoder(len(letters) + 3).to(arguments.device) for _ in range(2))
     optimizer = torch.optim.Adam([*centre.parameters(), *context.parameters()], lr=1e-3)
     draw = random.Random(2)
     seconds = 0
@@ -81,6 +82,8 @@ def train_batches(arguments):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if arguments.device == "cuda":
+            torch.cuda.synchronize()
         seconds += time.monotonic() - start if number > 0 else 0
     return seconds, arguments.batches * arguments.pairs
 
@@ -90,6 +93,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=256)
     parser.add_argument("--batches", type=int, default=3)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--program")
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
@@ -97,7 +101,7 @@ def main():
     torch.manual_seed(1)
     seconds, pairs = train_batches(arguments)
     epoch = seconds / pairs * EPOCH_PAIRS
-    print(f"PyTorch {torch.__version__}, {arguments.threads} threads: {pairs / seconds:.0f} pairs/s, an epoch {epoch:.0f} s",
+    print(f"PyTorch {torch.__version__}, {arguments.device}, {arguments.threads} threads: {pairs / seconds:.0f} pairs/s, an epoch {epoch:.0f} s",
           flush=True)
     if arguments.program:
         done = subprocess.run([arguments.program, "--threads", str(arguments.threads), *arguments.files],

@@ -221,7 +221,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      "of glove: for co-occurrences; of files, the rest goes to temporary files in DIR", 1, 1 << 24},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train",
-     "where to train: cuda is an NVIDIA GPU (sgns with sgd, of files and standard input), auto takes it where it can"},
+     "where to train: cuda is an NVIDIA GPU (sgns with sgd and rbsg, of files and standard input), auto takes it where it can"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train",
      "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); of a stream, "
      "all the time (half of that)",

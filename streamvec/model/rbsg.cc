@@ -65,6 +65,7 @@ Result<std::unique_ptr<Rbsg>> Rbsg::make(const RbsgOptions& options) {
   STREAMVEC_RETURN_IF_ERROR(check_rbsg_memory(options));
   std::unique_ptr<Rbsg> made(new Rbsg(options));
   STREAMVEC_RETURN_IF_ERROR(made->allocate());
+  if (options.cuda) STREAMVEC_RETURN_IF_ERROR(made->find_card());
   return made;
 }
 
@@ -103,6 +104,7 @@ void Rbsg::set_word(Slot slot, std::string_view word) {
 void Rbsg::grow_characters() {
   const int32_t size = characters_.size();
   if (encoders_[kCentre].values.characters.rows() == size) return;
+  come_back();
   for (int side : {kCentre, kContext}) {
     Encoder& encoder = encoders_[side];
     encoder.values.grow(size, mix(options_.seed, static_cast<uint64_t>(side)));
@@ -121,6 +123,7 @@ Status Rbsg::restore_characters(std::span<const char32_t> admitted) {
 }
 
 std::vector<Rbsg::Named> Rbsg::states() {
+  come_back();
   std::vector<Named> all;
   for (int side : {kCentre, kContext}) {
     Encoder& encoder = encoders_[side];
@@ -140,8 +143,10 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
   STREAMVEC_CHECK_EQ(batch.centres.size(), batch.contexts.size());
   const std::lock_guard lock(mutex_);
   BatchStats stats;
+  if (batch.pairs() == 0) return stats;
+  if (options_.cuda && batch.form == RbsgBatch::Negatives::kPool) return train_on_card(batch, lr);
+  come_back();
   stats.pairs = batch.pairs();
-  if (stats.pairs == 0) return stats;
   const double flops_before = flops();
   plan_.build(batch, static_cast<float>(options_.negatives), spellings_, team_.size());
   for (int side : {kCentre, kContext}) {
@@ -282,6 +287,7 @@ Status Rbsg::embed_slots(Side side, MatrixView<float> out) const {
 
 // Under the lock.
 Result<EncoderParameters> Rbsg::copy_encoder(Side side) const {
+  come_back();
   const EncoderParameters& values = encoders_[side].values;
   EncoderParameters copy;
   STREAMVEC_ASSIGN_OR_RETURN(copy.characters, values.characters.copy());

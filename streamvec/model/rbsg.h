@@ -17,6 +17,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/cuda/rbsg_trainer.h"
 #include "streamvec/model/rbsg_batch.h"
 #include "streamvec/model/rbsg_vectors.h"
 #include "streamvec/model/skip_gram_loss.h"
@@ -38,6 +39,7 @@ struct RbsgOptions {
   RecurrentCell cell = RecurrentCell::kLstm;
   bool fold_case = false;       // the words are case-folded: spellings that are asked for have to be, too
   std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
+  bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h); LSTM alone
 };
 
 // Thread-safe: what one thread asks for waits until the batch of another is done. One seed and one number of threads
@@ -67,7 +69,10 @@ class Rbsg {
   // rows.
   void set_word(Slot slot, std::string_view word);
   // One step of Adam on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
+  // On the card it returns before the batch is done, with what earlier ones came to.
   BatchStats train_batch(const RbsgBatch& batch, float lr);
+  // Waits for what was begun on the card and returns what is not told yet. An error of the card stays.
+  Result<BatchStats> settle();
 
   // Training goes on meanwhile: the vectors are those of the moment of the call.
   // Writes the vector of words[i], any words, to row i of `out`, on `threads` threads.
@@ -80,7 +85,7 @@ class Rbsg {
   Result<std::shared_ptr<const RbsgVectors>> vectors() const;
 
   double steps() const;  // of Adam so far
-  std::string kernel_name() const { return products_->name(); }
+  std::string kernel_name() const;
   // What a checkpoint keeps: copies of all states, at one moment.
   struct Copy {
     std::string name;
@@ -117,7 +122,20 @@ class Rbsg {
     RowBuffer values, slopes[2];  // slopes of pairs, of the pool: two threads may work on them
   };
 
+  // Where training goes on when it does so elsewhere. The newest values are there or here, never partly.
+  struct Card {
+    std::unique_ptr<cuda::RbsgTrainer> trainer;
+    std::string name;
+    bool newest = false;
+    Status status;
+  };
+
   explicit Rbsg(const RbsgOptions& options);
+  Status find_card();
+  BatchStats train_on_card(const RbsgBatch& batch, float lr);
+  Status go_to_card();
+  void come_back() const;
+  Result<BatchStats> card_totals(bool all);
   Status allocate();
   void grow_characters();
   Result<EncoderParameters> copy_encoder(Side side) const;
@@ -136,7 +154,8 @@ class Rbsg {
   std::shared_ptr<const PackedGemm> products_;
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
-  Encoder encoders_[2];
+  mutable Encoder encoders_[2];  // as they were when the card took over, until come_back()
+  mutable Card card_;
   Matrix steps_;  // one value: steps of Adam so far
   RbsgPlan plan_;
   Vectors vectors_[2];

@@ -38,6 +38,13 @@ class RbsgWorker final : public ModelWorker {
     return stats;
   }
 
+  Result<StepStats> settle() override {
+    STREAMVEC_ASSIGN_OR_RETURN(const Rbsg::BatchStats done, rbsg_.settle());
+    StepStats stats;
+    add(done, stats);
+    return stats;
+  }
+
   std::string kernel_name() const override { return rbsg_.kernel_name(); }
 
  private:
@@ -58,11 +65,12 @@ class RbsgWorker final : public ModelWorker {
     batch_.negatives.resize(kPool);
     tables.negatives.sample(random, batch_.negatives);
     const auto warmth = static_cast<float>(std::min(1.0, (rbsg_.steps() + 1) / kWarmUpSteps));
-    const Rbsg::BatchStats done = rbsg_.train_batch(batch_, lr * warmth);
-    if (done.refused) {
-      ++stats.refused;
-      return;
-    }
+    add(rbsg_.train_batch(batch_, lr * warmth), stats);
+  }
+
+  static void add(const Rbsg::BatchStats& done, StepStats& stats) {
+    stats.refused += done.refused ? 1 : 0;
+    if (done.refused) return;
     stats.pairs += done.pairs;
     stats.loss += done.loss;
     stats.slope += done.loss;  // the slopes of single pairs are never there: their loss stands for them

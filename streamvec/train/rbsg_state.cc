@@ -84,6 +84,7 @@ Status RbsgState::begin(const TrainOptions& options, Checkpoint* existing, const
   made.characters = index.characters;
   made.fold_case = existing != nullptr ? index.fold_case : options.tokenizer.fold_case;
   made.kernel = options.kernel;
+  made.cuda = options.device == "cuda";
   STREAMVEC_ASSIGN_OR_RETURN(parameters.rbsg, Rbsg::make(made));
   if (existing != nullptr) {
     STREAMVEC_RETURN_IF_ERROR(parameters.rbsg->restore_characters(index.admitted));

@@ -310,7 +310,8 @@ Status check_card(const TrainOptions& options, const std::string& model, bool st
   const auto on_cpu = [](const auto&... what) {
     return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu");
   };
-  if (model != "sgns") return on_cpu("--model ", model);
+  if (model != "sgns" && model != "rbsg") return on_cpu("--model ", model);
+  if (model == "rbsg" && options.cell == "gru") return on_cpu("--cell gru");
   if (options.optimizer != "sgd") return on_cpu("with --optimizer ", options.optimizer);
   if (options.cluster.on()) return on_cpu("as a node of a cluster");
   if (stream) return on_cpu("streams");

@@ -1,0 +1,89 @@
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+
+#include "streamvec/cuda/blas.h"
+
+namespace streamvec::cuda {
+namespace {
+
+// cublas_v2.h has the name twice.
+using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                                  const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
+                                  cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+
+// The functions that are used, as cublas_v2.h declares them.
+struct Functions {
+  decltype(&cublasCreate_v2) create = nullptr;
+  decltype(&cublasDestroy_v2) destroy = nullptr;
+  decltype(&cublasSetStream_v2) set_stream = nullptr;
+  GemmEx gemm = nullptr;
+  std::string error;
+};
+
+template <typename Function>
+void find(void* library, const char* name, Function& function, std::string& error) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function == nullptr && error.empty()) error = std::string("it has no ") + name;
+}
+
+Functions load() {
+  Functions functions;
+  const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
+  void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) library = ::dlopen(("/usr/local/cuda/lib64/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    functions.error = name + " was not found";
+    return functions;
+  }
+  find(library, "cublasCreate_v2", functions.create, functions.error);
+  find(library, "cublasDestroy_v2", functions.destroy, functions.error);
+  find(library, "cublasSetStream_v2", functions.set_stream, functions.error);
+  find(library, "cublasGemmEx", functions.gemm, functions.error);
+  return functions;
+}
+
+const Functions& functions() {
+  static const Functions loaded = load();
+  return loaded;
+}
+
+Status status_of(cublasStatus_t status, const char* doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return error(Code::kInternal, "cuBLAS failed (", doing, ", status ", static_cast<int>(status), "); try --device cpu");
+}
+
+}  // namespace
+
+Result<Blas> Blas::make(cudaStream_t stream) {
+  if (!functions().error.empty())
+    return error(Code::kUnavailable, "the character model needs cuBLAS on the card, but ", functions().error,
+                 "; try --device cpu, or LD_LIBRARY_PATH");
+  Blas blas;
+  STREAMVEC_RETURN_IF_ERROR(status_of(functions().create(&blas.handle_), "cublasCreate"));
+  STREAMVEC_RETURN_IF_ERROR(status_of(functions().set_stream(blas.handle_, stream), "cublasSetStream"));
+  return Result<Blas>(std::move(blas));
+}
+
+Blas::Blas(Blas&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+
+Blas::~Blas() {
+  if (handle_ != nullptr) functions().destroy(handle_);
+}
+
+// cuBLAS has columns where we have rows: it is asked for the transposed product.
+Status Blas::multiply(const CardMatrix& a, bool a_transposed, const CardMatrix& b, bool b_transposed, bool add,
+                      const CardMatrix& c) const {
+  const int64_t depth = a_transposed ? a.rows : a.cols;
+  if (c.rows == 0 || c.cols == 0 || depth == 0) return {};
+  const float one = 1, before = add ? 1 : 0;
+  return status_of(
+      functions().gemm(handle_, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                       static_cast<int>(c.cols), static_cast<int>(c.rows), static_cast<int>(depth), &one, b.data,
+                       CUDA_R_32F, static_cast<int>(b.cols), a.data, CUDA_R_32F, static_cast<int>(a.cols), &before,
+                       c.data, CUDA_R_32F, static_cast<int>(c.cols), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmEx");
+}
+
+}  // namespace streamvec::cuda

@@ -1,0 +1,36 @@
+// cuBLAS, found when it is first asked for: only the character model needs it, and a program that is linked with it
+// does not start where it is missing.
+#pragma once
+
+#include <cublas_v2.h>
+
+#include "streamvec/core/status.h"
+
+namespace streamvec::cuda {
+
+// A row-major matrix on the card.
+struct CardMatrix {
+  float* data;
+  int64_t rows, cols;
+};
+
+// One handle on one stream. Not thread-safe.
+class Blas {
+ public:
+  // kUnavailable when there is no libcublas to load.
+  static Result<Blas> make(cudaStream_t stream);
+  Blas(Blas&& other) noexcept;
+  Blas& operator=(Blas&&) = delete;
+  ~Blas();
+
+  // c = a b + (add ? c : 0), a and b transposed if it is said; products in tf32, sums in fp32. Nothing when a side is
+  // 0.
+  Status multiply(const CardMatrix& a, bool a_transposed, const CardMatrix& b, bool b_transposed, bool add,
+                  const CardMatrix& c) const;
+
+ private:
+  Blas() = default;
+  cublasHandle_t handle_ = nullptr;
+};
+
+}  // namespace streamvec::cuda

@@ -1,0 +1,111 @@
+// Rbsg's batches on the card: plans and tries are made here, everything else there.
+#include <algorithm>
+
+#include "streamvec/cuda/device.h"
+#include "streamvec/model/rbsg.h"
+
+namespace streamvec {
+namespace {
+
+cuda::EncoderViews views_of(EncoderParameters& encoder) {
+  cuda::EncoderViews views;
+  const auto parts = encoder.all();
+  for (size_t i = 0; i < views.size(); ++i) views[i] = parts[i].values->view();
+  return views;
+}
+
+cuda::RbsgSide side_of(const CharTrie& trie) {
+  cuda::RbsgSide side;
+  side.parents = trie.parents();
+  side.characters = trie.characters();
+  side.alphabet.assign(trie.alphabet().begin(), trie.alphabet().end());
+  side.word_nodes = trie.word_nodes();
+  side.inner = trie.inner();
+  for (int32_t length = 0; length < trie.levels(); ++length) {
+    const CharTrie::Level& level = trie.level(length);
+    side.levels.push_back({level.inner_begin, level.inner_end, level.leaf_begin, level.leaf_end});
+  }
+  return side;
+}
+
+}  // namespace
+
+Status Rbsg::find_card() {
+  if (options_.cell != RecurrentCell::kLstm)
+    return error(Code::kUnimplemented, "--device cuda trains --cell lstm alone; try --device cpu");
+  STREAMVEC_ASSIGN_OR_RETURN(const cuda::Device device, cuda::find_device());
+  card_.name = device.name;
+  // Whether it can be used at all is known before the first batch.
+  return cuda::make_rbsg_trainer({options_.characters.size_max, options_.character_dim, options_.hidden, options_.dim})
+      .status();
+}
+
+std::string Rbsg::kernel_name() const {
+  return options_.cuda ? "cuda " + card_.name + " tf32" : products_->name();
+}
+
+Status Rbsg::go_to_card() {
+  if (card_.newest) return {};
+  cuda::RbsgShape shape;
+  shape.characters = static_cast<int32_t>(encoders_[kCentre].values.characters.rows());
+  shape.character_dim = options_.character_dim;
+  shape.hidden = options_.hidden;
+  shape.dim = options_.dim;
+  STREAMVEC_ASSIGN_OR_RETURN(card_.trainer, cuda::make_rbsg_trainer(shape));
+  STREAMVEC_RETURN_IF_ERROR(card_.trainer->put({views_of(encoders_[0].values), views_of(encoders_[1].values)},
+                                               {views_of(encoders_[0].mean), views_of(encoders_[1].mean)},
+                                               {views_of(encoders_[0].variance), views_of(encoders_[1].variance)},
+                                               static_cast<int64_t>(*steps_.row(0))));
+  card_.newest = true;
+  return {};
+}
+
+// Under the lock, as all of these. An error is told by settle(); values then are those of before.
+void Rbsg::come_back() const {
+  if (!card_.newest) return;
+  const Status fetched = card_.trainer->get({views_of(encoders_[0].values), views_of(encoders_[1].values)},
+                                            {views_of(encoders_[0].mean), views_of(encoders_[1].mean)},
+                                            {views_of(encoders_[0].variance), views_of(encoders_[1].variance)});
+  if (card_.status.ok()) card_.status = fetched;
+  card_.newest = false;
+}
+
+Rbsg::BatchStats Rbsg::train_on_card(const RbsgBatch& batch, float lr) {
+  BatchStats nothing;
+  if (card_.status.ok()) card_.status = go_to_card();
+  if (!card_.status.ok()) return nothing;
+  plan_.build(batch, static_cast<float>(options_.negatives), spellings_, 1);
+  team_.run([&](int32_t member) {
+    for (int side = member; side < 2; side += team_.size()) lanes_[0].sides[side].trie.build(plan_.sides[side].words);
+  });
+  cuda::RbsgWork work;
+  for (int side : {kCentre, kContext}) work.sides[side] = side_of(lanes_[0].sides[side].trie);
+  for (const VectorPair& pair : plan_.pairs) work.pairs.push_back({pair.centre, pair.output});
+  work.pool = plan_.pool.outputs;
+  work.pool_weights = plan_.pool.weights;
+  work.lr = lr;
+  card_.status = card_.trainer->train(work);
+  *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
+  const Result<BatchStats> done = card_totals(false);
+  return done.ok() ? *done : nothing;
+}
+
+Result<Rbsg::BatchStats> Rbsg::card_totals(bool all) {
+  BatchStats stats;
+  STREAMVEC_RETURN_IF_ERROR(card_.status);
+  if (card_.trainer == nullptr) return stats;
+  Result<cuda::RbsgTotals> totals = card_.trainer->totals(all);
+  card_.status = totals.status();
+  if (!totals.ok()) return totals.status();
+  stats.pairs = totals->pairs;
+  stats.loss = totals->loss;
+  stats.refused = totals->batches_refused > 0;
+  return stats;
+}
+
+Result<Rbsg::BatchStats> Rbsg::settle() {
+  const std::lock_guard lock(mutex_);
+  return card_totals(true);
+}
+
+}  // namespace streamvec
