@@ -112,7 +112,7 @@ export class Figures {
     this.tile("new", this.losses, 1, (value) => fixed(value, 3), kSmooth);
     this.tile("pip", this.quality, 0, percent, 1, this.quality.latest(0) === null && this.progress ? "PIP loss: measured every now and then. 100 % knows nothing." : undefined);
     this.tile("similarity", this.quality, 2, (value) => fixed(value, 2), 1,
-              this.quality.latest(2) === null ? "Not measured: give a list of judged pairs with the option similarity." : undefined);
+              this.quality.latest(2) === null ? "Not measured: give a list of judged pairs with ‑‑similarity." : undefined);
     this.tile("replay", this.replay, 0, (value) => fixed(value, 1), kSmooth);
   }
 
@@ -121,6 +121,6 @@ export class Figures {
     const now = value_before(times, values, 0);
     const old = times.length > 1 ? value_before(times, values, kBack_s) : null;
     const spanned = (times[times.length - 1] ?? 0) - (times[0] ?? 0) >= kBack_s;
-    this.tiles.set(key, shown(now), old, now, spanned ? "a minute ago" : "at the start", hint);
+    this.tiles.set(key, shown(now), old, now, spanned ? "in a minute" : "since the start", hint);
   }
 }

@@ -33,13 +33,13 @@ export class Tiles {
     }
   }
 
-  /** `since`: what `before` is of, such as "a minute ago". */
+  /** `since`: what `before` is of, such as "in a minute". */
   set(key: TileKey, shown: string, before: number | null, now: number | null, since: string, hint?: string): void {
     const tile = this.tiles.get(key);
     if (!tile) return;
     set_text(tile.figure, shown);
     const { text, way } = change(before, now);
-    set_text(tile.trend, text === "" ? "" : text === "steady" ? `as ${since}` : `${text} than ${since}`);
+    set_text(tile.trend, text === "" ? "" : `${text} ${since}`);
     tile.trend.dataset.way = way === "none" || tile.text.better === "none" ? "" : way === tile.text.better ? "good" : "bad";
     set_text(tile.hint, hint ?? tile.text.hint);
   }

@@ -13,11 +13,11 @@ export function value_before(times: readonly number[], values: readonly (number 
   return found;
 }
 
-/** How a figure went, in words: "12 % lower". Changes below a hundredth are none. */
+/** How a figure went, in short: "▼ 12 %". Changes below a hundredth are none. */
 export function change(before: number | null, now: number | null): { text: string; way: "up" | "down" | "none" } {
   if (before === null || now === null || before === 0) return { text: "", way: "none" };
   const share = (now - before) / Math.abs(before);
   if (Math.abs(share) < 0.01) return { text: "steady", way: "none" };
   const size = Math.abs(share) < 9.995 ? `${Math.round(Math.abs(share) * 100)} %` : "many times";
-  return { text: `${share > 0 ? "▲" : "▼"} ${size} ${share > 0 ? "higher" : "lower"}`, way: share > 0 ? "up" : "down" };
+  return { text: `${share > 0 ? "▲" : "▼"} ${size}`, way: share > 0 ? "up" : "down" };
 }

@@ -135,9 +135,9 @@ const scenarios = {
   },
 
   async screenshots() {
-    await picture("dashboard-light", { viewport: { width: 1440, height: 1040 } });
-    await picture("dashboard-dark", { viewport: { width: 1440, height: 1040 }, colorScheme: "dark" });
-    await picture("dashboard-phone", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
+    await picture("dashboard-light", { viewport: { width: 1440, height: 1000 } });
+    await picture("dashboard-dark", { viewport: { width: 1440, height: 1000 }, colorScheme: "dark" });
+    await picture("dashboard-phone", { viewport: { width: 390, height: 1400 }, isMobile: true, hasTouch: true, deviceScaleFactor: 1.5 });
     return {};
   },
 

@@ -37,9 +37,9 @@ test("trends are against a minute ago, or the first there is", () => {
   assert.equal(value_before([0, 1], [7, 8], 0), 8);
 });
 
-test("a change is told in words, and a small one is none", () => {
-  assert.deepEqual(change(4, 3), { text: "▼ 25 % lower", way: "down" });
-  assert.deepEqual(change(-2, 1), { text: "▲ 150 % higher", way: "up" });
+test("a change is told in short, and a small one is none", () => {
+  assert.deepEqual(change(4, 3), { text: "▼ 25 %", way: "down" });
+  assert.deepEqual(change(-2, 1), { text: "▲ 150 %", way: "up" });
   assert.equal(change(100, 100.5).way, "none");
   assert.equal(change(null, 3).text, "");
   assert.equal(change(0, 3).text, "");
