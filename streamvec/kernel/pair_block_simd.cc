@@ -2,7 +2,8 @@
 //   1. products: x is transposed once, so that a vector holds one output's products with several inputs and no
 //      horizontal sum is needed; sigma, loss and coefficients follow while the products are in registers.
 //   2. dx = c' y and 3. dy += c x: a tile of rows is summed in registers over all its partners and stored once.
-// Positives have few partners (their window): tiles of them visit only the union of their bands.
+// Positives have few partners (their window). With AVX-512 they are taken pair by pair (pair_block_positives-inl.h);
+// elsewhere tiles of them visit only the union of their bands.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "streamvec/kernel/pair_block_simd.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
@@ -97,16 +98,15 @@ HWY_INLINE void coefficients(const PairBlock& block, int32_t i, int32_t j, V g, 
 }
 
 // The products of those of the negatives [i, i + kRows) whose weights are shared: coefficients, and one logarithm for
-// all. Returns how many others there are. REQUIRES: few enough for their product, which is at most 2^kRows.
+// all. Returns whether there are any.
 template <int32_t kRows, int32_t kVectors>
-HWY_INLINE int32_t shared_coefficients(const PairBlock& block, int32_t i, int32_t j, int32_t columns,
-                                       const V (&g)[kRows][kVectors], float* HWY_RESTRICT c, Sums& sums) {
+HWY_INLINE bool shared_coefficients(const PairBlock& block, int32_t i, int32_t j, int32_t columns,
+                                    const V (&g)[kRows][kVectors], float* HWY_RESTRICT c, Sums& sums) {
   const D d;
   const int32_t lanes = static_cast<int32_t>(hn::Lanes(d));
-  if (sums.shared == nullptr) return kRows;
-  int32_t others = 0;
-  for (int32_t r = 0; r < kRows; ++r) others += block.weight[i + r] != sums.shared;
-  if (others == kRows) return kRows;
+  int32_t count = 0;
+  for (int32_t r = 0; r < kRows; ++r) count += block.weight[i + r] == sums.shared;
+  if (sums.shared == nullptr || count == 0) return false;
   for (int32_t v = 0; v < kVectors; ++v) {
     const V weight = hn::Load(d, sums.shared + j + v * lanes);
     const V step = hn::Mul(weight, hn::Set(d, -block.scale));
@@ -122,7 +122,7 @@ HWY_INLINE int32_t shared_coefficients(const PairBlock& block, int32_t i, int32_
     }
     sums.loss = hn::MulAdd(weight, hn::Add(log_of(d, product), above), sums.loss);
   }
-  return others;
+  return true;
 }
 
 // Products of outputs [i, i + kRows) with the inputs of kVectors vectors from column j, then their coefficients.
@@ -145,9 +145,9 @@ HWY_INLINE void product_tile(const PairBlock& block, const float* HWY_RESTRICT x
       for (int32_t v = 0; v < kVectors; ++v) g[r][v] = hn::MulAdd(value, x[v], g[r][v]);
     }
   }
-  const int32_t alone = i < block.positives ? kRows : shared_coefficients(block, i, j, columns, g, c, sums);
+  const bool shared = i >= block.positives && shared_coefficients(block, i, j, columns, g, c, sums);
   for (int32_t r = 0; r < kRows; ++r) {
-    if (alone < kRows && block.weight[i + r] == sums.shared) continue;
+    if (shared && block.weight[i + r] == sums.shared) continue;
     for (int32_t v = 0; v < kVectors; ++v)
       coefficients(block, i + r, j + v * lanes, g[r][v], c + static_cast<size_t>(i + r) * columns, sums);
   }
@@ -248,14 +248,14 @@ struct Tiles {
   RowPrefetch& prefetch;
 };
 
-// dx of all inputs, into scratch memory: x must stay old until dy has been taken from it. Of outputs those from `first`
-// on take part.
-void sum_inputs(const Tiles& tiles, int32_t first, float* const* dx) {
+// dx of all inputs, into scratch memory: x must stay old until dy has been taken from it. Positives take
+// part or not.
+void sum_inputs(const Tiles& tiles, bool positives, float* const* dx) {
   const PairBlock& block = tiles.block;
   const auto stride = static_cast<size_t>(tiles.columns);
   for_tiles({0, block.inputs}, kSumRows, [&](int32_t j, int32_t rows) {
     RangePair near = outputs_near(block, j, rows);
-    if (first > 0) near[0] = {};
+    if (!positives) near[0] = {};
     sums<false>(block.y, {tiles.c + j, 1, stride}, near, nullptr, block.dim, rows, dx + j);
     tiles.prefetch.ask(2 * rows);
   });
@@ -301,7 +301,7 @@ PairBlockResult step_by_pairs(const PairBlock& block, PairScratch& scratch, Pair
   list.turn(block);
   RowPrefetch prefetch(block);
   const Tiles tiles{block, columns, c, prefetch};
-  sum_inputs(tiles, block.positives, scratch.dx_rows());
+  sum_inputs(tiles, false, scratch.dx_rows());
   add_outputs(tiles, {block.positives, block.outputs}, output_cuts);
   float pair_slope = 0;
   for_pieces(block.dim, [&](int32_t offset, auto vectors) {
@@ -332,7 +332,7 @@ PairBlockResult step_by_bands(const PairBlock& block, PairScratch& scratch) {
   cut_steps(block, block.inputs, input_cuts);
   RowPrefetch prefetch(block);
   const Tiles tiles{block, columns, c, prefetch};
-  sum_inputs(tiles, 0, scratch.dx_rows());
+  sum_inputs(tiles, true, scratch.dx_rows());
   add_outputs(tiles, {0, block.positives}, output_cuts);
   add_outputs(tiles, {block.positives, block.outputs}, output_cuts);
   prefetch.ask_for_all();
