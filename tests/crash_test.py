@@ -80,7 +80,8 @@ class TestKill:
             process.wait()
         size = sum(path.stat().st_size for path in model.rglob("*") if path.is_file())
         one = sum(path.stat().st_size for path in newest(model).iterdir())
-        assert size <= 5 * one
+        # Three whole ones, one being written and one being removed, and a few bytes beside them.
+        assert size <= 5.5 * one
 
 
 @pytest.fixture

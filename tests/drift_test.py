@@ -120,13 +120,17 @@ class TestPaths:
 class TestGoingOn:
     def test_a_stream_that_goes_on_counts_its_steps_on(self, tmp_path):
         """What is measured and remembered after a restart comes after what was before it."""
+        steps = []
         for turn in range(2):
             (tmp_path / f"text{turn}").write_text(topical_text(20_000, seed=turn))
             run("train", tmp_path / f"text{turn}", "--stream", "--out", tmp_path / "model", "--dim", 16,
                 "--snapshot-every", 5_000, "--evaluate-every", 0, exit=0)
-        lines = [json.loads(line) for line in (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()]
-        steps = [line["step"] for line in lines]
-        assert len(steps) >= 2 and steps == sorted(set(steps)), steps
+            lines = (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()
+            steps.append([json.loads(line)["step"] for line in lines])
+        before, all_steps = steps
+        assert before == sorted(before) and all_steps == sorted(all_steps), steps
+        assert len(all_steps) > len(before) > 0 and all_steps[:len(before)] == before, steps
+        assert all_steps[len(before)] > before[-1], steps
 
 
 class TestMisuse:

@@ -54,6 +54,7 @@ struct WatchSource::Found {
   int64_t size = 0, mtime_ns = 0;
 
   auto order() const { return std::tie(mtime_ns, name); }
+  bool operator==(const Found&) const = default;
 
   static std::optional<Found> of(const std::string& directory, const std::string& name) {
     struct statx info;
@@ -155,6 +156,7 @@ WatchSource::~WatchSource() = default;
 
 void WatchSource::reset() {
   file_.reset();
+  waiting_.clear();
   finished_.clear();
   gone_.clear();
   files_read_ = bytes_before_ = 0;
@@ -220,17 +222,25 @@ void WatchSource::forget_gone(const std::vector<Found>& files) {
   for (; gone_.size() > kGoneMax; gone_.pop_front()) finished_.erase(gone_.front());
 }
 
-// Opens the first complete file that was not read; false when there is none.
-bool WatchSource::open_next() {
+// Lists the complete files that were not read: once for all of them, since a directory may hold very many.
+void WatchSource::find_waiting() {
   std::vector<DirectoryWatch::Event> events;
   watch_.await(Deadline::after({}), std::chrono::milliseconds(0), events);
   look(events);
   std::vector<Found> files = list();
   forget_gone(files);
   std::erase_if(files, [&](const Found& file) { return finished_.contains(file.identity) || !is_complete(file); });
-  if (files.empty()) return false;
-  const Found& first = *std::min_element(files.begin(), files.end(),
-                                         [](const Found& a, const Found& b) { return a.order() < b.order(); });
+  std::sort(files.begin(), files.end(), [](const Found& a, const Found& b) { return a.order() < b.order(); });
+  waiting_.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
+}
+
+// Opens the first complete file that was not read, or finds that it is not what it was; false when there is none.
+bool WatchSource::open_next() {
+  if (waiting_.empty()) find_waiting();
+  if (waiting_.empty()) return false;
+  const Found first = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (Found::of(directory_, first.name) != first) return true;  // replaced, written to or gone: the next list has it
   closed_.erase(first.name);
   Result<std::unique_ptr<OpenFile>> file = OpenFile::open(directory_, first, location_);
   if (file.ok()) {

@@ -53,6 +53,7 @@ class WatchSource : public Source {
 
   WatchSource(std::string name, std::string directory, int64_t settle_s, const Location& location);
   void reset();
+  void find_waiting();
   bool open_next();
   void finish_file(const std::string& problem);
   void look(const std::vector<DirectoryWatch::Event>& events);
@@ -72,6 +73,7 @@ class WatchSource : public Source {
   int64_t bytes_before_ = 0;                      // of the files read
   std::set<std::string> being_written_, closed_;  // names, by the events
   std::unique_ptr<OpenFile> file_;
+  std::deque<Found> waiting_;  // to be read, in this order
   RecordCounts counts_;
   std::vector<std::string> problems_;  // the first few
   int64_t problems_count_ = 0;

@@ -95,6 +95,18 @@ TEST(WatchSource, AFileThatWasThereIsReadOnceItHasSettled) {
   EXPECT_THAT(texts(drained(*source)), ElementsAre("fresh\n"));
 }
 
+TEST(WatchSource, AFileThatIsReplacedBeforeItsTurnIsReadOnceAsItIsThen) {
+  TemporaryDirectory directory;
+  fs::create_directory(directory.path("in"));
+  set_age(directory.write("in/a", "first\n"), 100);
+  set_age(directory.write("in/b", "old\n"), 50);
+  const auto source = open_ok("watch:" + directory.path("in"));
+  std::vector<Document> documents;
+  ASSERT_EQ(source->read(1, Deadline::after(std::chrono::seconds(20)), documents).value(), 1);
+  fs::rename(directory.write("x", "new\n"), directory.path("in/b"));
+  EXPECT_THAT(texts(drained(*source)), ElementsAre("new\n"));
+}
+
 TEST(WatchSource, WakesWhenAFileComes) {
   TemporaryDirectory directory;
   const auto source = open_ok("watch:" + directory.path());

@@ -94,6 +94,13 @@ Status set_aside(const CheckpointPath& checkpoint, const std::string& ending) {
   return rename_path(checkpoint.path, aside);
 }
 
+// All but the newest and the one before it.
+Status remove_old(const std::string& dir) {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto found, list_checkpoints(dir));
+  for (size_t i = 2; i < found.size(); ++i) remove_checkpoint(found[i].path);
+  return {};
+}
+
 // ---- loading
 
 // Damage is passed over in favour of an older checkpoint; what may pass by itself (no permission, no memory, too many
@@ -338,6 +345,7 @@ Status CheckpointWriter::save(const CheckpointContent& content) {
   check_content(content);
   if (!settled_) STREAMVEC_RETURN_IF_ERROR(settle(content.step));
   remove_leftovers(dir_);
+  STREAMVEC_RETURN_IF_ERROR(remove_old(dir_));  // saves that ended before they came to it must not pile up
   const std::string path = dir_ + "/" + std::to_string(content.step), replaced = path + ".replaced";
   STREAMVEC_ASSIGN_OR_RETURN(DurableDirectory directory, DurableDirectory::create(path));
   STREAMVEC_RETURN_IF_ERROR(write_files(directory.partial_path(), content));
@@ -347,9 +355,7 @@ Status CheckpointWriter::save(const CheckpointContent& content) {
   // Before anything goes: what `latest` names is always there.
   STREAMVEC_RETURN_IF_ERROR(write_file_durably(dir_ + "/latest", std::to_string(content.step) + "\n"));
   remove_checkpoint(replaced);
-  STREAMVEC_ASSIGN_OR_RETURN(const auto found, list_checkpoints(dir_));
-  for (size_t i = 2; i < found.size(); ++i) remove_checkpoint(found[i].path);
-  return {};
+  return remove_old(dir_);
 }
 
 Status save_checkpoint(const std::string& dir, const CheckpointContent& content) {

@@ -120,6 +120,15 @@ TEST_F(CheckpointTest, LeftoversOfInterruptedSavesAreRemovedByTheNext) {
   EXPECT_THAT(names(), UnorderedElementsAre(".lock", "latest", "1", "2"));
 }
 
+TEST_F(CheckpointTest, SavesThatEndBeforeTheyRemoveOldOnesDoNotPileUp) {
+  ASSERT_TRUE(save(1, 1).ok());
+  fs::remove(dir_ + "/latest");
+  fs::create_directories(dir_ + "/latest/in-the-way");
+  for (int step = 2; step < 9; ++step) EXPECT_FALSE(save(step, step).ok());
+  expect_version(8);
+  EXPECT_THAT(names(), UnorderedElementsAre(".lock", "latest", "6", "7", "8"));
+}
+
 TEST_F(CheckpointTest, AStreamKilledBeforeItsFirstCheckpointBeginsAgain) {
   fs::create_directories(dir_ + "/tensorboard");
   fs::create_directories(dir_ + "/history/5");

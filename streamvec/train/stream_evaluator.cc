@@ -189,7 +189,14 @@ void StreamEvaluator::run() {
     const bool snapshot = options_.snapshot_every > 0 && tokens - remembered_tokens_ >= options_.snapshot_every;
     if (time || snapshot) look(false);
   }
-  look(true);
+  if (!has_seen_all()) look(true);
+}
+
+// Whether nothing was read or learnt since the last look, and the history has it too.
+bool StreamEvaluator::has_seen_all() const {
+  const int64_t tokens = parts_->intake->totals().tokens;
+  return previous_ && tokens == previous_tokens_ && parts_->learner->totals().batches == previous_totals_.batches &&
+         (options_.snapshot_every <= 0 || tokens == remembered_tokens_);
 }
 
 // The probe's words are chosen as soon as there are some, and anew with every look.

@@ -54,7 +54,7 @@ class StreamEvaluator {
   ~StreamEvaluator();
 
   void start(const Parts& parts);
-  // Measures once more and ends.
+  // Measures once more, where there is something new, and ends.
   void stop();
 
   // From the training threads: a chunk that passes for the first time. Thread-safe.
@@ -79,6 +79,7 @@ class StreamEvaluator {
   explicit StreamEvaluator(Options options);
   void run();
   void follow_at_first();
+  bool has_seen_all() const;
   void look(bool last);
   void measure(const Snapshot& snapshot, StreamMetrics& metrics);
   void remember(const Snapshot& snapshot, int64_t tokens, StreamMetrics& metrics);
