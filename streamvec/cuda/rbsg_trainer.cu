@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "streamvec/cuda/blas.h"
 #include "streamvec/cuda/memory.cuh"
@@ -49,6 +52,8 @@ struct BatchSlot {
   const int32_t *pool, *places;
   const float* pool_weights;
   int32_t pairs_count = 0, pool_size = 0;
+  size_t staged_count = 0;
+  float lr = 0;
   cudaEvent_t done = nullptr;
   bool in_work = false;
 };
@@ -86,6 +91,14 @@ class CardRbsg final : public RbsgTrainer {
   }
 
   ~CardRbsg() override {
+    if (launcher_.joinable()) {
+      {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+      }
+      changed_.notify_all();
+      launcher_.join();
+    }
     for (cudaStream_t stream : streams_)
       if (stream != nullptr) cudaStreamSynchronize(stream);
     blas_[0].reset();
@@ -116,6 +129,7 @@ class CardRbsg final : public RbsgTrainer {
       STREAMVEC_RETURN_IF_ERROR(slot.card_result.allocate(1));
       STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming));
     }
+    launcher_ = std::thread([this] { launch_batches(); });
     return {};
   }
 
@@ -141,14 +155,14 @@ class CardRbsg final : public RbsgTrainer {
     turn_ = (turn_ + 1) % kSlots;
     STREAMVEC_RETURN_IF_ERROR(empty_out(slot));
     STREAMVEC_RETURN_IF_ERROR(stage(work, slot));
-    STREAMVEC_RETURN_IF_ERROR(follow(1, 0));
-    for (int side = 0; side < 2; ++side) STREAMVEC_RETURN_IF_ERROR(forward(side, slot.sides[side]));
-    STREAMVEC_RETURN_IF_ERROR(follow(0, 1));
-    STREAMVEC_RETURN_IF_ERROR(climb_loss(slot));
-    STREAMVEC_RETURN_IF_ERROR(follow(1, 0));
-    for (int side = 0; side < 2; ++side) STREAMVEC_RETURN_IF_ERROR(backward(side, slot.sides[side]));
-    STREAMVEC_RETURN_IF_ERROR(follow(0, 1));
-    return step(work.lr, slot);
+    {
+      const std::lock_guard lock(mutex_);
+      slot.lr = work.lr;
+      slot.in_work = true;
+      waiting_.push_back(&slot);
+    }
+    changed_.notify_all();
+    return {};
   }
 
   Result<RbsgTotals> totals(bool all) override {
@@ -184,6 +198,44 @@ class CardRbsg final : public RbsgTrainer {
     return {};
   }
 
+  // Some 200 calls a batch: a thread of its own makes them, so that the next batch is planned meanwhile.
+  void launch_batches() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      BatchSlot& slot = *waiting_.front();
+      lock.unlock();
+      const Status launched = launch(slot);
+      lock.lock();
+      if (status_.ok()) status_ = launched;
+      waiting_.erase(waiting_.begin());
+      changed_.notify_all();
+    }
+  }
+
+  // The two sides have streams and handles of their own; a thread each calls for them.
+  template <typename OnSide>
+  static Status on_both_sides(const OnSide& on_side) {
+    Status second;
+    std::thread other([&] { (void)(second = on_side(1)); });
+    const Status first = on_side(0);
+    other.join();
+    return first.ok() ? second : first;
+  }
+
+  Status launch(BatchSlot& slot) {
+    STREAMVEC_RETURN_IF_ERROR(bring(slot));
+    STREAMVEC_RETURN_IF_ERROR(follow(1, 0));
+    STREAMVEC_RETURN_IF_ERROR(on_both_sides([&](int side) { return forward(side, slot.sides[side]); }));
+    STREAMVEC_RETURN_IF_ERROR(follow(0, 1));
+    STREAMVEC_RETURN_IF_ERROR(climb_loss(slot));
+    STREAMVEC_RETURN_IF_ERROR(follow(1, 0));
+    STREAMVEC_RETURN_IF_ERROR(on_both_sides([&](int side) { return backward(side, slot.sides[side]); }));
+    STREAMVEC_RETURN_IF_ERROR(follow(0, 1));
+    return step(slot.lr, slot);
+  }
+
   // What comes on the stream of `side` waits for all that is on the other's.
   Status follow(int side, int other) {
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(reached_, streams_[other]));
@@ -191,7 +243,7 @@ class CardRbsg final : public RbsgTrainer {
     return {};
   }
 
-  // Brings the batch's numbers to the card.
+  // Puts the batch's numbers where the card can copy them from.
   Status stage(const RbsgWork& work, BatchSlot& slot) {
     size_t size = 3 * work.pairs.size() + 4 * work.pool.size() + work.sides[1].word_nodes.size() + 64;
     for (const RbsgSide& side : work.sides)
@@ -208,8 +260,14 @@ class CardRbsg final : public RbsgTrainer {
     scratch_.assign(work.sides[1].word_nodes.size(), -1);
     for (size_t i = 0; i < work.pool.size(); ++i) scratch_[static_cast<size_t>(work.pool[i])] = static_cast<int32_t>(i);
     slot.places = stage.add(std::span<const int32_t>(scratch_));
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        slot.numbers.data(), slot.staged.data(), stage.used() * sizeof(int32_t), cudaMemcpyHostToDevice, streams_[0]));
+    slot.staged_count = stage.used();
+    return {};
+  }
+
+  Status bring(BatchSlot& slot) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(slot.numbers.data(), slot.staged.data(),
+                                                   slot.staged_count * sizeof(int32_t), cudaMemcpyHostToDevice,
+                                                   streams_[0]));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(slot.card_result.data(), 0, sizeof(BatchResult), streams_[0]));
     return {};
   }
@@ -384,12 +442,16 @@ class CardRbsg final : public RbsgTrainer {
     STREAMVEC_CUDA_RETURN_IF_ERROR(
         cudaMemcpyAsync(slot.result.data(), result, sizeof(BatchResult), cudaMemcpyDeviceToHost, streams_[0]));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(slot.done, streams_[0]));
-    slot.in_work = true;
     return {};
   }
 
   Status empty_out(BatchSlot& slot) {
     if (!slot.in_work) return {};
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return std::find(waiting_.begin(), waiting_.end(), &slot) == waiting_.end(); });
+      STREAMVEC_RETURN_IF_ERROR(status_);
+    }
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(slot.done));
     slot.in_work = false;
     const BatchResult& result = slot.result[0];
@@ -419,6 +481,13 @@ class CardRbsg final : public RbsgTrainer {
   size_t turn_ = 0;
   std::vector<int32_t> scratch_, begins_, places_by_character_;
   RbsgTotals totals_;
+
+  std::thread launcher_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::vector<BatchSlot*> waiting_;  // to be launched; the first is being
+  Status status_;
+  bool closed_ = false;
 };
 
 }  // namespace

@@ -75,9 +75,7 @@ Rbsg::BatchStats Rbsg::train_on_card(const RbsgBatch& batch, float lr) {
   if (card_.status.ok()) card_.status = go_to_card();
   if (!card_.status.ok()) return nothing;
   plan_.build(batch, static_cast<float>(options_.negatives), spellings_, 1);
-  team_.run([&](int32_t member) {
-    for (int side = member; side < 2; side += team_.size()) lanes_[0].sides[side].trie.build(plan_.sides[side].words);
-  });
+  for (int side : {kCentre, kContext}) lanes_[0].sides[side].trie.build(plan_.sides[side].words);
   cuda::RbsgWork work;
   for (int side : {kCentre, kContext}) work.sides[side] = side_of(lanes_[0].sides[side].trie);
   for (const VectorPair& pair : plan_.pairs) work.pairs.push_back({pair.centre, pair.output});
