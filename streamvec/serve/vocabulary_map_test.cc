@@ -61,6 +61,21 @@ TEST(VocabularyMap, MovesLittleWhenTheModelDoes) {
   EXPECT_GT(grouped_share(*changed), 0.9);
 }
 
+TEST(VocabularyMap, KeepsItsSpreadOverManyFrames) {
+  VocabularyMap map;
+  const auto spread = [](const MapFrame& frame) {
+    double sum = 0;
+    for (const MapPoint& point : frame.points) sum += std::hypot(point.x, point.y);
+    return sum / static_cast<double>(frame.points.size());
+  };
+  const double first = spread(*map.update(*served(grouped_snapshot(6, 30, 24, 1))).value());
+  double last = 0;
+  for (uint64_t seed = 2; seed < 40; ++seed)
+    last = spread(*map.update(*served(grouped_snapshot(6, 30, 24, seed))).value());
+  EXPECT_GT(last, first / 2);
+  EXPECT_LT(last, first * 2);
+}
+
 TEST(VocabularyMap, FollowsAWordThatMoves) {
   VocabularyMap map;
   const auto before = map.update(*served(grouped_snapshot(4, 30, 24))).value();

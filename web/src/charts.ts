@@ -25,6 +25,13 @@ export function clock(tick: number, ticks: readonly number[]): string {
   return apart < 60 ? text : text.slice(0, 5);
 }
 
+/** At least ten seconds wide. */
+export function time_range(low: number | null, high: number | null): [number, number] {
+  if (low === null || high === null) return [Date.now() / 1000 - 60, Date.now() / 1000];
+  const room = Math.max(0, 5 - (high - low) / 2);
+  return [low - room, high + room];
+}
+
 export class Chart {
   private readonly plot: uPlot;
   private readonly area = element("div", { class: "plot", attributes: { role: "img" } });
@@ -82,7 +89,7 @@ export class Chart {
     }));
     return {
       ...this.size(), legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } }, series: [{}, ...lines],
-      scales: { x: { time: true }, y: { range: (_, low, high) => this.range(low, high) } },
+      scales: { x: { time: true, range: (_, low, high) => time_range(low, high) }, y: { range: (_, low, high) => this.range(low, high) } },
       axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick, ticks)) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => this.text.shown(tick)) }],
     };
   }

@@ -121,6 +121,6 @@ export class Figures {
     const now = value_before(times, values, 0);
     const old = times.length > 1 ? value_before(times, values, kBack_s) : null;
     const spanned = (times[times.length - 1] ?? 0) - (times[0] ?? 0) >= kBack_s;
-    this.tiles.set(key, shown(now), old, now, spanned ? "in a minute" : "since the start", hint);
+    this.tiles.set(key, shown(now), old, now, spanned ? "in a minute" : "since start", hint);
   }
 }
