@@ -146,10 +146,10 @@ class TestGrpc:
             return call(channel, messages, name, request, token=QUERY)
 
         def words(neighbours):
-            return [(one.word, round(one.cosine, 4)) for one in neighbours]
+            return [(one.word, pytest.approx(one.cosine, abs=1e-5)) for one in neighbours]
 
         def told(neighbours):
-            return [(one["word"], round(one["cosine"], 4)) for one in neighbours]
+            return [(one["word"], one["cosine"]) for one in neighbours]
 
         found = rpc("Nearest", words=[messages.WeightedWord(word="aaax"), messages.WeightedWord(word="baax", weight=-0.5)], k=4)
         assert words(found.neighbours) == told(http("/api/nearest?words=aaax&words=baax:-0.5&k=4")["neighbours"])

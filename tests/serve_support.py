@@ -109,6 +109,7 @@ class Events:
         self.seen = []
         self.connection = service.connect()
         self.connection.request("GET", "/api/events" + ("?" + "&".join(f"kind={kind}" for kind in kinds) if kinds else ""))
+        self.socket = self.connection.sock  # which the answer takes over
         self.answer = self.connection.getresponse()
         assert self.answer.status == 200
         assert self.answer.headers["Content-Type"] == "text/event-stream"
@@ -131,6 +132,8 @@ class Events:
         return next(data for data in self.of(kind) if condition(data))
 
     def close(self):
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # the thread that reads holds it, too
         self.connection.close()
 
 

@@ -89,7 +89,8 @@ Result<std::vector<Token>> read_tokens(const std::string& path) {
     if (!expires.empty()) time = parse_time(expires);
     if (!time.ok() || parts >> more)
       return error(Code::kInvalidArgument, path, ":", number, ": a line is TOKEN [query|metrics] [EXPIRES]");
-    auto made = make_token(token, role == "metrics" ? Role::kMetrics : Role::kQuery, *time);
+    auto made = make_token(token, role == "metrics" ? Role::kMetrics : Role::kQuery,
+                           expires.empty() ? 0 : std::max<int64_t>(*time, 1));  // 0 would be never
     if (!made.ok()) return error(made.status().code(), path, ":", number, ": ", made.status().message());
     tokens.push_back(std::move(*made));
   }
