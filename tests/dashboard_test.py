@@ -13,9 +13,10 @@ from serve_support import serving
 
 WEB = pathlib.Path(__file__).resolve().parent.parent / "web"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# What a stream needs to see a planted change of meaning within seconds.
-NEWSROOM = ["newsroom:?articles=6000&rate=700", "--dim", 48, "--replay-ratio", 1, "--replay-chunks", 1000, "--snapshot-every", 100_000,
-            "--evaluate-every", 1, "--keep"]
+# What a stream needs to see a planted change of meaning within seconds. It has no end, so that it still learns however
+# late the browser comes.
+NEWSROOM = ["newsroom:?articles=4000&rate=300&endless=1", "--dim", 48, "--replay-ratio", 1, "--replay-chunks", 1000, "--snapshot-every",
+            100_000, "--evaluate-every", 1]
 
 
 def needs(condition, what):

@@ -55,7 +55,7 @@ void EventBoard::remember(const std::string& kind, const Json& data) {
   all.push_back(data);
   if (static_cast<int64_t>(all.size()) < 2 * options_.remembered_max) return;
   std::vector<Json> kept;
-  for (size_t i = 0; i < all.size(); i += 2) kept.push_back(std::move(all[i]));
+  for (size_t i = (all.size() - 1) % 2; i < all.size(); i += 2) kept.push_back(std::move(all[i]));  // the last stays
   all = std::move(kept);
 }
 

@@ -20,7 +20,8 @@ TEST(HnswIndex, FindsNearlyAllThatAnExactSearchFinds) {
     const auto row = model->unit_rows().row_span(slot);
     const SearchRequest request{{row.begin(), row.end()}, {slot}, 10};
     std::set<Slot> exact;
-    for (const Neighbour& one : model->search({&request, 1})[0]) exact.insert(one.slot);
+    const auto wanted = model->search({&request, 1});
+    for (const Neighbour& one : wanted[0]) exact.insert(one.slot);
     const auto near = (*index)->search(row, request.excluded, 10);
     EXPECT_EQ(near.size(), 10u);
     for (size_t i = 0; i < near.size(); ++i) {
@@ -52,7 +53,8 @@ TEST(ModelBoard, SearchesLargeModelsByAnIndexAndSmallOnesExactly) {
   EXPECT_EQ(board.current()->number(), 2);
   const auto row = board.current()->unit_rows().row_span(0);
   const SearchRequest request{{row.begin(), row.end()}, {0}, 5};
-  for (const Neighbour& one : board.current()->search({&request, 1})[0])
+  const auto found = board.current()->search({&request, 1});
+  for (const Neighbour& one : found[0])
     EXPECT_TRUE(board.current()->vocabulary().word(one.slot).starts_with("g0"));
 }
 

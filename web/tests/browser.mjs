@@ -74,7 +74,7 @@ const scenarios = {
     await page.mouse.click(place.x, place.y);
     await until(() => document.querySelectorAll("#neighbours li").length === 10);
 
-    await page.locator("#search-text").fill("tige");
+    await page.locator("#search-text").fill("tiger");
     await until(() => !document.getElementById("search-list").hidden);
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
