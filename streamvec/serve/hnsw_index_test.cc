@@ -54,8 +54,7 @@ TEST(ModelBoard, SearchesLargeModelsByAnIndexAndSmallOnesExactly) {
   const auto row = board.current()->unit_rows().row_span(0);
   const SearchRequest request{{row.begin(), row.end()}, {0}, 5};
   const auto found = board.current()->search({&request, 1});
-  for (const Neighbour& one : found[0])
-    EXPECT_TRUE(board.current()->vocabulary().word(one.slot).starts_with("g0"));
+  for (const Neighbour& one : found[0]) EXPECT_TRUE(board.current()->vocabulary().word(one.slot).starts_with("g0"));
 }
 
 TEST(ModelBoard, KeepsTheModelThatAReaderHolds) {

@@ -101,7 +101,7 @@ TEST(VocabularyMap, IsTheSameForTheSameSeed) {
 
 TEST(VocabularyMap, HasAFrameForAnyModel) {
   VocabularyMap map;
-  EXPECT_TRUE(map.update(*served(std::make_shared<Snapshot>())).value()->points.empty());
+  EXPECT_TRUE(map.update(*served(grouped_snapshot(0, 0, 4))).value()->points.empty());
   EXPECT_TRUE(map.update(*served(grouped_snapshot(1, 2, 4))).value()->points.empty());
   EXPECT_EQ(map.update(*served(grouped_snapshot(1, 3, 4))).value()->points.size(), 3u);
   auto zeros = std::make_shared<Snapshot>();
