@@ -138,7 +138,7 @@ constexpr std::array kCommands = std::to_array<Command>({
          "variable STREAMVEC_TOKEN or in --token-file, or client certificates (--tls-client-ca). Runs until Ctrl-C.",
      .examples =
          "streamvec serve model\n"
-         "STREAMVEC_TOKEN=$(cat token) streamvec serve model --listen 0.0.0.0:8080 --allow-host words.example.org\n",
+         "STREAMVEC_TOKEN=$(cat token) streamvec serve model --listen 0.0.0.0:8080 --allow-host example.org\n",
      .words_min = 1,
      .words_max = 1},
     {.name = "launch",
