@@ -98,7 +98,7 @@ TEST_P(RowSearchTest, AnswersAQueryOfZeros) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RowSearchTest, testing::Values("auto", "reference", "simd", "bf16", "amx"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace streamvec

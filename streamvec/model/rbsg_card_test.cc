@@ -104,7 +104,9 @@ TEST_F(RbsgOnCard, ABatchThatIsNotFiniteChangesNothing) {
   const Rbsg::BatchStats rest = rbsg->settle().value();
   EXPECT_TRUE(stats.refused || rest.refused);
   for (const Rbsg::Named& state : rbsg->states())
-    if (state.name == "rbsg.context.recurrent.adam.mean") EXPECT_EQ(state.values->row(1)[1], 0);
+    if (state.name == "rbsg.context.recurrent.adam.mean") {
+      EXPECT_EQ(state.values->row(1)[1], 0);
+    }
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST(HnswIndex, FindsNearlyAllThatAnExactSearchFinds) {
     for (size_t i = 0; i < near.size(); ++i) {
       found += static_cast<int64_t>(exact.count(near[i].slot));
       EXPECT_NE(near[i].slot, slot);
-      if (i > 0) EXPECT_LE(near[i].cosine, near[i - 1].cosine);
+      EXPECT_LE(near[i].cosine, near[i > 0 ? i - 1 : 0].cosine);
     }
     all += 10;
   }

@@ -28,7 +28,8 @@ Status save_snapshot(const Snapshot& snapshot, const std::string& origin, const 
                             .optimizer = {},
                             .state = {{"imported", origin}},
                             .cursors = nlohmann::json::object()};
-  STREAMVEC_RETURN_IF_ERROR(make_model_state(snapshot.model)->add_to(content, snapshot));
+  const auto own = make_model_state(snapshot.model);  // which the content borrows from
+  STREAMVEC_RETURN_IF_ERROR(own->add_to(content, snapshot));
   return save_checkpoint(dir, content);
 }
 
