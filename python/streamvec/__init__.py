@@ -44,6 +44,7 @@ def train(
     schedule: Optional[str] = None,
     optimizer: Optional[str] = None,
     kernel: Optional[str] = None,
+    device: Optional[str] = None,
     batch: Optional[int] = None,
     vocab_max: Optional[int] = None,
     minn: Optional[int] = None,
