@@ -1,5 +1,6 @@
 # cmake -DOUT=FILE.cc -DDIR=FOLDER -P embed.cmake: a source with every file below FOLDER as an Asset
 # (streamvec/serve/assets.h), by its path there. The assembler reads the files, so that large ones cost no compile time.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE files RELATIVE ${DIR} ${DIR}/*)
 list(SORT files)
 set(types ".html=text/html\; charset=utf-8" ".css=text/css\; charset=utf-8" ".js=text/javascript\; charset=utf-8"
