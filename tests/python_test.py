@@ -468,6 +468,26 @@ class TestTypes:
             names = tuple(re.findall(r"(?:\(|, )(?!\*)(\w+)(?=:)", line))
             assert {tuple(name for name in names if name != "self")} == signatures, line
 
+    def test_mypy_takes_the_package_and_finds_a_users_mistakes(self, tmp_path):
+        if subprocess.run([sys.executable, "-m", "mypy", "--version"], capture_output=True).returncode != 0:
+            pytest.skip("mypy is not here")
+        user = tmp_path / "user.py"
+        user.write_text("import streamvec\n"
+                        "documents = (['a', 'b'] for _ in range(3))\n"
+                        "done: int = streamvec.train(documents=documents, out='m', progress=lambda now: print(now.loss)).tokens\n"
+                        "v = streamvec.load('m')\n"
+                        "near: list[tuple[str, float]] = v.most_similar(positive=['king', v['woman']], negative='man', topn=3)\n"
+                        "row: float = float(v['king'].sum() + v[['king', 'queen']][0, 0] + v.vectors[0, 0])\n"
+                        "again = streamvec.from_gensim(streamvec.to_gensim(v)).get_vector('king', norm=True)\n"
+                        "streamvec.train('corpus.txt', out='m', dim='many')\n"
+                        "score: str = v.similarity('a', 'b')\n")
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "-p", "streamvec"],
+                              capture_output=True, text=True, env={**os.environ, "MYPYPATH": MODULE})
+        assert done.returncode == 0, done.stdout + done.stderr
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", user],
+                              capture_output=True, text=True, env={**os.environ, "MYPYPATH": MODULE})
+        assert re.findall(r"user.py:(\d+): error", done.stdout) == ["8", "9"], done.stdout + done.stderr
+
     def test_every_name_has_a_docstring(self):
         for name in streamvec.__all__:
             if name != "__version__":

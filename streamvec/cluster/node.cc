@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace streamvec {
@@ -151,12 +152,30 @@ ClusterStats ClusterNode::stats() const {
   for (const NodeId node : all_of({0, options_.workers, options_.servers})) {
     const auto heard = heard_s_.find(node);
     const bool own = node == self_;
-    stats.members.push_back({node, among(options_.workers, node), among(options_.servers, node), node == leader_,
-                             present.count(node) > 0,
-                             own || heard == heard_s_.end() ? 0 : seconds_now() - heard->second,
-                             own && replica_ != nullptr ? replica_->clock() : -1});
+    ClusterMember member{.node = node,
+                         .worker = among(options_.workers, node),
+                         .server = among(options_.servers, node),
+                         .leader = node == leader_,
+                         .taking_part = present.count(node) > 0,
+                         .silent_s = own || heard == heard_s_.end() ? 0 : seconds_now() - heard->second};
+    if (own) member.figures = own_figures(), member.staleness = staleness_at(member.figures.clock);
+    if (const auto told = told_.find(node); told != told_.end())
+      std::tie(member.figures, member.staleness) = told->second;
+    stats.members.push_back(member);
   }
   return stats;
+}
+
+NodeFigures ClusterNode::own_figures() const {
+  const TransportTotals totals = transport_->totals();
+  return {replica_ != nullptr ? replica_->clock() : -1, totals.bytes_sent, totals.bytes_received};
+}
+
+int64_t ClusterNode::staleness_at(int64_t clock) const {
+  if (clock < 0) return -1;
+  int64_t furthest = std::max(clock, replica_ != nullptr ? replica_->clock() : -1);
+  for (const auto& [node, told] : told_) furthest = std::max(furthest, told.first.clock);
+  return furthest - clock;
 }
 
 void ClusterNode::run() {
@@ -230,6 +249,7 @@ void ClusterNode::receive_control(NodeId from, const Control& control) {
 }
 
 void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
+  if (control.figures && from != self_) told_[from] = {*control.figures, staleness_at(control.figures->clock)};
   switch (control.kind) {
     case ControlKind::kHello:
       if (control.fingerprint == options_.fingerprint) {
@@ -358,7 +378,8 @@ void ClusterNode::tell_all(const Control& control) {
   receive_from_leader(control);
 }
 
-void ClusterNode::tell_leader(const Control& control) {
+void ClusterNode::tell_leader(Control control) {
+  control.figures = own_figures();
   leads() ? receive_from_follower(self_, control) : send(leader_, encode(control));
 }
 
@@ -373,8 +394,8 @@ void ClusterNode::keep_in_touch(double now_s) {
                " s; what was learnt here is saved, start the cluster again to go on"));
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
   alive_sent_s_ = now_s;
+  if (!leads()) return tell_leader({});
   const std::string alive = encode(Control{});
-  if (!leads()) return send(leader_, alive);
   for (const NodeId node : view_.epoch == 0 ? present_ : all_of(view_))
     if (node != self_) send(node, alive);
 }

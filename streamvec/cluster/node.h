@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "streamvec/cluster/control.h"
@@ -49,7 +50,9 @@ struct ClusterMember {
   NodeId node = 0;
   bool worker = false, server = false, leader = false, taking_part = false;
   double silent_s = 0;  // since something came from it; 0 for this node
-  int64_t clock = -1;   // of its pushes; known of this node only
+  // Known of this node and, when it leads, of the others, about a second late.
+  NodeFigures figures = {};
+  int64_t staleness = -1;  // clocks behind the node that was ahead of all at that moment; -1 not known
 };
 
 struct ClusterStats {
@@ -107,7 +110,9 @@ class ClusterNode {
   void begin_stage(Phase phase);
   void end_stage();
   bool stage_is_over() const;
-  void tell_leader(const Control& control);
+  void tell_leader(Control control);
+  NodeFigures own_figures() const;
+  int64_t staleness_at(int64_t clock) const;
   void send(NodeId to, std::string bytes);
   void send_out(Outbox& out);
   void deliver_own();
@@ -131,6 +136,7 @@ class ClusterNode {
   Status status_;
   View view_;
   std::map<NodeId, double> heard_s_;
+  std::map<NodeId, std::pair<NodeFigures, int64_t>> told_;   // of the leader: by the others, and how stale they were
   std::set<NodeId> present_, finished_, flushed_, settled_;  // of the leader
   int64_t flushed_clock_ = 0;                                // of the leader: the highest of those that have flushed
   bool ending_ = false;                                      // of the leader: all have finished

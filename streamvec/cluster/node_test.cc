@@ -117,6 +117,36 @@ TEST(ClusterNode, OwnersOfRowsNeedNotTrain) {
   EXPECT_NEAR(cluster.members[1].sum(1), 200, 1 + 200 * kLost);
 }
 
+TEST(ClusterNode, TheLeaderKnowsHowEveryNodeFares) {
+  Cluster cluster(2, exact(Admission::kBsp), 1);
+  for (const Status& status : cluster.run({200, 200})) ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<ClusterMember> seen = cluster.members[0].node->stats().members;
+  ASSERT_EQ(seen.size(), 3u);
+  for (size_t worker : {0, 1}) {
+    EXPECT_GT(seen[worker].figures.clock, 0);
+    EXPECT_GE(seen[worker].staleness, 0);
+    EXPECT_GT(seen[worker].figures.bytes_sent, 200 * kDim);
+    EXPECT_GT(seen[worker].figures.bytes_received, 200 * kDim);
+  }
+  EXPECT_LE(seen[1].figures.clock, cluster.members[1].node->stats().members[1].figures.clock);
+  EXPECT_EQ(seen[2].figures.clock, -1);  // it owns rows and does not train
+  EXPECT_EQ(seen[2].staleness, -1);
+  EXPECT_GE(seen[2].figures.bytes_sent, 0);
+  EXPECT_EQ(cluster.members[1].node->stats().members[0].figures.clock, -1) << "only the leader is told";
+}
+
+TEST(ClusterNode, TheLeaderSeesANodeFallBehind) {
+  Cluster cluster(2, exact(Admission::kAsync));
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  const Deadline patience = Deadline::after(std::chrono::seconds(60));
+  int64_t behind = 0;
+  while (behind < 3 && !patience.passed()) {  // the other one trains nothing, and pushes only now and then
+    cluster.members[0].train(1, 50);
+    behind = cluster.members[0].node->stats().members[1].staleness;
+  }
+  EXPECT_GE(behind, 3);
+}
+
 TEST(ClusterNode, TheLeaderKnowsWhatAllHaveTrained) {
   Cluster cluster(3, exact(Admission::kAsync));
   cluster.run({10, 20, 30});

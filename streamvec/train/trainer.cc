@@ -276,7 +276,8 @@ class Training {
       for (const ClusterMember& one : cluster.members)
         progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
                                     one.taking_part ? one.silent_s > kSilent_s ? "silent" : "here" : "left out",
-                                    one.silent_s, one.clock});
+                                    one.silent_s, one.figures.clock, one.staleness, one.figures.bytes_sent,
+                                    one.figures.bytes_received});
     }
     return progress;
   }
