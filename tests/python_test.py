@@ -506,6 +506,24 @@ class TestTypes:
         assert names - {"glove", "tokenizer", "stream", "cluster"} <= set(taken)
 
 
+    def test_names_and_arguments_are_those_of_cpp(self):
+        text = re.sub(r"//.*", "", (ROOT / "streamvec/api/word_vectors.h").read_text())
+        public = re.search(r"class WordVectors \{\n public:(.*?)\n private:", text, re.DOTALL)[1]
+        methods = dict(re.findall(r"[ &](\w+)\(([^()]*)\)(?: const)?(?:;| \{)", public))
+        stub = stub_signatures()
+        # Python's own ways for these: len(v), v.get_index(), v.index_to_key, v.counts, v.vectors.
+        own = {"size", "find", "word", "count", "snapshot"}
+        assert {"load", "most_similar", "similarity", "get_vector", "vectors"} <= set(methods)
+        for name in set(methods) - own:
+            (python,) = stub["WordVectors." + name]
+            cpp = tuple(re.findall(r"(\w+)(?: = [^,]*)?(?:,|$)", methods[name]))
+            assert python[:len(cpp)] == tuple(one for one in cpp if one != "notes"), name
+        header = re.sub(r"//.*", "", (ROOT / "streamvec/train/trainer.h").read_text())
+        fields = re.search(r"struct TrainProgress \{(.*?)\n\};", header, re.DOTALL)[1]
+        told = {name.split(".")[1] for name in stub if re.match(r"TrainProgress\.[a-z]", name)}
+        assert told <= set(re.findall(r"(\w+)(?:\s*=[^;,]*)?(?=[;,])", fields))
+
+
 class TestPackage:
     def test_the_wheel_installs_without_a_network(self, tmp_path):
         wheels = list(pathlib.Path(MODULE).glob("streamvec-*.whl"))

@@ -11,7 +11,7 @@ option_names: tuple[str, ...]
 
 Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
 Floats = npt.NDArray[np.float32]
-Term = Union[str, npt.ArrayLike]
+Term = Union[str, npt.NDArray[Any]]
 
 class Error(RuntimeError):
     code: str
