@@ -22,11 +22,11 @@ def start_nodes(tmp_path, count, *options, per_node=None):
     return running
 
 
-def start_and_kill(tmp_path, count, victim):
+def start_and_kill(tmp_path, count, victim, *options):
     """Nodes of which one is killed in the middle, after a first checkpoint; a run that is over before is made longer."""
     for epochs in [100, 400, 1600, 6400]:
         nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
-                            "--checkpoint-every", 0.2)
+                            "--checkpoint-every", 0.2, *options)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[victim].send_signal(signal.SIGKILL)
         others = [node for node in nodes if node != nodes[victim]]
@@ -46,7 +46,7 @@ def corpus(tmp_path):
 
 
 class TestLaunch:
-    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async"])
+    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid"])
     def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "3", "--", "train", "corpus.txt", "--out", "model", "--dim",
                                "32", "--epochs", "2", "--sync", sync, "--sync-words", "2000", "--json"], cwd=tmp_path,
@@ -57,6 +57,34 @@ class TestLaunch:
         assert report["tokens"] == 2 * len(corpus.read_text().split())
         nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
         assert len(nearest[0]["neighbours"]) == 5
+
+    @pytest.mark.parametrize("sync", ["hybrid", "ring"])
+    def test_the_hybrid_model_knows_words_that_only_another_node_has_met(self, sync, tmp_path):
+        """Each node trains on every other piece of text, and the first one writes: words of single pieces tell."""
+        pieces = [f"{word} aaax aaay aaaz\n" * 120 + support.topical_text(30_000, seed=seed)
+                  for seed, word in enumerate(["ququqo", "wewewi", "ririru", "totota"])]
+        (tmp_path / "corpus.txt").write_text("".join(pieces))
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
+                               "hybrid", "--dim", "16", "--threads", "1", "--epochs", "3", "--sync", sync, "--sync-words", "2000"],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        words = ["ququqo", "wewewi", "ririru", "totota"]
+        for each in json.loads(support.run("nearest", tmp_path / "model", *words, "-k", 8, "--json", exit=0).out):
+            assert {"aaax", "aaay", "aaaz"} & {near["word"] for near in each["neighbours"]}, each
+        support.run("vector", tmp_path / "model", "neverseen", exit=0)
+
+    def test_the_character_model_is_trained_by_a_ring(self, tmp_path):
+        (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
+                               "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512", "--epochs", "2",
+                               "--sync-words", "1000", "--threads", "1", "--json"], cwd=tmp_path, capture_output=True, text=True,
+                              timeout=120)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert report["nodes"] == 2 and report["pushes"] > 1
+        assert report["tokens"] == 2 * len((tmp_path / "corpus.txt").read_text().split())
+        nearest = json.loads(support.run("nearest", tmp_path / "model", "neverseen", "--json", exit=0).out)
+        assert len(nearest[0]["neighbours"]) == 10
 
     def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",
@@ -106,6 +134,13 @@ class TestNodes:
         assert json.loads(out)["nodes"] == 2
         assert nodes[1].wait(timeout=60) == 0
 
+    def test_a_ring_ends_with_an_error_when_a_node_is_killed_and_saves_what_was_learnt(self, corpus, tmp_path):
+        nodes = start_and_kill(tmp_path, 3, 2, "--sync", "ring")
+        for node in nodes[:2]:
+            _, err = node.communicate(timeout=100)
+            assert node.returncode == 1 and "the ring broke" in err, err
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
     def test_nodes_end_with_an_error_when_the_leader_is_killed(self, corpus, tmp_path):
         nodes = start_and_kill(tmp_path, 2, victim=0)
         _, err = nodes[1].communicate(timeout=60)
@@ -152,7 +187,9 @@ class TestRanks:
 class TestBadOptions:
     @pytest.mark.parametrize("options, words", [(["--rank", "2"], "--rank is 2"), (["--servers", "2"], "at least one has to"),
                                                 (["--stream"], "not on streams"), (["--model", "glove"], "not glove"),
-                                                (["--sync", "later"], "bsp|backup")])
+                                                (["--sync", "later"], "bsp|backup"),
+                                                (["--sync", "ring", "--servers", "1"], "in a ring all nodes train"),
+                                                (["--model", "rbsg", "--sync", "ssp"], "try --sync ring")])
     def test_settings_that_cannot_be_are_named(self, options, words, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
                                "127.0.0.1:1,127.0.0.1:2", *options], cwd=tmp_path, capture_output=True, text=True)

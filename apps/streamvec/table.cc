@@ -280,9 +280,9 @@ constexpr std::array kOptions = std::to_array<Option>({
      65535},
     {"servers", Kind::kInteger, "N", "0", "0: every node owns a share", "train launch",
      "how many of the last nodes only own rows", 0, 65535},
-    {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async", "bsp", "", "train",
+    {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async|ring|hybrid", "bsp", "", "train",
      "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
-     "freely"},
+     "freely; ring: all values in rounds, by all-reduce; hybrid: rows by their owners, the rest by a ring"},
     {"combine", Kind::kChoice, "damped|adasum|mean|sum", "damped", "", "train",
      "what becomes of changes that several nodes made to one row"},
     {"codec", Kind::kChoice, "onebit|strom|fp16|fp32", "onebit", "", "train", "how changes are sent"},

@@ -20,6 +20,7 @@
 
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/row_schedule.h"
+#include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
@@ -44,44 +45,18 @@ struct ClusterOptions {
   std::string fingerprint_of;   // the same in words
 };
 
-// A node as this one sees it.
-struct ClusterMember {
-  NodeId node = 0;
-  bool worker = false, server = false, leader = false, taking_part = false;
-  double silent_s = 0;  // since something came from it; 0 for this node
-  int64_t clock = -1;   // of its pushes; known of this node only
-};
-
-struct ClusterStats {
-  int64_t pushes = 0;
-  double waiting_s = 0;    // training threads waited, summed
-  double talking_s = 0;    // of processors, that the talking thread and those that help it have used
-  double finishing_s = 0;  // from the end of this node's text to the end of all
-  int64_t rows_pushed = 0;
-  int64_t staleness_most = 0;  // clocks ahead of the slowest, when a push began
-  int64_t bytes_sent = 0, bytes_received = 0;
-  uint32_t epoch = 0;
-  int32_t nodes = 0;
-  std::vector<ClusterMember> members;
-};
-
-class ClusterNode {
+class ClusterNode final : public Synchronizer {
  public:
   // `tables` are borrowed and hold their initial values. The transport must know its peers.
   static Result<std::unique_ptr<ClusterNode>> start(const ClusterOptions& options, std::unique_ptr<Transport> transport,
                                                     std::vector<Matrix*> tables);
-  ~ClusterNode();  // parts at once, as a crash would for the others
+  ~ClusterNode() override;  // parts at once, as a crash would for the others
 
-  // Waits until all nodes are there: true then; false when `stop` was set before.
-  Result<bool> await_start(const std::atomic<bool>* stop = nullptr);
-  // Training threads tell what they have trained, and at which rate; waits when the node is too far ahead, or the
-  // scheme says so (SSP). An error when the cluster has failed: training is to stop.
-  Status trained(int64_t words, double lr = 1);
-  // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
-  // others learnt. Then every node's tables are equal, but for what the codec has left out. The leader returns what all
-  // have trained, the others what they have.
-  Result<TrainedTotals> finish(const TrainedTotals& own);
-  ClusterStats stats() const;
+  Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
+  Status trained(int64_t words, double lr = 1) override;
+  // At the end every node's tables are equal, but for what the codec has left out.
+  Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  ClusterStats stats() const override;
 
  private:
   enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kSettling, kSettled, kEnded };

@@ -1,0 +1,136 @@
+#include "streamvec/sync/dense_replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "streamvec/kernel/logistic_rows.h"
+#include "streamvec/kernel/row_codec.h"
+#include "streamvec/kernel/row_ops.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kMeasuredRows = 2'048;  // the most frequent: their lengths stand for those that a row meets
+
+enum Scratch { kChange, kMean, kOwn, kScratchRows };
+
+}  // namespace
+
+Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options) {
+  std::unique_ptr<DenseReplica> replica(new DenseReplica(options));
+  for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
+  for (Table& table : replica->tables_) {
+    if (table.squares < 0) continue;
+    table.squares = replica->size_;
+    replica->size_ += table.options.by_row ? table.base.rows() : 1;
+  }
+  int64_t cols = 0;
+  for (const Table& table : replica->tables_) cols = std::max(cols, table.base.cols());
+  replica->rows_.reserve_zeroed(kScratchRows, cols);
+  return replica;
+}
+
+Status DenseReplica::add_table(const DenseTable& options) {
+  Table table;
+  table.options = options;
+  if (options.combine == Combine::kDamped && options.pull.empty()) table.options.combine = Combine::kAdasum;
+  STREAMVEC_ASSIGN_OR_RETURN(table.base, options.live->copy());
+  table.changes = size_;
+  table.squares = table.options.combine == Combine::kAdasum ? 0 : -1;
+  size_ += table.base.rows() * table.base.cols();
+  brought_.resize(static_cast<size_t>(size_));
+  tables_.push_back(std::move(table));
+  return {};
+}
+
+// Tables differ in width, and the padding of each has to be zero.
+void DenseReplica::clear_scratch() {
+  for (int64_t row = 0; row < kScratchRows; ++row) std::fill_n(rows_.row(row), rows_.view().stride, 0.0f);
+}
+
+void DenseReplica::bring(std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == size_);
+  before_ = std::exchange(begun_, trained_);
+  for (size_t at = 0; at < tables_.size(); ++at) bring_table(at, values);
+}
+
+void DenseReplica::bring_table(size_t at, std::span<float> values) {
+  Table& table = tables_[at];
+  const auto cols = static_cast<int32_t>(table.base.cols());
+  const bool damped = table.options.combine == Combine::kDamped;
+  double lengths = 0, square = 0;
+  clear_scratch();
+  for (int64_t row = 0; row < table.base.rows(); ++row) {
+    float* change = rows_.row(kChange);
+    float* base = table.base.row(row);
+    const ChangeSquares squares = take_change(table.options.live->row(row), base, cols, change);
+    add_scaled(change, 1, cols, base);
+    const int64_t place = table.changes + row * cols;
+    std::copy_n(change, cols, brought_.begin() + place);
+    const float share = damped ? damped_share(pull_since(at, row, before_), options_.nodes) : 1;
+    std::transform(change, change + cols, values.begin() + place, [share](float value) { return share * value; });
+    square += squares.change;
+    if (row < kMeasuredRows) lengths += squares.known;
+    if (table.squares >= 0 && table.options.by_row) values[static_cast<size_t>(table.squares + row)] = squares.change;
+  }
+  if (table.squares >= 0 && !table.options.by_row)
+    values[static_cast<size_t>(table.squares)] = static_cast<float>(square);
+  table.length = lengths / static_cast<double>(std::clamp<int64_t>(table.base.rows(), 1, kMeasuredRows));
+}
+
+void DenseReplica::take(std::span<const float> means) {
+  STREAMVEC_CHECK(static_cast<int64_t>(means.size()) == size_);
+  for (size_t at = 0; at < tables_.size(); ++at) take_table(at, means);
+}
+
+void DenseReplica::take_table(size_t at, std::span<const float> means) {
+  Table& table = tables_[at];
+  const auto cols = static_cast<int32_t>(table.base.cols());
+  const bool damped = table.options.combine == Combine::kDamped;
+  const double of_table = table_gain(table, means);
+  clear_scratch();
+  for (int64_t row = 0; row < table.base.rows(); ++row) {
+    const auto place = static_cast<size_t>(table.changes + row * cols);
+    float *mean = rows_.row(kMean), *own = rows_.row(kOwn);
+    std::copy_n(means.begin() + static_cast<int64_t>(place), cols, mean);
+    std::copy_n(brought_.begin() + static_cast<int64_t>(place), cols, own);
+    const auto factor = static_cast<float>(row_gain(table, row, mean, of_table, means));
+    for (int32_t k = 0; k < cols; ++k) mean[k] *= factor;
+    const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;
+    shift_both(mean, own, late, cols, table.options.live->row(row), table.base.row(row));
+  }
+}
+
+double DenseReplica::gain(double mean_of_squares, double square_of_mean) const {
+  const auto nodes = static_cast<double>(options_.nodes);
+  if (mean_of_squares <= 0) return 1;
+  return square_of_mean * nodes <= mean_of_squares ? nodes : std::max(1.0, mean_of_squares / square_of_mean);
+}
+
+// 1 where each row has its own.
+double DenseReplica::table_gain(const Table& table, std::span<const float> means) const {
+  if (table.options.combine != Combine::kAdasum || table.options.by_row) return 1;
+  double square = 0;
+  for (int64_t i = 0; i < table.base.rows() * table.base.cols(); ++i) {
+    const double value = means[static_cast<size_t>(table.changes + i)];
+    square += value * value;
+  }
+  return gain(means[static_cast<size_t>(table.squares)], square);
+}
+
+double DenseReplica::row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
+                              std::span<const float> means) const {
+  if (table.options.combine == Combine::kMean) return 1;
+  if (table.options.combine != Combine::kAdasum) return static_cast<double>(options_.nodes);
+  if (!table.options.by_row) return table_gain;
+  return gain(means[static_cast<size_t>(table.squares + row)],
+              dot(mean, mean, static_cast<int32_t>(table.base.cols())));
+}
+
+double DenseReplica::pull_since(size_t table, int64_t row, double then) const {
+  const DenseTable& options = tables_[table].options;
+  const Table& against = tables_[options.against < 0 ? table : static_cast<size_t>(options.against)];
+  return double{options.pull[static_cast<size_t>(row)]} * against.length * (trained_ - then);
+}
+
+}  // namespace streamvec
