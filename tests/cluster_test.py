@@ -46,7 +46,7 @@ def corpus(tmp_path):
 
 
 class TestLaunch:
-    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid"])
+    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid", "auto"])
     def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "3", "--", "train", "corpus.txt", "--out", "model", "--dim",
                                "32", "--epochs", "2", "--sync", sync, "--sync-words", "2000", "--json"], cwd=tmp_path,
@@ -73,12 +73,13 @@ class TestLaunch:
             assert {"aaax", "aaay", "aaaz"} & {near["word"] for near in each["neighbours"]}, each
         support.run("vector", tmp_path / "model", "neverseen", exit=0)
 
-    def test_the_character_model_is_trained_by_a_ring(self, tmp_path):
+    @pytest.mark.parametrize("rank", [0, 2])
+    def test_the_character_model_is_trained_by_a_ring(self, rank, tmp_path):
         (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
                                "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512", "--epochs", "2",
-                               "--sync-words", "1000", "--threads", "1", "--json"], cwd=tmp_path, capture_output=True, text=True,
-                              timeout=120)
+                               "--sync-words", "1000", "--threads", "1", "--ring-rank", str(rank), "--json"], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         assert report["nodes"] == 2 and report["pushes"] > 1

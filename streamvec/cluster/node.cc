@@ -143,6 +143,7 @@ ClusterStats ClusterNode::stats() const {
   stats.bytes_sent = totals.bytes_sent;
   stats.bytes_received = totals.bytes_received;
   stats.epoch = view_.epoch;
+  stats.notes = finder_.reasons();
   const std::set<NodeId> present = all_of(view_);
   stats.nodes = static_cast<int32_t>(present.size());
   const auto among = [](const std::vector<NodeId>& nodes, NodeId node) {
@@ -386,6 +387,7 @@ void ClusterNode::push_if_due(double now_s) {
   if (phase_ == Phase::kTraining && is_early) return;
   Outbox out;
   if (!replica_->may_train()) {
+    if (held_since_s_ < 0) held_since_s_ = now_s;
     if (now_s - refreshed_s_ < kRefreshEvery) return;
     refreshed_s_ = now_s;
     replica_->refresh(out);
@@ -395,6 +397,7 @@ void ClusterNode::push_if_due(double now_s) {
   const bool holds_up = words - begun_words_ > options_.words_max;  // threads wait for this push
   if (phase_ == Phase::kTraining && !holds_up && has_talked_enough(now_s)) return;
   ++stage_pushes_;
+  if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(now_s);
   const double steps = steps_;
   take_due(steps);
   stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
@@ -407,6 +410,12 @@ void ClusterNode::push_if_due(double now_s) {
   begun_words_ = words;
   changed_.notify_all();
   send_out(out);
+}
+
+void ClusterNode::find_staleness(double now_s) {
+  finder_.pushed(now_s, held_since_s_ < 0 ? 0 : now_s - held_since_s_, replica_->clocks());
+  held_since_s_ = -1;
+  replica_->set_staleness(finder_.staleness());
 }
 
 // What the last push has cost is to be no more than its share of the time since it began.

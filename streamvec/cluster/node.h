@@ -20,6 +20,7 @@
 
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/row_schedule.h"
+#include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/row_marks.h"
@@ -78,6 +79,7 @@ class ClusterNode final : public Synchronizer {
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
   void take_due(double steps);
+  void find_staleness(double now_s);
   bool has_talked_enough(double now_s) const;
   void begin_stage(Phase phase);
   void end_stage();
@@ -117,6 +119,8 @@ class ClusterNode final : public Synchronizer {
   double begun_steps_ = 0, steps_a_push_ = 0;  // done when the last push began; between two, of late
   double begun_s_ = 0, begun_talking_s_ = 0;   // when the last push began, and the time used by then
   double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
+  StalenessFinder finder_;    // of an adaptive scheme
+  double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   ClusterStats stats_;
 
   std::atomic<int64_t> words_{0};

@@ -65,6 +65,7 @@ Status RingNode::begin() {
   STREAMVEC_ASSIGN_OR_RETURN(replica_,
                              DenseReplica::make({static_cast<int64_t>(options_.nodes.size()), options_.tables}));
   values_.resize(static_cast<size_t>(replica_->size()) + 1);
+  second_.resize(static_cast<size_t>(replica_->second_size()));
   thread_ = std::thread([this] { run(); });
   return {};
 }
@@ -136,7 +137,8 @@ void RingNode::run() {
     const Result<bool> last = round();
     status = last.status();
     over = last.ok() && *last;
-    if (over) status = gather_totals();
+    if (over) status = take_rest();
+    if (over && status.ok()) status = gather_totals();
   }
   if (!status.ok()) fail(std::move(status));
 }
@@ -190,9 +192,13 @@ Result<bool> RingNode::round() {
   }
   replica_->set_trained(steps_);
   use_tables([&] { replica_->bring(changes); });
-  STREAMVEC_RETURN_IF_ERROR(reduce());
+  STREAMVEC_RETURN_IF_ERROR(reduce(values_));
+  if (!second_.empty()) {
+    replica_->bring_second(changes, second_);
+    STREAMVEC_RETURN_IF_ERROR(reduce(second_));
+  }
   replica_->set_trained(steps_);
-  use_tables([&] { replica_->take(changes); });
+  use_tables([&] { replica_->take(changes, second_); });
   const std::lock_guard lock(mutex_);
   stats_.talking_s = thread_seconds_now();
   return values_.back() == 1;
@@ -207,11 +213,20 @@ void RingNode::use_tables(const std::function<void()>& use) {
   changed_.notify_all();
 }
 
-Status RingNode::reduce() {
-  for (size_t at = 0; at < values_.size(); at += kPart) {
-    const std::span<float> part(values_.data() + at, std::min(kPart, values_.size() - at));
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(part, within(options_.dead_after_s)));
-  }
+Status RingNode::reduce(std::span<float> values) {
+  for (size_t at = 0; at < values.size(); at += kPart)
+    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(values.subspan(at, std::min(kPart, values.size() - at)),
+                                                           within(options_.dead_after_s)));
+  return {};
+}
+
+// Nobody trains any more.
+Status RingNode::take_rest() {
+  std::vector<float> rest(static_cast<size_t>(replica_->rest_size()));
+  if (rest.empty()) return {};
+  use_tables([&] { replica_->bring_rest(rest); });
+  STREAMVEC_RETURN_IF_ERROR(reduce(rest));
+  use_tables([&] { replica_->take_rest(rest); });
   return {};
 }
 

@@ -70,17 +70,19 @@ class RingNode final : public Synchronizer {
   // One round; true when everybody's text was over before it began.
   Result<bool> round();
   void use_tables(const std::function<void()>& use);
-  Status reduce();
+  Status reduce(std::span<float> values);
+  Status take_rest();
   Status gather_totals();
   void fail(Status status);
 
   const RingOptions options_;
   std::unique_ptr<ReliableTransport> transport_;  // of a ring over a transport
-  std::function<TransportTotals()> traffic_;  // these two keep what the collective borrows
+  std::function<TransportTotals()> traffic_;      // these two keep what the collective borrows
   std::function<void()> interrupt_;
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<DenseReplica> replica_;
   std::vector<float> values_;  // of a round, and whether this node's text is over
+  std::vector<float> second_;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

@@ -32,6 +32,7 @@ struct ClusterStats {
   uint32_t epoch = 0;
   int32_t nodes = 0;
   std::vector<ClusterMember> members;
+  std::vector<std::string> notes;  // what was decided on the way, and why
 };
 
 // Thread-safe. Destroying it parts at once, as a crash would for the others.

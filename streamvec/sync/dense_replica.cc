@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "streamvec/core/random.h"
 #include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
@@ -10,6 +11,7 @@
 namespace streamvec {
 namespace {
 
+constexpr uint64_t kSpaceDraws = 11;      // the same on all nodes
 constexpr int64_t kMeasuredRows = 2'048;  // the most frequent: their lengths stand for those that a row meets
 
 enum Scratch { kChange, kMean, kOwn, kScratchRows };
@@ -35,10 +37,21 @@ Status DenseReplica::add_table(const DenseTable& options) {
   table.options = options;
   if (options.combine == Combine::kDamped && options.pull.empty()) table.options.combine = Combine::kAdasum;
   STREAMVEC_ASSIGN_OR_RETURN(table.base, options.live->copy());
+  const int64_t rows = table.base.rows(), cols = table.base.cols();
   table.changes = size_;
   table.squares = table.options.combine == Combine::kAdasum ? 0 : -1;
-  size_ += table.base.rows() * table.base.cols();
-  brought_.resize(static_cast<size_t>(size_));
+  table.brought = static_cast<int64_t>(brought_.size());
+  brought_.resize(brought_.size() + static_cast<size_t>(rows * cols));
+  if (options.rank > 0 && (rows + cols) * options.rank < rows * cols) {
+    table.low = std::make_unique<LowRank>(rows, cols, options.rank, mix(kSpaceDraws, tables_.size()));
+    table.squares = -1;  // they are those of its second values
+    table.right = second_size_;
+    second_size_ += table.low->right_size() + 1;
+    table.rest = rest_size_;
+    rest_size_ += rows * cols + 1;
+    expanded_.resize(std::max(expanded_.size(), static_cast<size_t>(rows * cols)));
+  }
+  size_ += table.low ? table.low->left_size() : rows * cols;
   tables_.push_back(std::move(table));
   return {};
 }
@@ -64,23 +77,107 @@ void DenseReplica::bring_table(size_t at, std::span<float> values) {
     float* change = rows_.row(kChange);
     float* base = table.base.row(row);
     const ChangeSquares squares = take_change(table.options.live->row(row), base, cols, change);
+    std::copy_n(change, cols, brought_.begin() + table.brought + row * cols);
+    if (table.low) continue;
     add_scaled(change, 1, cols, base);
     const int64_t place = table.changes + row * cols;
-    std::copy_n(change, cols, brought_.begin() + place);
     const float share = damped ? damped_share(pull_since(at, row, before_), options_.nodes) : 1;
     std::transform(change, change + cols, values.begin() + place, [share](float value) { return share * value; });
     square += squares.change;
     if (row < kMeasuredRows) lengths += squares.known;
     if (table.squares >= 0 && table.options.by_row) values[static_cast<size_t>(table.squares + row)] = squares.change;
   }
+  if (table.low) {
+    const auto size = static_cast<size_t>(table.base.rows() * cols);
+    return table.low->project(
+        std::span(brought_).subspan(static_cast<size_t>(table.brought), size),
+        values.subspan(static_cast<size_t>(table.changes), static_cast<size_t>(table.low->left_size())));
+  }
   if (table.squares >= 0 && !table.options.by_row)
     values[static_cast<size_t>(table.squares)] = static_cast<float>(square);
   table.length = lengths / static_cast<double>(std::clamp<int64_t>(table.base.rows(), 1, kMeasuredRows));
 }
 
-void DenseReplica::take(std::span<const float> means) {
+// What a node has said of its change is all that counts as told; the rest stays for the next round.
+void DenseReplica::bring_second(std::span<const float> means, std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == second_size_);
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    const auto size = static_cast<size_t>(table.base.rows() * table.base.cols());
+    const std::span<float> change = std::span(brought_).subspan(static_cast<size_t>(table.brought), size);
+    const auto right = values.subspan(static_cast<size_t>(table.right), static_cast<size_t>(table.low->right_size()));
+    table.low->span_space(
+        means.subspan(static_cast<size_t>(table.changes), static_cast<size_t>(table.low->left_size())));
+    table.low->project_back(change, right);
+    table.low->expand(right, change);
+    float square = 0;  // of what was said: the basis is orthonormal
+    for (const float value : right) square += value * value;
+    values[static_cast<size_t>(table.right + table.low->right_size())] = square;
+    const int64_t cols = table.base.cols();
+    for (int64_t row = 0; row < table.base.rows(); ++row)
+      for (int64_t k = 0; k < cols; ++k) table.base.row(row)[k] += change[static_cast<size_t>(row * cols + k)];
+  }
+}
+
+void DenseReplica::take(std::span<const float> means, std::span<const float> second_means) {
   STREAMVEC_CHECK(static_cast<int64_t>(means.size()) == size_);
-  for (size_t at = 0; at < tables_.size(); ++at) take_table(at, means);
+  STREAMVEC_CHECK(static_cast<int64_t>(second_means.size()) == second_size_);
+  for (size_t at = 0; at < tables_.size(); ++at)
+    tables_[at].low ? take_low(tables_[at], second_means) : take_table(at, means);
+}
+
+void DenseReplica::take_low(Table& table, std::span<const float> means) {
+  const auto right = means.subspan(static_cast<size_t>(table.right), static_cast<size_t>(table.low->right_size()));
+  const double factor = low_gain(table, means[static_cast<size_t>(table.right + table.low->right_size())], right);
+  table.low->expand(right, expanded_);
+  table.low->keep(right);
+  shift(table, expanded_, factor);
+}
+
+double DenseReplica::low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const {
+  if (table.options.combine == Combine::kMean) return 1;
+  if (table.options.combine == Combine::kSum) return static_cast<double>(options_.nodes);
+  double square = 0;
+  for (const float value : mean) square += double{value} * value;
+  return gain(mean_of_squares, square);
+}
+
+void DenseReplica::bring_rest(std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == rest_size_);
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    const int64_t cols = table.base.cols();
+    double square = 0;
+    for (int64_t i = 0; i < table.base.rows() * cols; ++i) {
+      float& base = table.base.row(i / cols)[i % cols];
+      const float change = table.options.live->row(i / cols)[i % cols] - base;
+      base += change;
+      square += double{change} * change;
+      values[static_cast<size_t>(table.rest + i)] = brought_[static_cast<size_t>(table.brought + i)] = change;
+    }
+    values[static_cast<size_t>(table.rest + table.base.rows() * cols)] = static_cast<float>(square);
+  }
+}
+
+void DenseReplica::take_rest(std::span<const float> means) {
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    const int64_t size = table.base.rows() * table.base.cols();
+    const auto mean = means.subspan(static_cast<size_t>(table.rest), static_cast<size_t>(size));
+    shift(table, mean, low_gain(table, means[static_cast<size_t>(table.rest + size)], mean));
+  }
+}
+
+void DenseReplica::shift(Table& table, std::span<const float> means, double factor) {
+  const int64_t cols = table.base.cols();
+  for (int64_t row = 0; row < table.base.rows(); ++row)
+    for (int64_t k = 0; k < cols; ++k) {
+      const auto place = static_cast<size_t>(row * cols + k);
+      const auto move =
+          static_cast<float>(factor * means[place] - brought_[static_cast<size_t>(table.brought) + place]);
+      table.options.live->row(row)[k] += move;
+      table.base.row(row)[k] += move;
+    }
 }
 
 void DenseReplica::take_table(size_t at, std::span<const float> means) {
@@ -93,7 +190,7 @@ void DenseReplica::take_table(size_t at, std::span<const float> means) {
     const auto place = static_cast<size_t>(table.changes + row * cols);
     float *mean = rows_.row(kMean), *own = rows_.row(kOwn);
     std::copy_n(means.begin() + static_cast<int64_t>(place), cols, mean);
-    std::copy_n(brought_.begin() + static_cast<int64_t>(place), cols, own);
+    std::copy_n(brought_.begin() + table.brought + row * cols, cols, own);
     const auto factor = static_cast<float>(row_gain(table, row, mean, of_table, means));
     for (int32_t k = 0; k < cols; ++k) mean[k] *= factor;
     const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;

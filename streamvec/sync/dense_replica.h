@@ -15,6 +15,7 @@
 #include "streamvec/core/status.h"
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/sync/combiner.h"
+#include "streamvec/sync/low_rank.h"
 
 namespace streamvec {
 
@@ -26,6 +27,7 @@ struct DenseTable {
   Combine combine = Combine::kMean;
   bool by_row = true;       // kAdasum goes by each row; false: by the whole table
   std::vector<float> pull;  // of kDamped, by row (SyncOptions::pull); none: as kAdasum
+  int64_t rank = 0;         // the table's change as two thin matrices (low_rank.h), where that is less; 0: as it is
   int64_t against = -1;     // of kDamped: the table whose rows its rows are trained against; -1: itself
 };
 
@@ -43,15 +45,26 @@ class DenseReplica {
   void set_trained(double steps) { trained_ = steps; }
   // A new round: writes what changed here since the last one. REQUIRES: values.size() == size(); the last was taken.
   void bring(std::span<float> values);
-  // Its end: `means` has the mean, over all nodes, of what they brought.
-  void take(std::span<const float> means);
+  // Tables of a rank need the mean of what all brought, and bring so many values more; 0: there are none.
+  int64_t second_size() const { return second_size_; }
+  void bring_second(std::span<const float> means, std::span<float> values);
+  // The round's end: the means, over all nodes, of what they brought.
+  void take(std::span<const float> means, std::span<const float> second_means = {});
+
+  // A last round, of all that tables of a rank have left out: after it every node has the same. 0: nothing was.
+  int64_t rest_size() const { return rest_size_; }
+  void bring_rest(std::span<float> values);
+  void take_rest(std::span<const float> means);
 
  private:
   struct Table {
     DenseTable options;
     Matrix base;
     int64_t changes = 0, squares = 0;  // where they begin in a round's values; -1: it needs no squares
-    double length = 0;                 // mean square of the first rows, as last measured
+    int64_t brought = 0;               // where its changes begin in brought_
+    std::unique_ptr<LowRank> low;      // its changes are of this; `right` is where they begin in the second values
+    int64_t right = 0, rest = 0;
+    double length = 0;  // mean square of the first rows, as last measured
   };
 
   explicit DenseReplica(const Options& options) : options_(options) {}
@@ -59,6 +72,9 @@ class DenseReplica {
   void clear_scratch();
   void bring_table(size_t at, std::span<float> values);
   void take_table(size_t at, std::span<const float> means);
+  void take_low(Table& table, std::span<const float> means);
+  void shift(Table& table, std::span<const float> means, double factor);
+  double low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const;
   double table_gain(const Table& table, std::span<const float> means) const;
   double row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
                   std::span<const float> means) const;
@@ -68,8 +84,9 @@ class DenseReplica {
 
   const Options options_;
   std::vector<Table> tables_;
-  int64_t size_ = 0;
-  std::vector<float> brought_;  // the changes of this node in the round under way, as they were made
+  int64_t size_ = 0, second_size_ = 0, rest_size_ = 0;
+  std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
+  std::vector<float> expanded_;
   RowBuffer rows_;
   double trained_ = 0, begun_ = 0, before_ = 0;  // now, when this round began, when the one before did
 };

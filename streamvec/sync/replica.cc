@@ -31,6 +31,7 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
       lengths_(live_.size()),
       pushed_at_(damped_ ? options.key_end : 0, 0) {
+  staleness_ = options.scheme.staleness;
   answers_.emplace_back(options.dim);
   pushes_.emplace_back(options.dim);
   row_.reserve_zeroed(1, options.dim);
@@ -74,7 +75,20 @@ int64_t Replica::bytes_of_base() const {
 }
 
 bool Replica::may_train() const {
-  return options_.scheme.admission != Admission::kSsp || slowest() >= clock_ - options_.scheme.staleness;
+  return options_.scheme.admission != Admission::kSsp || clock_ - slowest() <= staleness_;
+}
+
+std::vector<WorkerClock> Replica::clocks() const {
+  std::vector<WorkerClock> clocks;
+  for (const NodeId worker : view_.workers) {
+    int64_t clock = INT64_MAX;
+    for (const NodeId server : view_.servers) {
+      const auto owner = owners_.find(server);
+      clock = std::min(clock, owner == owners_.end() ? 0 : clock_of(owner->second.clocks, server, worker));
+    }
+    clocks.push_back({options_.self, worker, view_.servers.empty() ? 0 : clock});
+  }
+  return clocks;
 }
 
 int64_t Replica::slowest() const {

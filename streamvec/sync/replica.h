@@ -41,6 +41,10 @@ class Replica {
   bool idle() const { return settled_ && in_flight_.empty(); }
   // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
   bool may_train() const;
+  // Of kSsp: another bound than the scheme's, from now on.
+  void set_staleness(int64_t staleness) { staleness_ = staleness; }
+  // Of all workers' pushes, up to where every owner has them.
+  std::vector<WorkerClock> clocks() const;
   // How much was trained here in all, in the units of SyncOptions::pull (words times learning rate). For kDamped; to
   // be told before begin() and receive().
   void set_trained(double steps) { trained_ = steps; }
@@ -134,6 +138,7 @@ class Replica {
   View view_;
   std::map<uint32_t, std::vector<NodeId>> servers_of_;  // by epoch, since the last that was settled
   int64_t clock_ = 0;
+  int64_t staleness_ = 0;
   std::map<NodeId, OwnerState> owners_;
   std::map<NodeId, Push> in_flight_;
   // Changes sent to owners that are gone, by key: whether they were applied is not known yet.

@@ -24,17 +24,28 @@ NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
   return static_cast<NodeId>(cluster.mpi ? rank : rank + 1);
 }
 
+}  // namespace
+
 Result<Scheme> scheme_of(const ClusterSettings& cluster) {
   Scheme scheme;
   const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid";
-  STREAMVEC_ASSIGN_OR_RETURN(scheme.admission, parse_admission(has_ring ? "bsp" : cluster.sync));
+  STREAMVEC_ASSIGN_OR_RETURN(scheme.admission, parse_admission(has_ring                 ? "bsp"
+                                                               : cluster.sync == "auto" ? "ssp"
+                                                                                        : cluster.sync));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.combine, parse_combine(cluster.combine));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec));
-  scheme.staleness = cluster.staleness;
+  scheme.adaptive = cluster.sync == "auto";
+  scheme.staleness = scheme.adaptive ? 0 : cluster.staleness;
   scheme.backups = cluster.backups;
   scheme.group = cluster.group;
   return scheme;
 }
+
+int64_t words_max_of(const ClusterSettings& cluster) {
+  return std::max<int64_t>(30 * cluster.words_min, 300'000);
+}
+
+namespace {
 
 #ifdef STREAMVEC_GRPC
 Result<std::unique_ptr<Transport>> listen(const ClusterSettings& settings) {
@@ -105,6 +116,8 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
 // learn too little from each other.
 constexpr double kPullOfPair = 0.005;
 
+}  // namespace
+
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
   const Subsampling subsampling(vocabulary, options.sample);
   const std::vector<double> drawn = unigram_probabilities(vocabulary);
@@ -123,8 +136,6 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
   return pulls;
 }
 
-}  // namespace
-
 Status check_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
   if (!cluster.on()) return {};
@@ -142,7 +153,8 @@ Status check_cluster(const TrainOptions& options) {
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
     return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg, not ", model,
                  "; leave out --nodes");
-  if (model == "rbsg" && cluster.sync != "bsp" && cluster.sync != "ring" && cluster.sync != "hybrid")
+  if (model == "rbsg" && cluster.sync != "bsp" && cluster.sync != "ring" && cluster.sync != "hybrid" &&
+      cluster.sync != "auto")
     return error(Code::kInvalidArgument, "--model rbsg has no rows that nodes could own, and --sync ", cluster.sync,
                  " is about owners; try --sync ring");
   if (cluster.servers > 0 && (cluster.sync == "ring" || model == "rbsg" || model == "hybrid"))
@@ -178,12 +190,13 @@ void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
 }
 
 // The character model's encoders: each matrix as a whole, since no row of it is one word's.
-void add_encoders(Combine combine, Rbsg& rbsg, RingOptions& ring) {
+void add_encoders(Combine combine, int64_t rank, Rbsg& rbsg, RingOptions& ring) {
   for (Matrix* values : rbsg.values()) {
     DenseTable dense;
     dense.live = values;
     dense.combine = combine;
     dense.by_row = false;
+    dense.rank = rank;
     ring.tables.push_back(std::move(dense));
   }
   ring.with_tables = [&rbsg](const std::function<void()>& use) {
@@ -217,7 +230,7 @@ RingOptions ring_options(const TrainOptions& options, const TrainingStart& start
   RingOptions ring;
   ring.nodes = nodes_from(node_of(options.cluster, 0), options.cluster.workers());
   ring.words_min = options.cluster.words_min;
-  ring.words_max = std::max<int64_t>(30 * options.cluster.words_min, 300'000);
+  ring.words_max = words_max_of(options.cluster);
   ring.dead_after_s = options.cluster.dead_after_s;
   ring.threads = start.threads;
   ring.fingerprint = fingerprint(options, start);
@@ -237,7 +250,7 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart&
   cluster.sync.change_min = 1e-4f;
   cluster.sync.pull = &start.row_pulls;
   cluster.words_min = settings.words_min;
-  cluster.words_max = std::max<int64_t>(30 * settings.words_min, 300'000);
+  cluster.words_max = words_max_of(settings);
   cluster.dead_after_s = settings.dead_after_s;
   cluster.threads = start.threads;
   start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
@@ -268,9 +281,11 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   RingOptions ring = ring_options(options, start);
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
   if (rows_in_ring) add_rows(combine, start, ring);
-  if (parameters.rbsg != nullptr) add_encoders(combine, *parameters.rbsg, ring);
+  if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
   if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
-  if (rows_in_ring || parameters.rbsg != nullptr) return as_synchronizer(RingNode::start(ring, std::move(transport)));
+  if (rows_in_ring || parameters.rbsg != nullptr)
+    return as_synchronizer(settings.mpi ? ring_of_ranks(ring, std::move(transport))
+                                        : RingNode::start(ring, std::move(transport)));
   STREAMVEC_ASSIGN_OR_RETURN(const ClusterOptions owners, owner_options(options, start));
   const std::vector<Matrix*> tables = {&parameters.input.rows, &parameters.output.rows};
   if (!ring.tables.empty()) return as_synchronizer(HybridNode::start(owners, tables, ring, std::move(transport)));

@@ -276,6 +276,7 @@ class Training {
       progress.talking_s = cluster.talking_s;
       progress.finishing_s = cluster.finishing_s;
       progress.rows_pushed = cluster.rows_pushed;
+      progress.notes.insert(progress.notes.end(), cluster.notes.begin(), cluster.notes.end());
       for (const ClusterMember& one : cluster.members)
         progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
                                     one.taking_part ? one.silent_s > kSilent_s ? "silent" : "here" : "left out",
