@@ -30,7 +30,7 @@ class Text {
     made.model.kernel = "simd";
     made.parameters.rows = kWords;
     made.parameters.dim = 16;
-    made.pull.assign(2 * kWords, 1e-4f);
+    made.pull.assign(2 * kWords, 5e-3f);  // what row_pulls() would say of so few words
     made.words_min = 1'000;
     made.words_max = 30'000;
     made.epochs = 4;
