@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
 import pytest
 import support
@@ -183,6 +184,70 @@ class TestRanks:
         out, err = more.communicate(timeout=200)
         assert more.returncode == 0, err
         assert json.loads(out)["nodes"] == 2
+
+
+@pytest.fixture
+def etcd(tmp_path):
+    """An etcd of our own on loopback; its address."""
+    if shutil.which("etcd") is None:
+        pytest.skip("there is no etcd (etcd-server)")
+    client, peer = (f"http://127.0.0.1:{port}" for port in support.free_ports(2))
+    process = subprocess.Popen(["etcd", "--data-dir", tmp_path / "etcd", "--listen-client-urls", client,
+                                "--advertise-client-urls", client, "--listen-peer-urls", peer,
+                                "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def answers():
+        assert process.poll() is None, "etcd has ended"
+        try:
+            with urllib.request.urlopen(client + "/health", timeout=5) as health:
+                return b"true" in health.read()
+        except OSError:
+            return False
+
+    support.wait_for(answers, "etcd")
+    yield client
+    process.kill()
+    process.wait()
+
+
+class TestEtcd:
+    def start(self, tmp_path, etcd, port, *options):
+        command = [support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--dim", "16", "--json", "--etcd",
+                   etcd, "--address", f"127.0.0.1:{port}", *options]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_nodes_find_each_other_and_a_later_job_of_the_same_name_begins_anew(self, etcd, corpus, tmp_path):
+        for _ in range(2):
+            nodes = [self.start(tmp_path, etcd, port, "--workers", "3", "--job", "daily") for port in support.free_ports(3)]
+            reports = [node.communicate(timeout=200) for node in nodes]
+            assert [node.returncode for node in nodes] == [0, 0, 0], reports
+            assert {json.loads(out)["nodes"] for out, _ in reports} == {3}
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_one_too_many_is_told_and_a_wish_to_stop_is_heard_while_others_are_awaited(self, etcd, corpus, tmp_path):
+        ports = support.free_ports(3)
+        waiting = self.start(tmp_path, etcd, ports[0], "--workers", "2", "--job", "lonely")
+        support.await_handlers(waiting)
+        waiting.send_signal(signal.SIGTERM)
+        waiting.communicate(timeout=100)
+        assert waiting.returncode == 0
+        nodes = [self.start(tmp_path, etcd, port, "--workers", "2", "--epochs", "1000000") for port in ports[:2]]
+        support.wait_for(lambda: (tmp_path / "model").exists(), "a cluster that trains")
+        late = self.start(tmp_path, etcd, ports[2], "--workers", "2")
+        _, err = late.communicate(timeout=100)
+        assert late.returncode == 1 and "has all its 2 nodes" in err
+        for node in nodes:
+            node.send_signal(signal.SIGTERM)
+        for node in nodes:
+            node.communicate(timeout=100)
+            assert node.returncode == 0
+
+    def test_an_etcd_that_is_not_there_is_named(self, corpus, tmp_path):
+        port, nobody = support.free_ports(2)
+        node = self.start(tmp_path, f"http://127.0.0.1:{nobody}", port)
+        _, err = node.communicate(timeout=100)
+        assert node.returncode == 1 and f"etcd at http://127.0.0.1:{nobody}" in err
 
 
 class TestBadOptions:
