@@ -149,6 +149,7 @@ Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, T
   cluster.sync.change_min = 1e-4f;
   start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   cluster.sync.pull = &start.row_pulls;
+  cluster.sync.locks = &start.parameters.locks;
   cluster.words_min = settings.words_min;
   cluster.words_max = std::max<int64_t>(30 * settings.words_min, 300'000);
   cluster.dead_after_s = settings.dead_after_s;
