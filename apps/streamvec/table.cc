@@ -286,7 +286,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"combine", Kind::kChoice, "damped|adasum|mean|sum", "damped", "", "train",
      "what becomes of changes that several nodes made to one row"},
     {"codec", Kind::kChoice, "onebit|strom|fp16|fp32", "onebit", "", "train", "how changes are sent"},
-    {"staleness", Kind::kInteger, "N", "3", "", "train", "of ssp: pushes that a node may be ahead of the slowest", 0,
+    {"staleness", Kind::kInteger, "N", "2", "", "train", "of ssp: pushes that a node may be ahead of the slowest", 0,
      1000000},
     {"backups", Kind::kInteger, "N", "1", "", "train", "of backup: nodes that a round does not wait for", 0, 65535},
     {"group", Kind::kInteger, "N", "2", "", "train", "of softsync: pushes that make a step", 1, 65535},

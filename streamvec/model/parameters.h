@@ -15,7 +15,7 @@
 #include "streamvec/model/glove.h"
 #include "streamvec/model/hybrid.h"
 #include "streamvec/model/rbsg.h"
-#include "streamvec/core/row_locks.h"
+#include "streamvec/model/row_locks.h"
 #include "streamvec/model/subword_table.h"
 #include "streamvec/model/table.h"
 #include "streamvec/optim/optimizer.h"

@@ -1,4 +1,4 @@
-#include "streamvec/core/row_locks.h"
+#include "streamvec/model/row_locks.h"
 
 #include <gtest/gtest.h>
 

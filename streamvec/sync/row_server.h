@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "streamvec/core/crew.h"
-#include "streamvec/core/row_locks.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/row_locks.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/scheme.h"
 #include "streamvec/sync/shard.h"

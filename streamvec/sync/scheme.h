@@ -23,7 +23,7 @@ struct Scheme {
   Combine combine = Combine::kDamped;
   CodecKind codec = CodecKind::kOneBit;
   int32_t backups = 1;    // of kBackup
-  int64_t staleness = 3;  // of kSsp; more: waits less, and learns from older rows
+  int64_t staleness = 2;  // of kSsp; more: waits less, and learns from older rows
   int32_t group = 2;      // of kSoftsync; more: fewer, steadier steps
 
   // Rounds have one state for all workers; the others answer each worker with what it has missed.

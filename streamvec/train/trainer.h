@@ -49,7 +49,7 @@ struct ClusterSettings {
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
-  int64_t staleness = 3;           // of ssp
+  int64_t staleness = 2;           // of ssp
   int32_t backups = 1;             // of backup
   int32_t group = 2;               // of softsync
   int64_t words_min = 10'000;      // trained on a node between two pushes at least

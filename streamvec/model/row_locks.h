@@ -4,8 +4,9 @@
 // bug.
 #pragma once
 
-#include <cstdint>
 #include <span>
+
+#include "streamvec/vocab/vocabulary.h"
 
 #ifdef STREAMVEC_ROW_LOCKS
 #include <algorithm>
@@ -30,9 +31,9 @@ class RowLocks {
   // Locks all stripes of the given rows, in one order for everybody, until the guard goes.
   class Guard {
    public:
-    Guard(RowLocks& locks, std::span<const int32_t> inputs, std::span<const int32_t> outputs) {
-      for (int32_t row : inputs) held_.push_back(static_cast<size_t>(row) % kStripes);
-      for (int32_t row : outputs) held_.push_back(kStripes + static_cast<size_t>(row) % kStripes);
+    Guard(RowLocks& locks, std::span<const Slot> inputs, std::span<const Slot> outputs) {
+      for (Slot slot : inputs) held_.push_back(static_cast<size_t>(slot) % kStripes);
+      for (Slot slot : outputs) held_.push_back(kStripes + static_cast<size_t>(slot) % kStripes);
       std::sort(held_.begin(), held_.end());
       held_.erase(std::unique(held_.begin(), held_.end()), held_.end());
       flags_ = locks.flags_.get();
@@ -58,7 +59,7 @@ class RowLocks {
  public:
   static constexpr bool kLocking = false;
   struct Guard {
-    Guard(RowLocks&, std::span<const int32_t>, std::span<const int32_t>) {}
+    Guard(RowLocks&, std::span<const Slot>, std::span<const Slot>) {}
     ~Guard() {}
   };
 };
