@@ -7,12 +7,11 @@
 namespace streamvec {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-constexpr auto kCall = std::chrono::seconds(5);
-constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr auto kEtcdCall = std::chrono::seconds(5);
+constexpr auto kRosterLook = std::chrono::milliseconds(100);
 
-Deadline soon() {
-  return Deadline::after(kCall);
+Deadline call_deadline() {
+  return Deadline::after(kEtcdCall);
 }
 
 bool is_name(const std::string& job) {
@@ -34,9 +33,9 @@ Result<std::unique_ptr<EtcdMembership>> EtcdMembership::join(const Options& opti
 
 // The lease's number is etcd's, and nobody else's: so is the key.
 Status EtcdMembership::add_key() {
-  STREAMVEC_ASSIGN_OR_RETURN(lease_, etcd_.grant_lease(options_.lease_s, soon()));
+  STREAMVEC_ASSIGN_OR_RETURN(lease_, etcd_.grant_lease(options_.lease_s, call_deadline()));
   key_ = prefix() + "nodes/" + std::to_string(lease_);
-  return etcd_.put(key_, options_.address, lease_, soon());
+  return etcd_.put(key_, options_.address, lease_, call_deadline());
 }
 
 EtcdMembership::~EtcdMembership() {
@@ -46,22 +45,23 @@ EtcdMembership::~EtcdMembership() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  if (lease_ != 0) (void)etcd_.revoke(lease_, soon());
+  if (lease_ != 0) (void)etcd_.revoke(lease_, call_deadline());
 }
 
 // An etcd that is away for a while changes nothing: nodes know each other by then.
 void EtcdMembership::keep_alive() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, Seconds(options_.lease_s / 4), [&] { return leaving_; })) {
+  while (!changed_.wait_for(lock, std::chrono::duration<double>(options_.lease_s / 4), [&] { return leaving_; })) {
     lock.unlock();
-    (void)etcd_.keep_alive(lease_, soon());
+    (void)etcd_.keep_alive(lease_, call_deadline());
     lock.lock();
   }
 }
 
 Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const std::atomic<bool>* stop) {
-  const Deadline deadline = Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(Seconds(wait_s)));
-  for (int64_t present = 0;; std::this_thread::sleep_for(kLook)) {
+  const Deadline deadline =
+      Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(std::chrono::duration<double>(wait_s)));
+  for (int64_t present = 0;; std::this_thread::sleep_for(kRosterLook)) {
     if (stop != nullptr && stop->load()) return error(Code::kCancelled, "stopped while other nodes were awaited");
     STREAMVEC_ASSIGN_OR_RETURN(Roster roster, look(present));
     if (!roster.nodes.empty()) return roster;
@@ -72,7 +72,7 @@ Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const
 }
 
 Result<EtcdMembership::Roster> EtcdMembership::look(int64_t& present) {
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<EtcdKey> keys, etcd_.list(prefix(), soon()));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<EtcdKey> keys, etcd_.list(prefix(), call_deadline()));
   std::vector<EtcdKey> nodes;
   for (const EtcdKey& key : keys) {
     if (key.key == prefix() + "roster") return read_roster(key.value);
@@ -84,7 +84,7 @@ Result<EtcdMembership::Roster> EtcdMembership::look(int64_t& present) {
   for (int32_t i = 0; i < options_.nodes; ++i)
     text += nodes[static_cast<size_t>(i)].key + " " + nodes[static_cast<size_t>(i)].value + "\n";
   // With the first node's lease: the next job of that name begins without one.
-  STREAMVEC_RETURN_IF_ERROR(etcd_.put(prefix() + "roster", text, lease_, soon()));
+  STREAMVEC_RETURN_IF_ERROR(etcd_.put(prefix() + "roster", text, lease_, call_deadline()));
   return read_roster(text);
 }
 

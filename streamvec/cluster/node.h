@@ -13,13 +13,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "streamvec/cluster/control.h"
-#include "streamvec/cluster/row_schedule.h"
+#include "streamvec/cluster/leader.h"
+#include "streamvec/cluster/push_pace.h"
 #include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/deadline.h"
@@ -74,19 +76,19 @@ class ClusterNode final : public Synchronizer {
   void receive_from_leader(const Control& control);
   void take_view(const View& view);
   void lead(double now_s);
-  void announce(const View& view);
-  void tell_all(const Control& control);
+  void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
-  void take_due(double steps);
+  void begin_push(const PushPace::Done& done, Outbox& out);
+  void take_due();
   void find_staleness(double now_s);
-  bool has_talked_enough(double now_s) const;
   void begin_stage(Phase phase);
   void end_stage();
   bool stage_is_over() const;
   void tell_leader(const Control& control);
   void send(NodeId to, std::string bytes);
   void send_out(Outbox& out);
+  void note_clocks();
   void deliver_own();
   void fail(Status status);
   bool leads() const { return self_ == leader_; }
@@ -96,6 +98,7 @@ class ClusterNode final : public Synchronizer {
   const NodeId self_;
   NodeId leader_ = 0;
   bool is_worker_ = false;
+  std::atomic<int64_t> ahead_max_;  // clocks that a node may be ahead of the slowest and train (SSP)
   Crew crew_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<RowServer> server_;
@@ -108,17 +111,12 @@ class ClusterNode final : public Synchronizer {
   Status status_;
   View view_;
   std::map<NodeId, double> heard_s_;
-  std::set<NodeId> present_, finished_, flushed_, settled_;  // of the leader
-  int64_t flushed_clock_ = 0;                                // of the leader: the highest of those that have flushed
-  bool ending_ = false;                                      // of the leader: all have finished
+  std::optional<Leader> leading_;  // when this node leads
   int64_t settle_clock_ = 0;
-  TrainedTotals trained_;     // by the workers that have finished
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
-  const RowSchedule schedule_;
-  std::vector<RowKey> due_;                    // rows of the push that begins
-  double begun_steps_ = 0, steps_a_push_ = 0;  // done when the last push began; between two, of late
-  double begun_s_ = 0, begun_talking_s_ = 0;   // when the last push began, and the time used by then
-  double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
+  PushPace pace_;
+  std::vector<RowKey> due_;  // rows of the push that begins
+  double alive_sent_s_ = 0, refreshed_s_ = 0;
   StalenessFinder finder_;    // of an adaptive scheme
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   ClusterStats stats_;
@@ -126,6 +124,7 @@ class ClusterNode final : public Synchronizer {
   std::atomic<int64_t> words_{0};
   std::atomic<double> steps_{0};         // words times rate
   std::atomic<int64_t> begun_words_{0};  // trained when the last push began
+  std::atomic<int64_t> ahead_{0}, staleness_most_{0};
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -9,16 +9,14 @@
 namespace streamvec {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-
 constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
-constexpr auto kLook = std::chrono::milliseconds(5);
-constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
+constexpr auto kDueLook = std::chrono::milliseconds(5);
+constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 // Values that travel under one deadline: a slow network is told from a dead node by whether such a part arrives.
 constexpr size_t kPart = size_t{1} << 20;
 
-double seconds_now() {
-  return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+double ring_seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 double thread_seconds_now() {
@@ -28,7 +26,7 @@ double thread_seconds_now() {
 }
 
 Deadline within(double seconds) {
-  return Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(Seconds(seconds)));
+  return Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(std::chrono::duration<double>(seconds)));
 }
 
 template <typename Value>
@@ -86,7 +84,7 @@ Result<bool> RingNode::await_start(const std::atomic<bool>* stop) {
   std::unique_lock lock(mutex_);
   while (phase_ == Phase::kStarting && status_.ok()) {
     if (stop != nullptr && stop->load()) return false;
-    changed_.wait_for(lock, kStopLook);
+    changed_.wait_for(lock, kRingStopLook);
   }
   if (!status_.ok()) return status_;
   return true;
@@ -99,9 +97,9 @@ Status RingNode::trained(int64_t words, double lr) {
   if (may_go_on() && !failed_) return {};
   std::unique_lock lock(mutex_);
   if (!may_go_on()) {
-    const double begun = seconds_now();
+    const double begun = ring_seconds_now();
     changed_.wait(lock, may_go_on);
-    stats_.waiting_s += seconds_now() - begun;
+    stats_.waiting_s += ring_seconds_now() - begun;
   }
   return status_;
 }
@@ -111,9 +109,9 @@ Result<TrainedTotals> RingNode::finish(const TrainedTotals& own) {
   own_ = own;
   if (phase_ == Phase::kTraining) phase_ = Phase::kFinished;
   changed_.notify_all();
-  const double begun = seconds_now();
+  const double begun = ring_seconds_now();
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
-  stats_.finishing_s = seconds_now() - begun;
+  stats_.finishing_s = ring_seconds_now() - begun;
   if (!status_.ok()) return status_;
   return collective_->rank() == 0 ? all_ : own;
 }
@@ -156,7 +154,7 @@ Status RingNode::meet() {
                    "; give all nodes the same text and options");
   const std::lock_guard lock(mutex_);
   phase_ = Phase::kTraining;
-  begun_s_ = seconds_now();
+  begun_s_ = ring_seconds_now();
   changed_.notify_all();
   return {};
 }
@@ -164,7 +162,7 @@ Status RingNode::meet() {
 // False when this node is to part.
 bool RingNode::await_due() {
   std::unique_lock lock(mutex_);
-  while (!stopping_ && !is_due(seconds_now())) changed_.wait_for(lock, kLook);
+  while (!stopping_ && !is_due(ring_seconds_now())) changed_.wait_for(lock, kDueLook);
   return !stopping_;
 }
 
@@ -183,7 +181,7 @@ Result<bool> RingNode::round() {
   const std::span<float> changes(values_.data(), values_.size() - 1);
   {
     const std::lock_guard lock(mutex_);
-    begun_s_ = seconds_now();
+    begun_s_ = ring_seconds_now();
     begun_talking_s_ = stats_.talking_s;
     ++stats_.pushes;
     values_.back() = phase_ == Phase::kFinished ? 1 : 0;  // before the changes are read: then they are the last

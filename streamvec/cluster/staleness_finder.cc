@@ -6,8 +6,8 @@
 namespace streamvec {
 namespace {
 
-std::string name_of(int64_t staleness) {
-  if (staleness == 0) return "in step (bsp)";
+std::string words_of(int64_t staleness) {
+  if (staleness <= StalenessFinder::kInStep) return "in step (bsp)";
   if (staleness == StalenessFinder::kFreely) return "freely (async)";
   return "up to " + std::to_string(staleness) + " pushes apart (ssp)";
 }
@@ -25,7 +25,7 @@ void StalenessFinder::look(double now_s, std::span<const WorkerClock> clocks) {
     const Rates rates = rates_of(clocks);
     if (held > options_.held_most && staleness_ != kFreely)
       change(wider(), held, rates);
-    else if (held < options_.held_least && rates.ratio >= options_.agree && staleness_ > 0)
+    else if (held < options_.held_least && rates.ratio >= options_.agree && staleness_ > kInStep)
       change(narrower(), held, rates);
   }
   clocks_.clear();
@@ -53,14 +53,13 @@ StalenessFinder::Rates StalenessFinder::rates_of(std::span<const WorkerClock> cl
 
 void StalenessFinder::change(int64_t staleness, double held, const Rates& rates) {
   const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + "%"; };
-  reasons_.push_back("--sync auto: from " + name_of(staleness_) + " to " + name_of(staleness) + " at push " +
+  reasons_.push_back("--sync auto: from " + words_of(staleness_) + " to " + words_of(staleness) + " at push " +
                      std::to_string(pushes_) + ": held back " + percent(held) + " of the time, node " +
                      std::to_string(rates.slowest) + " pushes at " + percent(rates.ratio) + " of the fastest's rate");
   staleness_ = staleness;
 }
 
 int64_t StalenessFinder::wider() const {
-  if (staleness_ == 0) return 1;
   return 2 * staleness_ > options_.staleness_max ? kFreely : 2 * staleness_;
 }
 

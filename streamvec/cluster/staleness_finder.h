@@ -1,6 +1,7 @@
-// How far nodes may be apart, found on the way (--sync auto): in step (0, as BSP) while all push equally often, a few
-// pushes apart when they part (SSP), freely (async) when even that holds the fast ones up. Each node finds its own
-// bound, from how often everybody's pushes arrive and how long it was held back. A pure state machine.
+// How far nodes may be apart, found on the way (--sync auto): in step (1: a push is under way while training goes on,
+// as BSP has it) while all push equally often, a few pushes apart when they part (SSP), freely (async) when even that
+// holds the fast ones up. Each node finds its own bound, from how often everybody's pushes arrive and how long it was
+// held back. A pure state machine.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace streamvec {
 
 class StalenessFinder {
  public:
+  static constexpr int64_t kInStep = 1;
   static constexpr int64_t kFreely = INT64_MAX;  // what no node ever is apart
   struct Options {
     int64_t pushes = 16;        // of this node between two looks; more: steadier, and slower to see a change
@@ -46,7 +48,7 @@ class StalenessFinder {
   int64_t narrower() const;
 
   const Options options_;
-  int64_t staleness_ = 0;
+  int64_t staleness_ = kInStep;
   int64_t pushes_ = 0, looked_at_ = 0;
   double looked_s_ = -1, held_s_ = 0;
   std::map<NodeId, int64_t> clocks_;  // at the last look

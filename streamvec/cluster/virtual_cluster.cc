@@ -10,10 +10,9 @@
 namespace streamvec {
 namespace {
 
-// As in node.cc.
-constexpr double kPushEvery = 0.25, kEagerShare = 0.5, kNewShare = 0.25, kSquareMin = 0.5, kRefreshEvery = 0.002;
-constexpr int64_t kEagerPushes = 8;
-constexpr int32_t kLastPushes = 2;  // what is left, then what others had left
+constexpr double kLookEvery = 0.002;   // between two looks of a node that waits for something
+constexpr double kPushAtLeast = 0.25;  // a node that trains slowly looks then
+constexpr int32_t kLastPushes = 2;     // what is left, then what others had left
 constexpr double kLastTenth = 0.9;
 
 }  // namespace
@@ -24,6 +23,7 @@ struct VirtualCluster::Node {
   std::unique_ptr<ModelWorker> worker;
   std::unique_ptr<Replica> replica;
   std::unique_ptr<RowServer> server;
+  std::unique_ptr<PushPace> pace;
   size_t next = 0;  // its next chunk, of all chunks
   int32_t epoch = 0;
   int64_t words = 0, words_all = 0;
@@ -32,7 +32,7 @@ struct VirtualCluster::Node {
   double stands_since_s = 0;
   double late_s = 0;  // what talking took of the piece under way
   int64_t begun_words = 0, pushes = 0;
-  double begun_s = 0, begun_talking_s = 0, begun_steps = 0, steps_a_push = 0;
+  double begun_s = 0;
   double talking_s = 0, talking_until_s = 0, waiting_s = 0, refreshed_s = -1;
   double sending_until_s = 0, receiving_until_s = 0;  // its network, each way
   int32_t last_pushes = 0;
@@ -42,7 +42,7 @@ struct VirtualCluster::Node {
 
 VirtualCluster::VirtualCluster(const VirtualOptions& options, std::span<const Chunk> chunks,
                                const SamplingTables& tables)
-    : options_(options), chunks_(chunks), tables_(tables), schedule_(options_.pull, options.nodes) {}
+    : options_(options), chunks_(chunks), tables_(tables) {}
 
 VirtualCluster::~VirtualCluster() = default;
 
@@ -98,6 +98,9 @@ Status VirtualCluster::add_node(NodeId id) {
   sync.initial = [raw = node.get()](RowKey key, std::span<float> row) { raw->replica->known_value(key, row); };
   STREAMVEC_ASSIGN_OR_RETURN(node->replica, Replica::make(sync, tables));
   STREAMVEC_ASSIGN_OR_RETURN(node->server, make_row_server(sync));
+  node->pace = std::make_unique<PushPace>(
+      PushPace::Options{options_.words_min, options_.words_max, 1, options_.talking_share, options_.nodes},
+      options_.pull);
   node->next = id;
   for (size_t i = id; i < chunks_.size(); i += static_cast<size_t>(options_.nodes))
     node->words_all += static_cast<int64_t>(chunks_[i].slots.size()) * options_.epochs;
@@ -225,44 +228,38 @@ void VirtualCluster::send_out(Node& node, Outbox& out) {
 
 void VirtualCluster::push_if_due(Node& node) {
   if (!node.replica->idle() || (flushing_ && has_pushed_last(node))) return;
-  const auto look_at = [&](double at_s) {
+  const auto look_in = [&](double wait_s) {
+    const double at_s = now_s_ + wait_s;
     if (node.look_at_s >= 0 && node.look_at_s <= at_s) return;
     node.look_at_s = at_s;
     post(at_s, Kind::kLook, node.id);
   };
-  const int64_t words = node.words - node.begun_words;
-  const double since_s = now_s_ - node.begun_s;
-  if (!node.finished && words < options_.words_min && since_s < kPushEvery) return look_at(node.begun_s + kPushEvery);
+  const PushPace::Done done{node.words, node.steps, now_s_, node.talking_s};
+  if (!node.finished && !node.pace->is_time(done)) return look_in(kPushAtLeast);
   // A node without text pushes on, for the others' rounds; each time takes it a moment.
-  if (node.finished && !flushing_ && since_s < kRefreshEvery) return look_at(node.begun_s + kRefreshEvery);
+  if (node.finished && !flushing_ && now_s_ - node.begun_s < kLookEvery) return look_in(kLookEvery);
   if (!node.replica->may_train()) {
-    if (now_s_ - node.refreshed_s < kRefreshEvery) return look_at(node.refreshed_s + kRefreshEvery);
+    if (now_s_ - node.refreshed_s < kLookEvery) return look_in(kLookEvery);
     node.refreshed_s = now_s_;
     Outbox out;
     node.replica->refresh(out);
     return send_out(node, out);
   }
-  const double used_s = node.talking_s - node.begun_talking_s;
-  const double share = node.pushes < kEagerPushes ? kEagerShare : options_.talking_share;
-  const bool holds_up = words > options_.words_max;
-  if (!node.finished && !holds_up && used_s > share * since_s) return look_at(node.begun_s + used_s / share + 1e-6);
+  if (!node.finished && !node.pace->can_afford(done)) return look_in(kLookEvery);
   begin_push(node);
 }
 
 void VirtualCluster::begin_push(Node& node) {
   node.due.clear();
-  const double since = node.steps - std::exchange(node.begun_steps, node.steps);
-  node.steps_a_push += (node.pushes < kEagerPushes ? 1 : kNewShare) * (since - node.steps_a_push);
+  node.pace->begin({node.words, node.steps, now_s_, node.talking_s});
   if (flushing_) {
     if (++node.last_pushes <= kLastPushes) node.due.resize(static_cast<size_t>(2 * options_.parameters.rows));
     std::iota(node.due.begin(), node.due.end(), RowKey{0});
   } else {
-    const double square = std::max(node.replica->mean_square(), kSquareMin);
-    node.parameters.changed->take(schedule_.due(node.replica->clock() + 1, node.steps_a_push * square), node.due);
+    node.parameters.changed->take(node.pace->rows(node.replica->clock() + 1, node.replica->mean_square()), node.due);
   }
   report_.staleness_most = std::max(report_.staleness_most, node.replica->clock() - node.replica->slowest());
   node.begun_s = now_s_;
-  node.begun_talking_s = node.talking_s;
   node.begun_words = node.words;
   ++node.pushes;
   Outbox out;

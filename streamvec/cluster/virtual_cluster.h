@@ -3,7 +3,7 @@
 // alone: what training a word, moving a row and sending a byte take is told, so that a run of 256 nodes on networks
 // that nobody here has says how fast it would be and what it would learn.
 //
-// The rules of when a node pushes are those of ClusterNode (node.h). Not simulated: loss, death, and cores that several
+// When a node pushes is decided as in ClusterNode (push_pace.h). Not simulated: loss, death, and cores that several
 // nodes share (costs can be scaled for that).
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "streamvec/cluster/row_schedule.h"
+#include "streamvec/cluster/push_pace.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/model.h"
 #include "streamvec/sync/replica.h"
@@ -102,7 +102,6 @@ class VirtualCluster {
   const VirtualOptions options_;
   const std::span<const Chunk> chunks_;
   const SamplingTables& tables_;
-  const RowSchedule schedule_;
   double now_s_ = 0;
   int64_t posted_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

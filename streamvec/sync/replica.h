@@ -18,6 +18,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/kernel/row_buffer.h"
+#include "streamvec/kernel/row_codec.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/row_server.h"
 #include "streamvec/sync/row_stream.h"
@@ -101,14 +102,22 @@ class Replica {
     std::vector<WorkerClock> clocks;
   };
 
+  // Keeps training from a live row while it lasts, as far as the options ask for it.
+  struct LiveLock {
+    RowLocks::Guard row;
+    std::unique_lock<std::mutex> all;
+  };
+
   Replica(const SyncOptions& options, std::vector<Matrix*> live);
   Status copy_base();
   float* live_row(RowKey key) const;
+  LiveLock locked(RowKey key);
   float* base_row(RowKey key);
   const float* base_row(RowKey key) const;
   void push(std::span<const NodeId> owners, Outbox& out);
   void fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer,
             std::vector<Lengths>& lengths);
+  ChangeSquares change_of(RowKey key, float* change);
   static void note_length(RowKey key, float square, std::vector<Lengths>& lengths);
   void divide(std::span<const RowKey> due);
   double pull_since(RowKey key, double trained) const;
@@ -132,6 +141,7 @@ class Replica {
 
   const SyncOptions options_;
   const std::vector<Matrix*> live_;
+  RowLocks own_locks_;  // when none are given: nobody trains beside us
   std::vector<Matrix> base_;
   std::vector<uint8_t> touched_;  // by key: somebody has trained on it
   std::vector<NodeId> owner_;     // by key: the last that has told us its state

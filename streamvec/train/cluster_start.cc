@@ -7,6 +7,7 @@
 #include "streamvec/cluster/hybrid_node.h"
 #include "streamvec/cluster/node.h"
 #include "streamvec/cluster/ring_node.h"
+#include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/vocab/sampling.h"
 
 #ifdef STREAMVEC_GRPC
@@ -35,7 +36,7 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster) {
   STREAMVEC_ASSIGN_OR_RETURN(scheme.combine, parse_combine(cluster.combine));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec));
   scheme.adaptive = cluster.sync == "auto";
-  scheme.staleness = scheme.adaptive ? 0 : cluster.staleness;
+  scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness;
   scheme.backups = cluster.backups;
   scheme.group = cluster.group;
   return scheme;
@@ -249,6 +250,7 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart&
   cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
   cluster.sync.change_min = 1e-4f;
   cluster.sync.pull = &start.row_pulls;
+  cluster.sync.locks = &start.parameters.locks;
   cluster.words_min = settings.words_min;
   cluster.words_max = words_max_of(settings);
   cluster.dead_after_s = settings.dead_after_s;

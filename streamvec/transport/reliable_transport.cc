@@ -7,9 +7,9 @@
 namespace streamvec {
 namespace {
 
-constexpr auto kReceiveWait = std::chrono::milliseconds(20);
+constexpr auto kTakeInWait = std::chrono::milliseconds(20);
 
-double seconds_now() {
+double link_seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -39,7 +39,7 @@ void ReliableTransport::remove_peer(NodeId node) {
 void ReliableTransport::send(NodeId to, std::string frame) {
   std::vector<std::string> frames;
   const std::lock_guard lock(mutex_);
-  links_.try_emplace(to, options_.link).first->second.send(std::move(frame), seconds_now(), frames);
+  links_.try_emplace(to, options_.link).first->second.send(std::move(frame), link_seconds_now(), frames);
   for (std::string& each : frames) inner_->send(to, std::move(each));
 }
 
@@ -48,15 +48,15 @@ void ReliableTransport::run() {
   while (take_in()) {
     send_again();
     if (!stopping_) continue;
-    if (until_s == 0) until_s = seconds_now() + options_.farewell_s;
-    if (closed_ || is_idle() || seconds_now() > until_s) return;
+    if (until_s == 0) until_s = link_seconds_now() + options_.farewell_s;
+    if (closed_ || is_idle() || link_seconds_now() > until_s) return;
   }
 }
 
 bool ReliableTransport::take_in() {
   NodeId from = 0;
   std::string frame;
-  const Status got = inner_->receive(Deadline::after(kReceiveWait), from, frame);
+  const Status got = inner_->receive(Deadline::after(kTakeInWait), from, frame);
   if (got.code() == Code::kDeadlineExceeded) return true;
   if (!got.ok()) {
     inbox_.close(got);
@@ -65,7 +65,7 @@ bool ReliableTransport::take_in() {
   std::vector<std::string> messages, answers;
   const std::lock_guard lock(mutex_);
   // A frame that is none of a link's is nobody's.
-  if (!links_.try_emplace(from, options_.link).first->second.receive(frame, seconds_now(), messages, answers).ok())
+  if (!links_.try_emplace(from, options_.link).first->second.receive(frame, link_seconds_now(), messages, answers).ok())
     return true;
   for (std::string& answer : answers) inner_->send(from, std::move(answer));
   for (std::string& message : messages) inbox_.push(from, std::move(message));
@@ -76,7 +76,7 @@ void ReliableTransport::send_again() {
   const std::lock_guard lock(mutex_);
   for (auto& [node, link] : links_) {
     std::vector<std::string> frames;
-    link.tick(seconds_now(), frames);
+    link.tick(link_seconds_now(), frames);
     for (std::string& frame : frames) inner_->send(node, std::move(frame));
   }
 }
