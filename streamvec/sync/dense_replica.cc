@@ -61,6 +61,13 @@ void DenseReplica::clear_scratch() {
   for (int64_t row = 0; row < kScratchRows; ++row) std::fill_n(rows_.row(row), rows_.view().stride, 0.0f);
 }
 
+RowLocks::Guard DenseReplica::locked(const Table& table, int64_t row) {
+  const auto slot = static_cast<Slot>(row);
+  const std::span<const Slot> one(&slot, 1), none;
+  RowLocks& locks = table.options.locks != nullptr ? *table.options.locks : own_locks_;
+  return {locks, table.options.is_output ? none : one, table.options.is_output ? one : none};
+}
+
 void DenseReplica::bring(std::span<float> values) {
   STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == size_);
   before_ = std::exchange(begun_, trained_);
@@ -76,7 +83,11 @@ void DenseReplica::bring_table(size_t at, std::span<float> values) {
   for (int64_t row = 0; row < table.base.rows(); ++row) {
     float* change = rows_.row(kChange);
     float* base = table.base.row(row);
-    const ChangeSquares squares = take_change(table.options.live->row(row), base, cols, change);
+    ChangeSquares squares;
+    {
+      const RowLocks::Guard lock = locked(table, row);
+      squares = take_change(table.options.live->row(row), base, cols, change);
+    }
     std::copy_n(change, cols, brought_.begin() + table.brought + row * cols);
     if (table.low) continue;
     add_scaled(change, 1, cols, base);
@@ -194,6 +205,7 @@ void DenseReplica::take_table(size_t at, std::span<const float> means) {
     const auto factor = static_cast<float>(row_gain(table, row, mean, of_table, means));
     for (int32_t k = 0; k < cols; ++k) mean[k] *= factor;
     const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;
+    const RowLocks::Guard lock = locked(table, row);
     shift_both(mean, own, late, cols, table.options.live->row(row), table.base.row(row));
   }
 }

@@ -14,6 +14,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/kernel/row_buffer.h"
+#include "streamvec/model/row_locks.h"
 #include "streamvec/sync/combiner.h"
 #include "streamvec/sync/low_rank.h"
 
@@ -25,10 +26,12 @@ struct DenseTable {
   // the number of nodes when they are at right angles, and never more. What Adasum is between two rows, of any number
   // of them at once.
   Combine combine = Combine::kMean;
-  bool by_row = true;       // kAdasum goes by each row; false: by the whole table
-  std::vector<float> pull;  // of kDamped, by row (SyncOptions::pull); none: as kAdasum
-  int64_t rank = 0;         // the table's change as two thin matrices (low_rank.h), where that is less; 0: as it is
-  int64_t against = -1;     // of kDamped: the table whose rows its rows are trained against; -1: itself
+  bool by_row = true;         // kAdasum goes by each row; false: by the whole table
+  std::vector<float> pull;    // of kDamped, by row (SyncOptions::pull); none: as kAdasum
+  int64_t rank = 0;           // the table's change as two thin matrices (low_rank.h), where that is less; 0: as it is
+  RowLocks* locks = nullptr;  // borrowed: of builds that lock rows while they are trained on
+  bool is_output = false;     // which of the two tables it is to them
+  int64_t against = -1;       // of kDamped: the table whose rows its rows are trained against; -1: itself
 };
 
 // Used by one thread, while others may train on the live tables, as in Replica.
@@ -70,6 +73,7 @@ class DenseReplica {
   explicit DenseReplica(const Options& options) : options_(options) {}
   Status add_table(const DenseTable& table);
   void clear_scratch();
+  RowLocks::Guard locked(const Table& table, int64_t row);
   void bring_table(size_t at, std::span<float> values);
   void take_table(size_t at, std::span<const float> means);
   void take_low(Table& table, std::span<const float> means);
@@ -88,6 +92,7 @@ class DenseReplica {
   std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
   std::vector<float> expanded_;
   RowBuffer rows_;
+  RowLocks own_locks_;                           // of tables that have none
   double trained_ = 0, begun_ = 0, before_ = 0;  // now, when this round began, when the one before did
 };
 

@@ -185,6 +185,8 @@ void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
     dense.live = tables[table];
     dense.combine = combine;
     dense.against = 1 - static_cast<int64_t>(table);
+    dense.locks = &start.parameters.locks;
+    dense.is_output = table == 1;
     for (size_t key = table; key < start.row_pulls.size(); key += 2) dense.pull.push_back(start.row_pulls[key]);
     ring.tables.push_back(std::move(dense));
   }
