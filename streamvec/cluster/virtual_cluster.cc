@@ -157,7 +157,9 @@ void VirtualCluster::begin_training(Node& node) {
       return;
     }
   }
-  if (node.words - node.begun_words > options_.words_max) {
+  const bool is_ahead = options_.scheme.admission == Admission::kSsp &&
+                        node.replica->clock() - node.replica->slowest() > options_.scheme.staleness;
+  if (is_ahead || node.words - node.begun_words > options_.words_max) {
     if (!std::exchange(node.stands_still, true)) node.stands_since_s = now_s_;
     return;
   }
@@ -203,6 +205,7 @@ Status VirtualCluster::receive(Node& node, NodeId from, const Message& message) 
                                        : node.server->receive(from, message, out));
   talk(node, message.rows.size());
   send_out(node, out);
+  if (node.stands_still) begin_training(node);
   return {};
 }
 
@@ -235,9 +238,6 @@ void VirtualCluster::push_if_due(Node& node) {
     post(at_s, Kind::kLook, node.id);
   };
   const PushPace::Done done{node.words, node.steps, now_s_, node.talking_s};
-  if (!node.finished && !node.pace->is_time(done)) return look_in(kPushAtLeast);
-  // A node without text pushes on, for the others' rounds; each time takes it a moment.
-  if (node.finished && !flushing_ && now_s_ - node.begun_s < kLookEvery) return look_in(kLookEvery);
   if (!node.replica->may_train()) {
     if (now_s_ - node.refreshed_s < kLookEvery) return look_in(kLookEvery);
     node.refreshed_s = now_s_;
@@ -245,6 +245,9 @@ void VirtualCluster::push_if_due(Node& node) {
     node.replica->refresh(out);
     return send_out(node, out);
   }
+  if (!node.finished && !node.pace->is_time(done)) return look_in(kPushAtLeast);
+  // A node without text pushes on, for the others' rounds; each time takes it a moment.
+  if (node.finished && !flushing_ && now_s_ - node.begun_s < kLookEvery) return look_in(kLookEvery);
   if (!node.finished && !node.pace->can_afford(done)) return look_in(kLookEvery);
   begin_push(node);
 }
