@@ -46,10 +46,11 @@ struct ClusterSettings {
   bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
-  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
+  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
+  int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
   int32_t backups = 1;             // of backup
   int32_t group = 2;               // of softsync
   int64_t words_min = 10'000;      // trained on a node between two pushes at least
