@@ -223,7 +223,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train",
      "where to train: cuda is an NVIDIA GPU (sgns with sgd and rbsg, of files and standard input), auto takes it where it can"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train",
-     "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); of a stream, "
+     "learning rate at the start (sgd 0.05, on a card 0.06, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); of a stream, "
      "all the time (half of that)",
      1e-9, 100},
     {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train",
