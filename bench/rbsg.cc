@@ -1,13 +1,15 @@
 // How long does an epoch of the 2018 experiment's character model take, what share of the core's peak is that, and how
 // many words a second does the trained model embed?
 // Run: bench_rbsg [--threads 2] [--batch 8192] [--pool 256] [--batches 12] [--hidden 512] [--kernel auto] [--cell lstm]
-//                 [--end-mark] [--words F] FILE...
+//                 [--end-mark] [--words F] [--device cpu|cuda] FILE...
 //   An epoch is 3.35 M pairs (window 5, sample 2e-3, min-count 3; char 128, hidden 512, dim 200, 10 negatives),
 //   extrapolated from --batches batches taken evenly from the text after one to warm up.
 // A step is one LSTM cell for one character of one word. Plain: every word of every pair and its own negatives.
 // Distinct: every word of a batch once. Trie: every beginning once. Pool: the same with negatives shared by the batch.
 // Rows: beginnings that something follows; only they cost rows of recurrent products, 6 * 4H * H flops each.
 // Words to embed are the vocabulary's, or all different words of the file --words names.
+// With --device cuda batches follow each other in the text, are made before, and are timed together after some to warm
+// up; nothing else is measured. --device cpu with --in-order does the same on the CPU: equal batches, equal losses.
 #include "streamvec/model/rbsg.h"
 
 #include <algorithm>
@@ -33,8 +35,8 @@ constexpr double kEpochPairs = 3.35e6;
 
 struct Settings {
   int32_t threads = 2, batch = 8'192, pool = 256, batches = 12, hidden = 512;
-  bool end_mark = false;
-  std::string kernel = "auto", cell = "lstm", words;
+  bool end_mark = false, in_order = false;
+  std::string kernel = "auto", cell = "lstm", words, device = "cpu";
   std::vector<std::string> files;
 };
 
@@ -174,6 +176,43 @@ void train(const Settings& settings, const Text& text, Rbsg& rbsg) {
               gemm_gflops(*kernel, 512, settings.hidden));
 }
 
+// As one trains: batch after batch, the device never waited for but at the end.
+bool train_in_order(const Settings& settings, const Text& text, Rbsg& rbsg) {
+  constexpr int32_t kWarmUp = 20;
+  Random random(1);
+  std::vector<Slot> kept;
+  thin(text, random, kept);
+  const StratifiedSampler pool(text.vocabulary);
+  std::vector<RbsgBatch> batches;
+  size_t at = 0;
+  for (int32_t b = 0; b < settings.batches + kWarmUp; ++b, at += static_cast<size_t>(settings.batch) / 6) {
+    if (at + static_cast<size_t>(settings.batch) > kept.size()) at = 0;
+    batches.push_back(batch_at(kept, at, settings, random));
+    batches.back().negatives.resize(static_cast<size_t>(settings.pool));
+    pool.sample(random, batches.back().negatives);
+  }
+  double start = 0, pairs = 0, loss = 0;
+  const auto add = [&](const Rbsg::BatchStats& stats) {
+    pairs += static_cast<double>(stats.pairs);
+    loss += stats.loss;
+  };
+  for (int32_t b = 0; b < settings.batches + kWarmUp; ++b) {
+    if (b == kWarmUp) {
+      if (!rbsg.settle().ok()) return false;
+      pairs = loss = 0;
+      start = seconds();
+    }
+    add(rbsg.train_batch(batches[static_cast<size_t>(b)], 1e-3f));
+  }
+  const auto rest = rbsg.settle();
+  if (!rest.ok()) return false;
+  add(*rest);
+  const double time = seconds() - start;
+  std::printf("an epoch: %.3f s; %.3f ms a batch; mean loss %.5f\n", time / pairs * kEpochPairs,
+              1e3 * time / settings.batches, loss / pairs);
+  return true;
+}
+
 // Beginnings of all words together that cost a row of the recurrent product.
 double beginnings(const Rbsg& rbsg, const std::vector<std::string_view>& words) {
   std::vector<Spelling> spellings(words.size());
@@ -229,9 +268,13 @@ Settings parse(int argc, char** argv) {
       value = argv[++i];
       return true;
     };
-    if (text("--kernel", settings.kernel) || text("--cell", settings.cell) || text("--words", settings.words)) continue;
+    if (text("--kernel", settings.kernel) || text("--cell", settings.cell) || text("--words", settings.words) ||
+        text("--device", settings.device))
+      continue;
     if (flag == "--end-mark")
       settings.end_mark = true;
+    else if (flag == "--in-order")
+      settings.in_order = true;
     else
       settings.files.push_back(flag);
   }
@@ -255,6 +298,7 @@ int main(int argc, char** argv) {
   options.kernel = settings.kernel;
   options.cell = settings.cell == "gru" ? RecurrentCell::kGru : RecurrentCell::kLstm;
   options.characters.end_mark = settings.end_mark;
+  options.cuda = settings.device == "cuda";
   auto rbsg = Rbsg::make(options);
   if (!rbsg.ok()) {
     std::fprintf(stderr, "%s\n", rbsg.status().message().c_str());
@@ -264,6 +308,7 @@ int main(int argc, char** argv) {
   std::printf("%zu words of text, %d in the vocabulary, %d threads, batch %d, pool %d, %s %d, end mark %s, kernel %s\n",
               text.slots.size(), text.vocabulary.size(), settings.threads, settings.batch, settings.pool,
               settings.cell.c_str(), settings.hidden, settings.end_mark ? "yes" : "no", (*rbsg)->kernel_name().c_str());
+  if (options.cuda || settings.in_order) return bench::train_in_order(settings, text, **rbsg) ? 0 : 1;
   bench::train(settings, text, **rbsg);
   bench::embed(settings, text, **rbsg);
   return 0;

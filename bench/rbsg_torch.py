@@ -31,9 +31,7 @@ class Encoder(nn.Module):
         self.lstm = nn.LSTM(128, 512, batch_first=True)
         self.output = nn.Linear(512, 200)
 
-    def forward(self, spellings):
-        lengths = torch.tensor([len(spelling) for spelling in spellings])
-        padded = nn.utils.rnn.pad_sequence(spellings, batch_first=True).to(self.output.weight.device)
+    def forward(self, padded, lengths):
         packed = nn.utils.rnn.pack_padded_sequence(self.characters(padded), lengths, batch_first=True,
                                                    enforce_sorted=False)
         _, (last, _) = self.lstm(packed)
@@ -64,18 +62,27 @@ def train_batches(arguments):
     """Seconds for the batches after the first, which warms up, and their pairs."""
     pairs, vocabulary, weights = read_pairs(arguments.files, 1)
     letters = {letter: number for number, letter in enumerate(sorted(set("".join(vocabulary))), 3)}
-    spelled = {word: torch.tensor([1, *(letters[letter] for letter in word), 2]) for word in vocabulary}
+    spelled = [torch.tensor([1, *(letters[letter] for letter in word), 2]) for word in vocabulary]
+    lengths = torch.tensor([len(spelling) for spelling in spelled])
+    padded = nn.utils.rnn.pad_sequence(spelled, batch_first=True).to(arguments.device)
+    number_of = {word: number for number, word in enumerate(vocabulary)}
+    pairs = torch.tensor([(number_of[one], number_of[two]) for one, two in pairs])
+    weights = torch.tensor(weights)
     centre, context = (Encoder(len(letters) + 3).to(arguments.device) for _ in range(2))
     optimizer = torch.optim.Adam([*centre.parameters(), *context.parameters()], lr=1e-3)
-    draw = random.Random(2)
     seconds = 0
+
+    def encode(encoder, words):
+        some = lengths[words]
+        return encoder(padded[words.to(arguments.device), :int(some.max())], some)
+
     for number in range(arguments.batches + 1):
         begin = len(pairs) // (arguments.batches + 2) * (number + 1)
         batch = pairs[begin:begin + arguments.pairs]
-        negatives = draw.choices(vocabulary, weights, k=NEGATIVES * len(batch))
+        negatives = torch.multinomial(weights, NEGATIVES * len(batch), replacement=True)
         start = time.monotonic()
-        inputs = centre([spelled[word] for word, _ in batch])
-        outputs = context([spelled[word] for _, word in batch] + [spelled[word] for word in negatives])
+        inputs = encode(centre, batch[:, 0])
+        outputs = encode(context, torch.cat([batch[:, 1], negatives]))
         positive = (inputs * outputs[:len(batch)]).sum(1)
         negative = torch.einsum("bd,bnd->bn", inputs, outputs[len(batch):].view(len(batch), NEGATIVES, -1))
         loss = -(nn.functional.logsigmoid(positive).sum() + nn.functional.logsigmoid(-negative).sum()) / len(batch)
@@ -99,6 +106,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
+    torch.set_float32_matmul_precision("high")  # tf32, as ours
     seconds, pairs = train_batches(arguments)
     epoch = seconds / pairs * EPOCH_PAIRS
     print(f"PyTorch {torch.__version__}, {arguments.device}, {arguments.threads} threads: {pairs / seconds:.0f} pairs/s, an epoch {epoch:.0f} s",

@@ -19,6 +19,7 @@ struct Functions {
   decltype(&cublasDestroy_v2) destroy = nullptr;
   decltype(&cublasSetStream_v2) set_stream = nullptr;
   GemmEx gemm = nullptr;
+  decltype(&cublasDgemm_v2) gemm_double = nullptr;
   std::string error;
 };
 
@@ -41,6 +42,7 @@ Functions load() {
   find(library, "cublasDestroy_v2", functions.destroy, functions.error);
   find(library, "cublasSetStream_v2", functions.set_stream, functions.error);
   find(library, "cublasGemmEx", functions.gemm, functions.error);
+  find(library, "cublasDgemm_v2", functions.gemm_double, functions.error);
   return functions;
 }
 
@@ -56,17 +58,18 @@ Status status_of(cublasStatus_t status, const char* doing) {
 
 }  // namespace
 
-Result<Blas> Blas::make(cudaStream_t stream) {
+Result<Blas> Blas::make(cudaStream_t stream, Products products) {
   if (!functions().error.empty())
-    return error(Code::kUnavailable, "the character model needs cuBLAS on the card, but ", functions().error,
-                 "; try --device cpu, or LD_LIBRARY_PATH");
+    return error(Code::kUnavailable, "the character model and evaluation need cuBLAS on the card, but ",
+                 functions().error, "; try --device cpu, or LD_LIBRARY_PATH");
   Blas blas;
+  if (products == kFp32) blas.compute_ = CUBLAS_COMPUTE_32F;
   STREAMVEC_RETURN_IF_ERROR(status_of(functions().create(&blas.handle_), "cublasCreate"));
   STREAMVEC_RETURN_IF_ERROR(status_of(functions().set_stream(blas.handle_, stream), "cublasSetStream"));
   return Result<Blas>(std::move(blas));
 }
 
-Blas::Blas(Blas&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+Blas::Blas(Blas&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), compute_(other.compute_) {}
 
 Blas::~Blas() {
   if (handle_ != nullptr) functions().destroy(handle_);
@@ -82,8 +85,19 @@ Status Blas::multiply(const CardMatrix& a, bool a_transposed, const CardMatrix& 
       functions().gemm(handle_, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                        static_cast<int>(c.cols), static_cast<int>(c.rows), static_cast<int>(depth), &one, b.data,
                        CUDA_R_32F, static_cast<int>(b.cols), a.data, CUDA_R_32F, static_cast<int>(a.cols), &before,
-                       c.data, CUDA_R_32F, static_cast<int>(c.cols), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+                       c.data, CUDA_R_32F, static_cast<int>(c.cols), compute_, CUBLAS_GEMM_DEFAULT),
       "cublasGemmEx");
+}
+
+// Row-major x is column-major x'.
+Status Blas::add_cross_gram(const double* x, int64_t x_cols, const double* y, int64_t y_cols, int64_t rows,
+                            double* c) const {
+  if (x_cols == 0 || y_cols == 0 || rows == 0) return {};
+  const double one = 1;
+  const auto m = static_cast<int>(x_cols), n = static_cast<int>(y_cols);
+  return status_of(functions().gemm_double(handle_, CUBLAS_OP_N, CUBLAS_OP_T, m, n, static_cast<int>(rows), &one, x, m,
+                                           y, n, &one, c, m),
+                   "cublasDgemm");
 }
 
 }  // namespace streamvec::cuda

@@ -1,6 +1,7 @@
 // What this folder answers in a build without CUDA.
 #include "streamvec/cuda/device.h"
 #include "streamvec/cuda/pair_adam.h"
+#include "streamvec/cuda/products.h"
 #include "streamvec/cuda/rbsg_trainer.h"
 #include "streamvec/cuda/sgns_trainer.h"
 
@@ -23,6 +24,10 @@ Status check_device_memory(std::string_view, double, std::string_view) {
 }
 
 Result<std::unique_ptr<PairAdam>> make_pair_adam(const PairAdamOptions&) {
+  return no_cuda();
+}
+
+Result<std::unique_ptr<CardProducts>> make_card_products() {
   return no_cuda();
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "streamvec/cuda/both_sides.cuh"
 #include "streamvec/cuda/rbsg_kernels.h"
 
 namespace streamvec::cuda {
@@ -29,97 +30,50 @@ __device__ double block_sum(double x) {
   return sum;
 }
 
-__global__ void fill_rows_kernel(const float* row, int64_t rows, int64_t cols, float* to) {
+__global__ void fill_kernel(BothRows both) {
   const int64_t i = thread_index();
-  if (i < rows * cols) to[i] = row[i % cols];
+  if (i < of_side(both.rows) * both.cols) of_side(both.to)[i] = of_side(both.from)[i % both.cols];
 }
 
-__global__ void gather_kernel(const float* from, const int32_t* index, int64_t rows, int64_t cols, float* to) {
-  const int64_t i = thread_index();
-  if (i < rows * cols) to[i] = from[index[i / cols] * cols + i % cols];
+__global__ void gather_kernel(BothRows both) {
+  const int64_t i = thread_index(), cols = both.cols;
+  if (i < of_side(both.rows) * cols)
+    of_side(both.to)[i] = of_side(both.from)[of_side(both.index)[i / cols] * cols + i % cols];
 }
 
-__global__ void scatter_kernel(const float* from, const int32_t* index, int64_t rows, int64_t cols, float* to) {
-  const int64_t i = thread_index();
-  if (i < rows * cols) atomicAdd(&to[index[i / cols] * cols + i % cols], from[i]);
+__global__ void scatter_kernel(BothRows both) {
+  const int64_t i = thread_index(), cols = both.cols;
+  if (i < of_side(both.rows) * cols)
+    atomicAdd(&of_side(both.to)[of_side(both.index)[i / cols] * cols + i % cols], of_side(both.from)[i]);
 }
 
 constexpr int64_t kRowsPerSum = 64;
 
-__global__ void column_sums_kernel(const float* from, int64_t rows, int64_t cols, float* to) {
-  const int64_t k = thread_index(), begin = blockIdx.y * kRowsPerSum, end = min(begin + kRowsPerSum, rows);
-  if (k >= cols) return;
+__global__ void column_sums_kernel(BothRows both) {
+  const int64_t k = thread_index(), begin = blockIdx.y * kRowsPerSum,
+                end = min(begin + kRowsPerSum, of_side(both.rows));
+  if (k >= both.cols || begin >= end) return;
   float sum = 0;
-  for (int64_t i = begin; i < end; ++i) sum += from[i * cols + k];
-  atomicAdd(&to[k], sum);
+  for (int64_t i = begin; i < end; ++i) sum += of_side(both.from)[i * both.cols + k];
+  atomicAdd(&of_side(both.to)[k], sum);
 }
 
-__host__ __device__ int32_t nodes_of(const LevelNodes& level) {
-  return level.inner_end - level.inner_begin + level.leaf_end - level.leaf_begin;
-}
+constexpr int32_t kNodesPerSum = 64, kSumParts = 8;
 
-// The i-th node of a level, its inner ones first.
-__device__ int64_t node_at(const LevelNodes& level, int64_t i) {
-  const int32_t inner = level.inner_end - level.inner_begin;
-  return i < inner ? level.inner_begin + i : level.leaf_begin + i - inner;
-}
-
-__global__ void lstm_kernel(LstmNodes nodes, LevelNodes level, const float* product, int32_t first_parent) {
-  const int64_t i = thread_index(), H = nodes.hidden;
-  if (i / H >= nodes_of(level)) return;
-  const int64_t node = node_at(level, i / H), k = i % H;
-  const int64_t parent = nodes.parents[node];
-  const float* table = nodes.table + nodes.characters[node] * 4 * H + k;
-  float z[4] = {table[0], table[H], table[2 * H], table[3 * H]};
-  float c_before = 0;
-  if (product != nullptr) {
-    const float* row = product + (parent - first_parent) * 4 * H + k;
-    for (int gate = 0; gate < 4; ++gate) z[gate] += row[gate * H];
-    c_before = nodes.c[parent * H + k];
-  }
-  const float in = sigmoid(z[0]), forget = sigmoid(z[1]), g = tanhf(z[2]), out = sigmoid(z[3]);
-  const float c = forget * c_before + in * g;
-  float* gates = nodes.gates + node * 4 * H + k;
-  gates[0] = in;
-  gates[H] = forget;
-  gates[2 * H] = g;
-  gates[3 * H] = out;
-  nodes.c[node * H + k] = c;
-  nodes.h[node * H + k] = out * tanhf(c);
-}
-
-__global__ void climb_lstm_kernel(LstmNodes nodes, LstmSlopes slopes, LevelNodes level, bool first_level) {
-  const int64_t i = thread_index(), H = nodes.hidden;
-  if (i / H >= nodes_of(level)) return;
-  const int64_t node = node_at(level, i / H), k = i % H;
-  const bool inner = node < level.inner_end;
-  const int64_t parent = nodes.parents[node];
-  const float* gates = nodes.gates + node * 4 * H + k;
-  const float in = gates[0], forget = gates[H], g = gates[2 * H], out = gates[3 * H];
-  const float tanh_c = tanhf(nodes.c[node * H + k]), dh = slopes.dh[node * H + k];
-  const float c_before = first_level ? 0 : nodes.c[parent * H + k];
-  const float dc = (inner ? slopes.dc[node * H + k] : 0) + dh * out * (1 - tanh_c * tanh_c);
-  const float dz[4] = {dc * g * in * (1 - in), dc * c_before * forget * (1 - forget), dc * in * (1 - g * g),
-                       dh * tanh_c * out * (1 - out)};
-  for (int gate = 0; gate < 4; ++gate) {
-    slopes.dz[(node * 4 + gate) * H + k] = dz[gate];
-    if (!first_level) atomicAdd(&slopes.dz_sum[(parent * 4 + gate) * H + k], dz[gate]);
-  }
-  if (!first_level) atomicAdd(&slopes.dc[parent * H + k], dc * forget);
-}
-
-constexpr int32_t kNodesPerSum = 64;
-
-__global__ void sum_by_character_kernel(const float* dz, const int32_t* order, const int32_t* begins, int32_t cols,
-                                        float* dtable) {
-  const int32_t a = blockIdx.z, end = begins[a + 1];
-  const int64_t k = thread_index();
+// Blocks of x: columns, and some of a character's nodes. Of y: characters.
+__global__ void sum_by_character_kernel(BothSums both) {
+  const int32_t a = static_cast<int32_t>(blockIdx.y), part = static_cast<int32_t>(blockIdx.x) % kSumParts;
+  if (a >= of_side(both.alphabet)) return;
+  const int64_t k = int64_t{blockIdx.x} / kSumParts * kThreads + threadIdx.x, cols = both.cols;
+  const int32_t end = of_side(both.begins)[a + 1];
+  const int32_t* order = of_side(both.order);
+  const float* dz = of_side(both.dz);
   float sum = 0;
-  int32_t first = begins[a] + static_cast<int32_t>(blockIdx.y) * kNodesPerSum;
+  int32_t first = of_side(both.begins)[a] + part * kNodesPerSum;
   if (k >= cols || first >= end) return;
-  for (; first < end; first += static_cast<int32_t>(gridDim.y) * kNodesPerSum)
+  for (; first < end; first += kSumParts * kNodesPerSum)
     for (int32_t i = first; i < min(first + kNodesPerSum, end); ++i) sum += dz[int64_t{order[i]} * cols + k];
-  atomicAdd(&dtable[int64_t{a} * cols + k], sum);
+  atomicAdd(&of_side(both.dtable)[int64_t{a} * cols + k], sum);
 }
 
 // A warp a pair.
@@ -182,61 +136,65 @@ __global__ void squares_kernel(const float* values, int64_t size, double* square
   if (threadIdx.x == 0) atomicAdd(square, sum);
 }
 
-__global__ void adam_kernel(AdamNumbers numbers, int64_t size, const double* square, const double* loss, float* slopes,
-                            float* means, float* variances, float* values, int32_t* refused) {
+// Four values a thread; all that it reads is on its way before it waits for any.
+__global__ void adam_kernel(AdamNumbers numbers, int64_t fours, const double* square, const double* loss,
+                            float4* slopes, float4* means, float4* variances, float4* values, int32_t* refused) {
   constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-8f;
   const int64_t i = thread_index();
+  if (i >= fours) return;
+  const float4 slope = slopes[i];
+  float4 mean = means[i], variance = variances[i], value = values[i];
   const bool finite = isfinite(*square) && isfinite(*loss);
+  slopes[i] = make_float4(0, 0, 0, 0);
   if (i == 0 && !finite) ++*refused;
-  if (i >= size) return;
-  const float slope = slopes[i];
-  slopes[i] = 0;
   if (!finite) return;
-  const float mean = kBeta1 * means[i] + (1 - kBeta1) * slope;
-  const float variance = kBeta2 * variances[i] + (1 - kBeta2) * slope * slope;
+  const auto step = [&](float by, float& m, float& v, float& x) {
+    m = kBeta1 * m + (1 - kBeta1) * by;
+    v = kBeta2 * v + (1 - kBeta2) * by * by;
+    const float change = numbers.rate * m / (sqrtf(v) * numbers.root_scale + kEpsilon);
+    x += fminf(fmaxf(change, -numbers.most), numbers.most);
+  };
+  step(slope.x, mean.x, variance.x, value.x);
+  step(slope.y, mean.y, variance.y, value.y);
+  step(slope.z, mean.z, variance.z, value.z);
+  step(slope.w, mean.w, variance.w, value.w);
   means[i] = mean;
   variances[i] = variance;
-  const float change = numbers.rate * mean / (sqrtf(variance) * numbers.root_scale + kEpsilon);
-  values[i] += fminf(fmaxf(change, -numbers.most), numbers.most);
+  values[i] = value;
+}
+
+int64_t most_rows(const BothRows& both) {
+  return std::max(both.rows[0], both.rows[1]);
+}
+
+dim3 grid_of(const BothRows& both) {
+  return {blocks_for(most_rows(both) * both.cols), 1, 2};
 }
 
 }  // namespace
 
-void fill_rows(const float* row, int64_t rows, int64_t cols, float* to, cudaStream_t stream) {
-  if (rows > 0) fill_rows_kernel<<<blocks_for(rows * cols), kThreads, 0, stream>>>(row, rows, cols, to);
+void fill_rows(const BothRows& both, cudaStream_t stream) {
+  if (most_rows(both) > 0) fill_kernel<<<grid_of(both), kThreads, 0, stream>>>(both);
 }
 
-void gather_rows(const float* from, const int32_t* index, int64_t rows, int64_t cols, float* to, cudaStream_t stream) {
-  if (rows > 0) gather_kernel<<<blocks_for(rows * cols), kThreads, 0, stream>>>(from, index, rows, cols, to);
+void gather_rows(const BothRows& both, cudaStream_t stream) {
+  if (most_rows(both) > 0) gather_kernel<<<grid_of(both), kThreads, 0, stream>>>(both);
 }
 
-void add_to_rows(const float* from, const int32_t* index, int64_t rows, int64_t cols, float* to, cudaStream_t stream) {
-  if (rows > 0) scatter_kernel<<<blocks_for(rows * cols), kThreads, 0, stream>>>(from, index, rows, cols, to);
+void add_to_rows(const BothRows& both, cudaStream_t stream) {
+  if (most_rows(both) > 0) scatter_kernel<<<grid_of(both), kThreads, 0, stream>>>(both);
 }
 
-void add_column_sums(const float* from, int64_t rows, int64_t cols, float* to, cudaStream_t stream) {
-  if (rows == 0) return;
-  const dim3 grid(blocks_for(cols), static_cast<uint32_t>((rows + kRowsPerSum - 1) / kRowsPerSum));
-  column_sums_kernel<<<grid, kThreads, 0, stream>>>(from, rows, cols, to);
+void add_column_sums(const BothRows& both, cudaStream_t stream) {
+  if (most_rows(both) == 0) return;
+  const dim3 grid(blocks_for(both.cols), static_cast<uint32_t>((most_rows(both) + kRowsPerSum - 1) / kRowsPerSum), 2);
+  column_sums_kernel<<<grid, kThreads, 0, stream>>>(both);
 }
 
-void lstm_level(const LstmNodes& nodes, const LevelNodes& level, const float* product, int32_t first_parent,
-                cudaStream_t stream) {
-  const int64_t threads = int64_t{nodes_of(level)} * nodes.hidden;
-  if (threads > 0) lstm_kernel<<<blocks_for(threads), kThreads, 0, stream>>>(nodes, level, product, first_parent);
-}
-
-void climb_lstm_level(const LstmNodes& nodes, const LstmSlopes& slopes, const LevelNodes& level, bool first_level,
-                      cudaStream_t stream) {
-  const int64_t threads = int64_t{nodes_of(level)} * nodes.hidden;
-  if (threads > 0) climb_lstm_kernel<<<blocks_for(threads), kThreads, 0, stream>>>(nodes, slopes, level, first_level);
-}
-
-void sum_by_character(const float* dz, const int32_t* order, const int32_t* begins, int32_t alphabet, int32_t cols,
-                      float* dtable, cudaStream_t stream) {
-  constexpr uint32_t kParts = 8;
-  const dim3 grid(blocks_for(cols), kParts, static_cast<uint32_t>(alphabet));
-  if (alphabet > 0) sum_by_character_kernel<<<grid, kThreads, 0, stream>>>(dz, order, begins, cols, dtable);
+void sum_by_character(const BothSums& both, cudaStream_t stream) {
+  const dim3 grid(blocks_for(both.cols) * kSumParts,
+                  static_cast<uint32_t>(std::max(both.alphabet[0], both.alphabet[1])), 2);
+  if (grid.y > 0) sum_by_character_kernel<<<grid, kThreads, 0, stream>>>(both);
 }
 
 void climb_pairs(const LossRows& rows, const RowPair* pairs, int32_t count, cudaStream_t stream) {
@@ -247,7 +205,6 @@ void weigh_pool(const RowPair* pairs, int32_t count, const int32_t* places, cons
                 int32_t centres, int32_t* counts, float* weights, cudaStream_t stream) {
   const int64_t size = int64_t{centres} * pool;
   if (size == 0 || count == 0) return;
-  cudaMemsetAsync(counts, 0, sizeof(int32_t) * static_cast<size_t>(centres), stream);
   count_kernel<<<blocks_for(count), kThreads, 0, stream>>>(pairs, count, counts);
   weights_kernel<<<blocks_for(size), kThreads, 0, stream>>>(counts, pool_weights, pool, size, weights);
   excuse_kernel<<<blocks_for(count), kThreads, 0, stream>>>(pairs, count, places, pool_weights, pool, weights);
@@ -264,8 +221,9 @@ void add_squares(const float* values, int64_t size, double* square, cudaStream_t
 
 void adam(const AdamNumbers& numbers, int64_t size, const double* square, const double* loss, float* slopes,
           float* means, float* variances, float* values, int32_t* refused, cudaStream_t stream) {
-  adam_kernel<<<blocks_for(size), kThreads, 0, stream>>>(numbers, size, square, loss, slopes, means, variances, values,
-                                                         refused);
+  const auto fours = [](float* array) { return reinterpret_cast<float4*>(array); };
+  adam_kernel<<<blocks_for(size / 4), kThreads, 0, stream>>>(numbers, size / 4, square, loss, fours(slopes),
+                                                             fours(means), fours(variances), fours(values), refused);
 }
 
 }  // namespace streamvec::cuda

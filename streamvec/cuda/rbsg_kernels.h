@@ -1,4 +1,5 @@
-// The kernels of rbsg_trainer.cc: what stands between its products. All queue on `stream` and return at once.
+// The kernels of rbsg_batch.cu: what stands between its products and levels (lstm_kernels.h). What is there of both
+// encoders is done for both at once: [2] is by side. All queue on `stream` and return at once.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,37 +10,30 @@
 
 namespace streamvec::cuda {
 
-// rows x cols of `to`: each row a copy of `row`, or of row index[i] of `from`; or added to row index[i] of `to`.
-void fill_rows(const float* row, int64_t rows, int64_t cols, float* to, cudaStream_t stream);
-void gather_rows(const float* from, const int32_t* index, int64_t rows, int64_t cols, float* to, cudaStream_t stream);
-void add_to_rows(const float* from, const int32_t* index, int64_t rows, int64_t cols, float* to, cudaStream_t stream);
-// to[k] += the sum of column k.
-void add_column_sums(const float* from, int64_t rows, int64_t cols, float* to, cudaStream_t stream);
+// rows x cols values of each side.
+struct BothRows {
+  const float* from[2];
+  float* to[2];
+  const int32_t* index[2];
+  int64_t rows[2];
+  int64_t cols;
+};
+// to[i] = from[0], a row for all; to[i] = from[index[i]]; to[index[i]] += from[i].
+void fill_rows(const BothRows& both, cudaStream_t stream);
+void gather_rows(const BothRows& both, cudaStream_t stream);
+void add_to_rows(const BothRows& both, cudaStream_t stream);
+// to[0][k] += the sum of column k.
+void add_column_sums(const BothRows& both, cudaStream_t stream);
 
-// The nodes of a level (model/char_trie.h).
-using LevelNodes = RbsgSide::Level;
-// The cells of a level's nodes (kernel/lstm_cell.h). H hidden.
-struct LstmNodes {
-  const int32_t* parents;
-  const int32_t* characters;
-  const float* table;    // [alphabet][4 H]
-  float *h, *c, *gates;  // [nodes][H], [nodes][H], [nodes][4 H]
-  int32_t hidden;
+// dtable[a] = the sum of dz over the nodes order[begins[a]] .. order[begins[a + 1] - 1], where it was zero.
+struct BothSums {
+  const float* dz[2];
+  const int32_t *order[2], *begins[2];
+  float* dtable[2];
+  int32_t alphabet[2];
+  int32_t cols;
 };
-// `product`: [parents' inner nodes][4 H], that of node `first_parent` first; null at the first level.
-void lstm_level(const LstmNodes& nodes, const LevelNodes& level, const float* product, int32_t first_parent,
-                cudaStream_t stream);
-struct LstmSlopes {
-  const float* dh;  // [nodes][H]
-  float* dc;        // [inner nodes][H], zeroed before the last level
-  float* dz;        // [nodes][4 H]: out
-  float* dz_sum;    // [inner nodes][4 H], zeroed likewise: summed over children
-};
-void climb_lstm_level(const LstmNodes& nodes, const LstmSlopes& slopes, const LevelNodes& level, bool first_level,
-                      cudaStream_t stream);
-// dtable[a] = the sum of dz over the nodes order[begins[a]] .. order[begins[a + 1] - 1].
-void sum_by_character(const float* dz, const int32_t* order, const int32_t* begins, int32_t alphabet, int32_t cols,
-                      float* dtable, cudaStream_t stream);
+void sum_by_character(const BothSums& both, cudaStream_t stream);
 
 // Skip-gram's loss. `scale` is on all slopes; loss is added to *loss.
 struct LossRows {
@@ -50,7 +44,8 @@ struct LossRows {
   double* loss;
 };
 void climb_pairs(const LossRows& rows, const RowPair* pairs, int32_t count, cudaStream_t stream);
-// weights[c][p]: what the pairs of centre c give place p of the pool, those excused whose output is there.
+// weights[c][p]: what the pairs of centre c give place p of the pool, those excused whose output is there. `counts`, of
+// the centres, are zero before.
 void weigh_pool(const RowPair* pairs, int32_t count, const int32_t* places, const float* pool_weights, int32_t pool,
                 int32_t centres, int32_t* counts, float* weights, cudaStream_t stream);
 // products[c][p] = u.v becomes the slope at it.

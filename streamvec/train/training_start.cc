@@ -86,6 +86,13 @@ std::vector<NamedMatrix> optimizer_tables(Parameters& parameters) {
 
 namespace {
 
+// How much longer the first steps are where it trains, when no rate is given: a card shortens those of frequent words
+// (cuda/sgns_trainer.h). docs/BENCHMARKS.md says how it was found.
+double rate_of_device(const TrainOptions& options, const std::string& model) {
+  constexpr double kRateOfCard = 1.2;
+  return options.device == "cuda" && model == "sgns" ? kRateOfCard : 1;
+}
+
 // Goes on where the stopped run was; false when this is another run, or its text is no longer the same.
 Result<bool> resume(const Checkpoint& existing, const std::string& out, TrainingStart& start) {
   const nlohmann::json before = existing.state.value("run", nlohmann::json());
@@ -185,7 +192,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   STREAMVEC_ASSIGN_OR_RETURN(start.schedule, parse_schedule(options.schedule));
   STREAMVEC_ASSIGN_OR_RETURN(start.form_of, open_word_filter(options));
   start.model = existing ? existing->model : options.model.value_or("sgns");
-  start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer));
+  start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer) * rate_of_device(options, start.model));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
   if (start.model == "glove") describe_glove(options, start.description);
