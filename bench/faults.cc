@@ -39,7 +39,7 @@ namespace {
 
 constexpr int kNodes = 5, kTables = 2, kRows = 10, kKeys = kTables * kRows;
 constexpr int kTotalsMax = 4'096;
-constexpr double kDeadAfter = 1.5, kHangsAfter = 90;  // seconds
+constexpr double kDeadAfter = 1.5, kHangsAfter = 150;  // seconds
 
 void sleep_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
