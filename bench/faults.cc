@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "streamvec/cluster/node.h"
+#include "streamvec/core/clock.h"
 #include "streamvec/core/random.h"
 #include "streamvec/transport/grpc/grpc_transport.h"
 
@@ -38,12 +39,8 @@ namespace {
 
 constexpr int kNodes = 5, kTables = 2, kRows = 10, kKeys = kTables * kRows;
 constexpr int kTotalsMax = 4'096;
-constexpr double kDeadAfter = 1.5, kHangsAfter = 90;  // seconds
+constexpr double kDeadAfter = 1.5, kHangsAfter = 150;  // seconds
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 void sleep_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }

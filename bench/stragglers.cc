@@ -4,11 +4,14 @@
 //
 // Four nodes in one process, each "training" by sleeping 10 ms a step; one of them ten times as long. A row per scheme:
 // the time between two pushes of a fast node, as times what it is when all are fast.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "streamvec/cluster/node.h"
@@ -51,6 +54,7 @@ double step_s(Admission admission, int slow_times, int steps) {
     member.node = std::move(ClusterNode::start(options, std::move(transport), tables)).value();
   }
   std::vector<double> took(kNodes);
+  std::atomic<int> fast_done = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < kNodes; ++i)
     threads.emplace_back([&, i] {
@@ -58,13 +62,14 @@ double step_s(Admission admission, int slow_times, int steps) {
       if (!node.await_start().ok()) return;
       const bool slow = i + 1 == kNodes && slow_times > 1;
       const auto begin = std::chrono::steady_clock::now();
-      for (int step = 0; step < (slow ? steps / slow_times : steps); ++step) {
+      for (int step = 0; slow ? fast_done < kNodes - 1 : step < steps; ++step) {
         std::this_thread::sleep_for(slow ? slow_times * kStep : kStep);
         members[static_cast<size_t>(i)].tables[step % 2].row(step % kRows)[i] += 1;
         if (!node.trained(kWords).ok()) return;
       }
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       took[static_cast<size_t>(i)] = seconds / static_cast<double>(std::max<int64_t>(node.stats().pushes, 1));
+      ++fast_done;
       (void)node.finish({}).ok();
     });
   for (std::thread& thread : threads) thread.join();

@@ -163,7 +163,7 @@ TEST(ClusterNode, UnderSspNobodyTrainsFurtherAheadOfTheSlowestThanAllowed) {
   scheme.staleness = 1;
   Cluster cluster(2, scheme);
   for (const Status& status : cluster.run({3'000, 300})) ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(cluster.members[0].node->stats().staleness_most, 1);
+  EXPECT_LE(cluster.members[0].node->stats().staleness_most, 1);
   EXPECT_LE(cluster.members[1].node->stats().staleness_most, 1);
 }
 

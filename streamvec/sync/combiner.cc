@@ -48,17 +48,6 @@ float damped_share(double pull, int64_t nodes) {
   return static_cast<float>(-std::expm1(-count * pull) / (count * -std::expm1(-pull)));
 }
 
-float agreement_share(double square_of_sum, double sum_of_squares, int64_t changes) {
-  if (changes < 2) return 1;
-  double cosine = std::clamp((square_of_sum / sum_of_squares - 1) / static_cast<double>(changes - 1), 0.0, 1.0);
-  double share = 1;
-  for (int64_t joined = 1; joined < changes; joined *= 2) {  // in pairs, the pairs' sums in pairs, and so on
-    share *= 1 - cosine / 2;
-    cosine = 2 * cosine / (1 + cosine);
-  }
-  return static_cast<float>(share);
-}
-
 float late_share(double pull) {
   constexpr double kSlow = 0.05;  // rows that hardly moved are corrected in full
   return pull < kSlow ? 1 : static_cast<float>(std::exp(-pull));

@@ -27,10 +27,6 @@ void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim);
 // alone would have gone 1 - exp(-pull) of the way, all `nodes` together, one after the other, 1 - exp(-nodes * pull):
 // so this is 1 for rows that move slowly, and 1 / nodes for those that are at rest again before the others are heard.
 float damped_share(double pull, int64_t nodes);
-// kDamped: as much at least, by how far the changes that nodes made to a row agree: 1 when they are at right angles,
-// each has learnt something else; 1 / changes when they are equal. As Adasum has it for changes of one length and one
-// angle. REQUIRES: sum_of_squares > 0.
-float agreement_share(double square_of_sum, double sum_of_squares, int64_t changes);
 // kDamped: what is left to do of a correction that comes late to a row which was trained on meanwhile, by `pull`.
 float late_share(double pull);
 // Shares in a message are bytes: 1/256 to 1.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "streamvec/core/matrix.h"
-#include "streamvec/kernel/row_buffer.h"
 
 namespace streamvec {
 namespace {
@@ -86,33 +85,6 @@ TEST(Damped, SharesPassThroughAByte) {
 TEST(Combine, UnknownNamesAreNamed) {
   EXPECT_EQ(parse_combine("mean").value(), Combine::kMean);
   EXPECT_NE(parse_combine("max").status().message().find("max"), std::string::npos);
-}
-
-TEST(Damped, ChangesThatAgreeAreSharedAndOthersAreAdded) {
-  EXPECT_FLOAT_EQ(agreement_share(4, 4, 4), 1);       // at right angles
-  EXPECT_FLOAT_EQ(agreement_share(16, 4, 4), 0.25f);  // equal
-  EXPECT_FLOAT_EQ(agreement_share(4, 2, 2), 0.5f);
-  EXPECT_FLOAT_EQ(agreement_share(1, 1, 1), 1);
-  EXPECT_FLOAT_EQ(agreement_share(0, 2, 2), 1);  // against each other
-}
-
-TEST(Damped, AgreementIsThatOfAdasum) {
-  // Four changes of length 1, every two at the same angle.
-  RowBuffer rows;
-  rows.reserve_zeroed(4, 5);
-  std::vector<float*> changes;
-  float sum[5] = {};
-  for (int i = 0; i < 4; ++i) {
-    float* row = rows.row(i);
-    row[0] = std::sqrt(0.3f);
-    row[i + 1] = std::sqrt(0.7f);
-    for (int k = 0; k < 5; ++k) sum[k] += row[k];
-    changes.push_back(row);
-  }
-  double square = 0;
-  for (const float value : sum) square += double{value} * value;
-  combine_rows(Combine::kAdasum, changes, 5);
-  EXPECT_NEAR(changes[0][0] / sum[0], agreement_share(square, 4, 4), 1e-5);
 }
 
 }  // namespace

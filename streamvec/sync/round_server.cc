@@ -4,7 +4,6 @@
 #include <deque>
 #include <utility>
 
-#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/owner.h"
@@ -55,13 +54,11 @@ class RoundServer final : public Owner {
 
   // What one thread does of a round: the rows from a key up to another.
   struct Part {
-    Part(CodecKind codec, int64_t dim) : writer(codec, dim) { sum.reserve_zeroed(1, dim); }
+    Part(CodecKind codec, int64_t dim) : writer(codec, dim) {}
     RowWriter writer;
     std::vector<RowReader> readers;  // of the pushes that wait
     std::vector<size_t> at, end;     // the next row of each, and where it ends
     std::vector<float*> changes;     // of a row
-    std::vector<float> shares;       // of each of them (kDamped)
-    RowBuffer sum;                   // of them
     std::vector<RowKey> rows;        // of the answer
     std::string payload;
   };
@@ -150,43 +147,24 @@ class RoundServer final : public Owner {
   // A worker that did not name a row did not change it: it counts for the mean only.
   void change_row(Part& part, RowKey key, int64_t place) {
     const auto dim = static_cast<int32_t>(options_.dim);
+    const bool adds = options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped;
     part.changes.clear();
-    part.shares.clear();
     rows_.touch(place);
     for (size_t w = 0; w < waiting_.size(); ++w) {
       if (part.at[w] == part.end[w] || waiting_[w].rows[part.at[w]] != key) continue;
       const size_t i = part.at[w]++;
-      part.changes.push_back(part.readers[w].row(static_cast<int64_t>(i)));
-      part.shares.push_back(waiting_[w].share(i));
+      float* change = part.readers[w].row(static_cast<int64_t>(i));
+      if (adds)
+        add_scaled(change, waiting_[w].share(i), dim, rows_.row(place));
+      else
+        part.changes.push_back(change);
     }
-    const Combine combine = options_.scheme.combine;
-    if (combine == Combine::kSum || combine == Combine::kDamped) return add_shares(part, rows_.row(place));
-    combine_rows(combine, part.changes, dim);
-    const float share =
-        combine == Combine::kMean ? static_cast<float>(part.changes.size()) / static_cast<float>(waiting_.size()) : 1;
+    if (adds) return;
+    combine_rows(options_.scheme.combine, part.changes, dim);
+    const float share = options_.scheme.combine == Combine::kMean
+                            ? static_cast<float>(part.changes.size()) / static_cast<float>(waiting_.size())
+                            : 1;
     add_scaled(part.changes[0], share, dim, rows_.row(place));
-  }
-
-  // Rows that are hardly damped are added as they are: most of them.
-  void add_shares(Part& part, float* row) {
-    constexpr float kHardly = 0.95f;
-    const auto dim = static_cast<int32_t>(options_.dim);
-    float least = *std::min_element(part.shares.begin(), part.shares.end());
-    least = least < kHardly ? agreement(part) : 0;
-    for (size_t i = 0; i < part.changes.size(); ++i)
-      add_scaled(part.changes[i], std::max(part.shares[i], least), dim, row);
-  }
-
-  float agreement(Part& part) {
-    const auto dim = static_cast<int32_t>(options_.dim);
-    float* sum = part.sum.row(0);
-    std::fill_n(sum, options_.dim, 0.0f);
-    double squares = 0;
-    for (const float* change : part.changes) {
-      squares += dot(change, change, dim);
-      add_scaled(change, 1, dim, sum);
-    }
-    return squares > 0 ? agreement_share(dot(sum, sum, dim), squares, std::ssize(part.changes)) : 1;
   }
 
   static constexpr size_t kFetchAhead = 3;  // rows
