@@ -46,16 +46,16 @@ std::string decode64(std::string_view text) {
 }
 
 // etcd writes 64-bit numbers as text.
-int64_t number_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end()) return 0;
+int64_t number_of(const Json& from, const char* name) {
+  const auto found = from.find(name);
+  if (found == from.end()) return 0;
   if (found->is_number()) return found->get<int64_t>();
   return found->is_string() ? std::strtoll(found->get_ref<const std::string&>().c_str(), nullptr, 10) : 0;
 }
 
-std::string text_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? decode64(found->get_ref<const std::string&>()) : "";
+std::string text_of(const Json& from, const char* name) {
+  const auto found = from.find(name);
+  return found != from.end() && found->is_string() ? decode64(found->get_ref<const std::string&>()) : "";
 }
 
 size_t take_bytes(char* bytes, size_t, size_t count, void* to) {

@@ -181,7 +181,7 @@ void VirtualCluster::train(Node& node) {
   node.training = false;
   report_.words += words;
   report_.pairs += stats.pairs;
-  if (fraction >= kLastTenth) {
+  if (static_cast<double>(node.words) > kLastTenth * static_cast<double>(node.words_all)) {
     last_loss_ += stats.loss;
     last_pairs_ += stats.pairs;
   }
