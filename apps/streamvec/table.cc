@@ -232,13 +232,12 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"memory", Kind::kInteger, "MB", "1024", "", "train",
      "of glove: for co-occurrences; of files, the rest goes to temporary files in DIR", 1, 1 << 24},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
-    {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train",
-     "where to train: cuda is an NVIDIA GPU (sgns with sgd and rbsg, of files and standard input), auto takes it where "
-     "it can"},
+    {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train eval reproduce",
+     "where to train and to compute eval's large products: cuda is an NVIDIA GPU (training: sgns with sgd and rbsg, of "
+     "files and standard input), auto takes it where it can"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train simulate",
      "learning rate at the start (sgd 0.05, on a card 0.06, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); "
-     "of "
-     "a stream, all the time (half of that)",
+     "of a stream, all the time (half of that)",
      1e-9, 100},
     {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train",
      "how the learning rate falls; that of glove and of streams does not"},
