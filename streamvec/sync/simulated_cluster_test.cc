@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, kExact, name_of);
 INSTANTIATE_TEST_SUITE_P(Schemes, PlantedFault, kExact, name_of);
 
 // By what is in the rows: every worker leaves its clock there, and looks how old the others' are. With
-// STREAMVEC_SEEDS=1000 more than ten million reads.
+// STREAMVEC_SEEDS=1600 more than ten million reads.
 TEST(Ssp, NoValueThatIsReadIsStalerThanAllowed) {
   int64_t reads = 0, most = 0;
   for (int64_t seed = 1; seed <= std::max<int64_t>(seeds() / 2, 1); ++seed) {
