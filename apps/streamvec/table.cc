@@ -375,7 +375,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"config", Kind::kText, "F.toml", "", "", "train serve eval nearest analogy drift export import demo reproduce",
      "read options from this file, by the same names; flags win over it"},
     {"json", Kind::kFlag, "", "false", "",
-     "train serve eval nearest analogy vector drift export import demo reproduce version source",
+     "train serve eval nearest analogy vector drift export import demo reproduce simulate version source",
      "print one JSON value at the end"},
 });
 

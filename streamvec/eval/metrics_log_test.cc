@@ -61,7 +61,7 @@ TEST(StreamMetrics, AreOneObjectWithNullForWhatIsNotKnown) {
 
 TEST(StreamMetrics, NameNoCredentialsOfSources) {
   StreamMetrics metrics;
-  metrics.sources = {{.name = "nats://me:secret@h/s", .last_error = "lost nats://me:secret@h/s"}};
+  metrics.sources = {{.name = "nats://me:secret@h/s", .state = "failing", .last_error = "lost nats://me:secret@h/s"}};
   const auto json = to_json(metrics);
   EXPECT_EQ(json["sources"][0]["name"], "nats://h/s");
   EXPECT_EQ(json["sources"][0]["last_error"], "lost nats://h/s");
