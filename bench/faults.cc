@@ -1,12 +1,13 @@
 // Does a cluster keep every change when its nodes are killed, cut off and stopped, and does it ever hang?
 //
-//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--at-once 4] [--seed 1]
+//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--schemes 5] [--at-once 4] [--seed 1]
 //
 // Clusters of five processes over gRPC on loopback, two faults each, at moments of chance, also while they end; every
 // scheme in turn. "Training" adds whole numbers, each node to a column of its own, and notes every total in memory that
 // outlives it. At the end: nodes that ended well must have equal rows, with all that each of them has added; of a node
 // that was lost, its column must be a total that it once had, and no less than what a living owner has acknowledged.
 // backup and softsync drop or scale changes by definition: of them only that nothing hangs and nothing is added twice.
+// --schemes: the first so many of bsp, ssp, async, backup, softsync.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -371,6 +372,7 @@ class FaultyCluster {
 std::vector<Plan> plans(const std::map<std::string, int64_t>& options) {
   constexpr Admission kSchemes[] = {Admission::kBsp, Admission::kSsp, Admission::kAsync, Admission::kBackup,
                                     Admission::kSoftsync};
+  const auto schemes = std::clamp<size_t>(static_cast<size_t>(options.at("schemes")), 1, std::size(kSchemes));
   std::vector<Fault> faults;
   faults.insert(faults.end(), static_cast<size_t>(options.at("kills")), Fault::kKill);
   faults.insert(faults.end(), static_cast<size_t>(options.at("cuts")), Fault::kCut);
@@ -381,7 +383,7 @@ std::vector<Plan> plans(const std::map<std::string, int64_t>& options) {
   for (size_t i = 0; i < faults.size(); ++i) {
     if (i % 2 == 0) {
       plans.emplace_back();
-      plans.back().scheme = kSchemes[plans.size() % std::size(kSchemes)];
+      plans.back().scheme = kSchemes[plans.size() % schemes];
       plans.back().seed = mix(static_cast<uint64_t>(options.at("seed")), i);
     }
     plans.back().faults.push_back(faults[i]);
@@ -424,11 +426,13 @@ int run(const std::map<std::string, int64_t>& options) {
 }  // namespace streamvec
 
 int main(int argc, char** argv) {
-  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100}, {"stops", 100}, {"at-once", 4}, {"seed", 1}};
+  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100},  {"stops", 100},
+                                            {"schemes", 5}, {"at-once", 4}, {"seed", 1}};
   for (int i = 1; i < argc; i += 2) {
     const std::string name = std::strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : argv[i];
     if (options.count(name) == 0 || i + 1 == argc) {
-      std::fprintf(stderr, "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--at-once N] [--seed N]\n");
+      std::fprintf(stderr,
+                   "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--schemes N] [--at-once N] [--seed N]\n");
       return 2;
     }
     options[name] = std::atoll(argv[i + 1]);
