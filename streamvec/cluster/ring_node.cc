@@ -42,19 +42,6 @@ Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, st
   std::unique_ptr<RingNode> node(new RingNode(options));
   node->transport_ = std::make_unique<ReliableTransport>(std::move(transport));
   node->collective_ = std::make_unique<RingCollective>(*node->transport_, options.nodes);
-  node->traffic_ = [raw = node->transport_.get()] { return raw->totals(); };
-  node->interrupt_ = [raw = node->transport_.get()] { raw->close(); };
-  STREAMVEC_RETURN_IF_ERROR(node->begin());
-  return node;
-}
-
-Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, std::unique_ptr<Collective> collective,
-                                                  std::function<TransportTotals()> traffic,
-                                                  std::function<void()> interrupt) {
-  std::unique_ptr<RingNode> node(new RingNode(options));
-  node->collective_ = std::move(collective);
-  node->traffic_ = std::move(traffic);
-  node->interrupt_ = std::move(interrupt);
   STREAMVEC_RETURN_IF_ERROR(node->begin());
   return node;
 }
@@ -76,7 +63,7 @@ RingNode::~RingNode() {
     ended = phase_ == Phase::kEnded;
   }
   changed_.notify_all();
-  if (!ended && interrupt_) interrupt_();  // what was said last at an end still has to arrive
+  if (!ended) transport_->close();  // what was said last at an end still has to arrive
   if (thread_.joinable()) thread_.join();
 }
 
@@ -119,7 +106,7 @@ Result<TrainedTotals> RingNode::finish(const TrainedTotals& own) {
 ClusterStats RingNode::stats() const {
   const std::lock_guard lock(mutex_);
   ClusterStats stats = stats_;
-  const TransportTotals totals = traffic_();
+  const TransportTotals totals = transport_->totals();
   stats.bytes_sent = totals.bytes_sent;
   stats.bytes_received = totals.bytes_received;
   stats.epoch = 1;

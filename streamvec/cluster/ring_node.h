@@ -45,11 +45,6 @@ class RingNode final : public Synchronizer {
  public:
   // Over any transport that knows its peers.
   static Result<std::unique_ptr<RingNode>> start(const RingOptions& options, std::unique_ptr<Transport> transport);
-  // By a collective of another kind whose ranks are options.nodes, such as MPI's. `traffic` tells what has gone over
-  // it; `interrupt`, called from another thread, ends its waits.
-  static Result<std::unique_ptr<RingNode>> start(const RingOptions& options, std::unique_ptr<Collective> collective,
-                                                 std::function<TransportTotals()> traffic,
-                                                 std::function<void()> interrupt);
   ~RingNode() override;
 
   Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
@@ -76,9 +71,7 @@ class RingNode final : public Synchronizer {
   void fail(Status status);
 
   const RingOptions options_;
-  std::unique_ptr<ReliableTransport> transport_;  // of a ring over a transport
-  std::function<TransportTotals()> traffic_;      // these two keep what the collective borrows
-  std::function<void()> interrupt_;
+  std::unique_ptr<ReliableTransport> transport_;
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<DenseReplica> replica_;
   std::vector<float> values_;  // of a round, and whether this node's text is over

@@ -76,20 +76,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings& settings) {
                  "; start the ranks with this MPI's own mpirun, or with srun --mpi=pmix");
   return std::unique_ptr<Transport>(std::move(mpi));
 }
-
-// By MPI's own all-reduce, which knows the machine's networks.
-Result<std::unique_ptr<RingNode>> ring_of_ranks(const RingOptions& ring, std::unique_ptr<Transport> transport) {
-  auto* const mpi = dynamic_cast<MpiTransport*>(transport.get());
-  STREAMVEC_CHECK(mpi != nullptr);
-  std::shared_ptr<Transport> kept = std::move(transport);
-  return RingNode::start(
-      ring, mpi->collective(), [kept] { return kept->totals(); }, [kept, mpi] { mpi->interrupt(); });
-}
 #else
-Result<std::unique_ptr<RingNode>> ring_of_ranks(const RingOptions& ring, std::unique_ptr<Transport> transport) {
-  return RingNode::start(ring, std::move(transport));
-}
-
 Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
   return error(
       Code::kUnimplemented,
@@ -287,9 +274,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   if (rows_in_ring) add_rows(combine, start, ring);
   if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
   if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
-  if (rows_in_ring || parameters.rbsg != nullptr)
-    return as_synchronizer(settings.mpi ? ring_of_ranks(ring, std::move(transport))
-                                        : RingNode::start(ring, std::move(transport)));
+  if (rows_in_ring || parameters.rbsg != nullptr) return as_synchronizer(RingNode::start(ring, std::move(transport)));
   STREAMVEC_ASSIGN_OR_RETURN(const ClusterOptions owners, owner_options(options, start));
   const std::vector<Matrix*> tables = {&parameters.input.rows, &parameters.output.rows};
   if (!ring.tables.empty()) return as_synchronizer(HybridNode::start(owners, tables, ring, std::move(transport)));

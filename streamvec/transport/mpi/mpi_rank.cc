@@ -56,53 +56,6 @@ Status ring(MpiTransport& mpi) {
   return {};
 }
 
-// MPI's own operations, among frames that are under way.
-Status collective(MpiTransport& mpi) {
-  const auto together = mpi.collective();
-  const auto soon = [] { return Deadline::after(seconds(30)); };
-  mpi.send((mpi.self() + 1) % static_cast<NodeId>(mpi.ranks()), "beside");
-  for (int round = 0; round < 3; ++round) {
-    std::vector<float> values(100'003, static_cast<float>(mpi.self()));
-    STREAMVEC_RETURN_IF_ERROR(together->all_reduce_mean(values, soon()));
-    const float mean = static_cast<float>(mpi.ranks() - 1) / 2;
-    for (const float value : values) STREAMVEC_RETURN_IF_ERROR(expect(value == mean, "a wrong mean"));
-  }
-  std::vector<std::string> all;
-  STREAMVEC_RETURN_IF_ERROR(together->all_gather(std::string(mpi.self() * 1'000, 'x'), all, soon()));
-  for (size_t rank = 0; rank < all.size(); ++rank)
-    STREAMVEC_RETURN_IF_ERROR(expect(all[rank] == std::string(rank * 1'000, 'x'), "a rank's bytes are wrong"));
-  std::string bytes = mpi.self() == 1 ? "of the second" : "old";
-  STREAMVEC_RETURN_IF_ERROR(together->broadcast(bytes, 1, soon()));
-  STREAMVEC_RETURN_IF_ERROR(expect(bytes == "of the second", "a broadcast did not arrive"));
-  NodeId from = 0;
-  std::string frame;
-  STREAMVEC_RETURN_IF_ERROR(mpi.receive(soon(), from, frame));
-  std::vector<float> uneven(mpi.self() == 0 ? 5 : 6);
-  const Status differs = together->all_reduce_mean(uneven, soon());
-  return expect(differs.code() == Code::kInvalidArgument, "ranks with other numbers of values were not told apart");
-}
-
-// A rank that does not take part: the others are told in time.
-Status collective_alone(MpiTransport& mpi) {
-  const auto together = mpi.collective();
-  std::vector<float> values(10);
-  if (mpi.self() != 1) {
-    const Status late = together->all_reduce_mean(values, Deadline::after(std::chrono::milliseconds(200)));
-    STREAMVEC_RETURN_IF_ERROR(expect(late.code() == Code::kDeadlineExceeded, "nobody noticed that a rank is missing"));
-    std::vector<std::string> all;
-    STREAMVEC_RETURN_IF_ERROR(expect(!together->all_gather("", all, Deadline::never()).ok(), "an error was forgotten"));
-    std::cout << "rank " << mpi.self() << ": noticed" << std::endl;
-    mpi.send(1, "noticed");
-    return {};
-  }
-  for (int other = 1; other < mpi.ranks(); ++other) {  // whoever parts early ends the others
-    NodeId from = 0;
-    std::string frame;
-    STREAMVEC_RETURN_IF_ERROR(mpi.receive(Deadline::after(seconds(60)), from, frame));
-  }
-  return {};
-}
-
 // What was sent last still arrives.
 Status last_words(MpiTransport& mpi) {
   if (mpi.self() != 0) {
@@ -135,13 +88,8 @@ Status stuck(MpiTransport& mpi) {
 }
 
 int run(const std::string& name) {
-  const std::map<std::string, std::function<Status(MpiTransport&)>> all = {{"all_to_all", all_to_all},
-                                                                           {"ring", ring},
-                                                                           {"collective", collective},
-                                                                           {"collective_alone", collective_alone},
-                                                                           {"last_words", last_words},
-                                                                           {"killed", killed},
-                                                                           {"stuck", stuck}};
+  const std::map<std::string, std::function<Status(MpiTransport&)>> all = {
+      {"all_to_all", all_to_all}, {"ring", ring}, {"last_words", last_words}, {"killed", killed}, {"stuck", stuck}};
   auto mpi = MpiTransport::start({.inbox_bytes_max = 8 << 20, .farewell_s = 2});
   const Status status = mpi.ok() ? all.at(name)(**mpi) : mpi.status();
   std::cout << "rank " << (mpi.ok() ? (*mpi)->self() : 0) << ": " + (status.ok() ? "ok" : status.message())

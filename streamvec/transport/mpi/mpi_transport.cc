@@ -88,14 +88,6 @@ struct Peer {
   bool farewell_sent = false, farewell_came = false;
 };
 
-// A collective operation for MPI's thread. What it moves must live as long as MPI knows of it, so it is shared.
-struct Operation {
-  std::function<int(MPI_Request*)> begin;
-  std::shared_ptr<void> moved;
-  MPI_Request request = MPI_REQUEST_NULL;
-  bool begun = false, done = false;
-};
-
 class Ranks final : public MpiTransport {
  public:
   explicit Ranks(const Options& options) : options_(options) {}
@@ -161,40 +153,6 @@ class Ranks final : public MpiTransport {
     return to < peers_.size() ? peers_[to].queued_bytes : 0;
   }
 
-  std::unique_ptr<Collective> collective() override;
-
-  void interrupt() override {
-    const std::lock_guard lock(mutex_);
-    interrupted_ = true;
-    done_.notify_all();
-  }
-
-  // Has MPI's thread do the operation.
-  Status operate(std::shared_ptr<void> moved, std::function<int(MPI_Request*)> begin, Deadline deadline) {
-    auto operation = std::make_shared<Operation>();
-    operation->begin = std::move(begin);
-    operation->moved = std::move(moved);
-    std::unique_lock lock(mutex_);
-    operation_ = operation;
-    has_work_ = true;
-    work_.notify_one();
-    const auto is_over = [&] { return operation->done || interrupted_ || broken_; };
-    if (deadline.when() == Clock::time_point::max())
-      done_.wait(lock, is_over);
-    else
-      done_.wait_until(lock, deadline.when(), is_over);
-    if (operation->done) return {};
-    if (interrupted_ || broken_) return error(Code::kUnavailable, "MPI's ranks are parting");
-    return error(Code::kDeadlineExceeded, "not all ranks came to do the same in time");
-  }
-
-  // Bytes of collectives are counted as a ring would send them; what MPI really does is its own business.
-  void count_collective(int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    totals_.bytes_sent += bytes;
-    totals_.bytes_received += bytes;
-  }
-
   TransportTotals totals() const override {
     const std::lock_guard lock(mutex_);
     TransportTotals totals = totals_;
@@ -218,8 +176,6 @@ class Ranks final : public MpiTransport {
     if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level); code != MPI_SUCCESS)
       return mpi_error("starting", code);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(MPI_COMM_WORLD, &together_);
-    MPI_Comm_set_errhandler(together_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     peers_ = std::vector<Peer>(static_cast<size_t>(ranks_));
@@ -259,28 +215,7 @@ class Ranks final : public MpiTransport {
     bool moved = false;
     for (int rank = 0; rank < ranks_ && !broken_; ++rank)
       if (rank != rank_) moved |= start_sends(rank) | finish_sends(rank) | finish_receives(rank);
-    return !broken_ && (moved | match() | move_operation());
-  }
-
-  bool move_operation() {
-    std::shared_ptr<Operation> operation;
-    {
-      const std::lock_guard lock(mutex_);
-      operation = operation_;
-    }
-    if (operation == nullptr) return false;
-    if (!operation->begun) {
-      operation->begun = true;
-      check("a collective operation", operation->begin(&operation->request));
-    }
-    int done = 0;
-    check("a collective operation", MPI_Test(&operation->request, &done, MPI_STATUS_IGNORE));
-    if (!done || broken_) return false;
-    const std::lock_guard lock(mutex_);
-    operation->done = true;
-    operation_ = nullptr;
-    done_.notify_all();
-    return true;
+    return !broken_ && (moved | match());
   }
 
   bool start_sends(int rank) {
@@ -354,11 +289,7 @@ class Ranks final : public MpiTransport {
 
   void check(const char* doing, int code) {
     if (code == MPI_SUCCESS || broken_) return;
-    {
-      const std::lock_guard lock(mutex_);
-      broken_ = true;
-    }
-    done_.notify_all();
+    broken_ = true;
     inbox_.close(mpi_error(doing, code));
   }
 
@@ -376,12 +307,6 @@ class Ranks final : public MpiTransport {
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
     inbox_.close();
-    {
-      const std::lock_guard lock(mutex_);
-      // An operation that others never came to has no end that could be waited for.
-      if (operation_ != nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Comm_free(&together_);
     MPI_Finalize();
   }
 
@@ -413,110 +338,13 @@ class Ranks final : public MpiTransport {
   int rank_ = 0, ranks_ = 1;
   Inbox inbox_;
   mutable std::mutex mutex_;
-  std::condition_variable work_, done_;
-  MPI_Comm together_ = MPI_COMM_NULL;     // of collective operations
-  std::shared_ptr<Operation> operation_;  // of the lock; its insides are MPI's thread's until it is done
-  bool interrupted_ = false;
+  std::condition_variable work_;
   bool closing_ = false, has_work_ = false;
   std::atomic<bool> broken_ = false;
   std::vector<Peer> peers_;
   TransportTotals totals_;
   std::thread thread_;
 };
-
-class MpiCollective final : public Collective {
- public:
-  explicit MpiCollective(Ranks& ranks, MPI_Comm together) : ranks_(ranks), together_(together) {}
-
-  int rank() const override { return static_cast<int>(ranks_.self()); }
-  int ranks() const override { return ranks_.ranks(); }
-
-  Status all_reduce_mean(std::span<float> values, Deadline deadline) override {
-    STREAMVEC_RETURN_IF_ERROR(broken_);
-    STREAMVEC_RETURN_IF_ERROR(keep(agree_on(static_cast<int64_t>(values.size()), deadline)));
-    auto sums = std::make_shared<std::vector<float>>(values.begin(), values.end());
-    STREAMVEC_RETURN_IF_ERROR(keep(ranks_.operate(
-        sums,
-        [sums = sums.get(), this](MPI_Request* request) {
-          return MPI_Iallreduce(MPI_IN_PLACE, sums->data(), static_cast<int>(sums->size()), MPI_FLOAT, MPI_SUM,
-                                together_, request);
-        },
-        deadline)));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = (*sums)[i] / static_cast<float>(ranks());
-    ranks_.count_collective(2 * (ranks() - 1) * static_cast<int64_t>(values.size_bytes()) / ranks());
-    return {};
-  }
-
-  Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override {
-    STREAMVEC_RETURN_IF_ERROR(broken_);
-    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<int> sizes, gather_sizes(mine.size(), deadline));
-    struct Moved {
-      std::string mine, all;
-      std::vector<int> sizes, begins;
-    };
-    auto moved = std::make_shared<Moved>();
-    moved->mine = mine;
-    moved->sizes = sizes;
-    int total = 0;
-    for (const int size : sizes) moved->begins.push_back(std::exchange(total, total + size));
-    moved->all.resize(static_cast<size_t>(total));
-    STREAMVEC_RETURN_IF_ERROR(keep(ranks_.operate(
-        moved,
-        [moved = moved.get(), this](MPI_Request* request) {
-          return MPI_Iallgatherv(moved->mine.data(), static_cast<int>(moved->mine.size()), MPI_BYTE, moved->all.data(),
-                                 moved->sizes.data(), moved->begins.data(), MPI_BYTE, together_, request);
-        },
-        deadline)));
-    all.clear();
-    for (size_t i = 0; i < sizes.size(); ++i)
-      all.push_back(moved->all.substr(static_cast<size_t>(moved->begins[i]), static_cast<size_t>(sizes[i])));
-    ranks_.count_collective(total - static_cast<int64_t>(mine.size()));
-    return {};
-  }
-
-  // The others bring nothing.
-  Status broadcast(std::string& bytes, int root, Deadline deadline) override {
-    STREAMVEC_CHECK(0 <= root && root < ranks());
-    std::vector<std::string> all;
-    STREAMVEC_RETURN_IF_ERROR(all_gather(rank() == root ? std::string_view(bytes) : std::string_view(), all, deadline));
-    bytes = std::move(all[static_cast<size_t>(root)]);
-    return {};
-  }
-
- private:
-  Result<std::vector<int>> gather_sizes(size_t mine, Deadline deadline) {
-    auto sizes = std::make_shared<std::vector<int>>(static_cast<size_t>(ranks()));
-    (*sizes)[static_cast<size_t>(rank())] = static_cast<int>(mine);
-    STREAMVEC_RETURN_IF_ERROR(keep(ranks_.operate(
-        sizes,
-        [sizes = sizes.get(), this](MPI_Request* request) {
-          return MPI_Iallgather(MPI_IN_PLACE, 1, MPI_INT, sizes->data(), 1, MPI_INT, together_, request);
-        },
-        deadline)));
-    return *sizes;
-  }
-
-  Status agree_on(int64_t size, Deadline deadline) {
-    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<int> sizes, gather_sizes(static_cast<size_t>(size), deadline));
-    for (size_t other = 0; other < sizes.size(); ++other)
-      if (sizes[other] != size)
-        return error(Code::kInvalidArgument, "rank ", other, " brings ", sizes[other], " values, this one ", size);
-    return {};
-  }
-
-  Status keep(Status status) {
-    if (!status.ok()) broken_ = status;
-    return status;
-  }
-
-  Ranks& ranks_;
-  const MPI_Comm together_;
-  Status broken_;
-};
-
-std::unique_ptr<Collective> Ranks::collective() {
-  return std::make_unique<MpiCollective>(*this, together_);
-}
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "streamvec/core/status.h"
-#include "streamvec/transport/collective.h"
 #include "streamvec/transport/transport.h"
 
 namespace streamvec {
@@ -29,12 +28,6 @@ class MpiTransport : public Transport {
   static Result<std::unique_ptr<MpiTransport>> start() { return start(Options{}); }
 
   virtual int ranks() const = 0;
-
-  // MPI's own collective operations, beside the frames. It borrows the transport; one at a time. An operation that is
-  // late cannot be taken back: after kDeadlineExceeded every later call gives the same error.
-  virtual std::unique_ptr<Collective> collective() = 0;
-  // Ends the waits of the collective, with kUnavailable.
-  virtual void interrupt() = 0;
 };
 
 }  // namespace streamvec
