@@ -343,6 +343,7 @@ class TestWhileTraining:
                      command="train") as running:
             events = Events(running, "end", "model")
             assert events.await_one("end")["why"] == "finished"
+            events.await_one("model")
             assert len(running.get("/api/nearest", word="aaax", k=3)["neighbours"]) == 3
             card = running.get("/api/model")
             assert card["service"] == "train" and card["options"]["epochs"] == 3
