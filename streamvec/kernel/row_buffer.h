@@ -20,7 +20,8 @@ class RowBuffer {
   // Padding is zeroed, too.
   MatrixView<float> reserve_zeroed(int64_t rows, int64_t cols) {
     reserve(rows, cols);
-    if (rows > 0) std::memset(view_.data, 0, static_cast<size_t>(rows * view_.stride) * sizeof(float));
+    const size_t floats = static_cast<size_t>(rows * view_.stride);
+    if (floats > 0) std::memset(view_.data, 0, floats * sizeof(float));
     return view_;
   }
   const MatrixView<float>& view() const { return view_; }

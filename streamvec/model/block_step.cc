@@ -3,13 +3,6 @@
 #include <cstring>
 
 namespace streamvec {
-namespace {
-
-// Plain SGD takes a block's pairs at one point instead of one after the other, so that a row which meets many of them
-// can be carried too far: its summed step is cut here. Of 0.25, 0.5, 1 and no cut, 0.25 was a little ahead on ACL
-// abstracts, and a cut keeps rates stable that diverge without (docs/BENCHMARKS.md, Choosing the defaults).
-
-}  // namespace
 
 void BlockStep::begin(size_t inputs, size_t outputs_max) {
   inputs_ = inputs;

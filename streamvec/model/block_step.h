@@ -12,7 +12,8 @@
 
 namespace streamvec {
 
-// PairBlock::step_max of plain SGD; docs/BENCHMARKS.md has how it was found.
+// PairBlock::step_max of plain SGD, which takes a block's pairs at one point instead of one after the other, so that a
+// row which meets many of them can be carried too far. docs/BENCHMARKS.md (Choosing the defaults) has how it was found.
 constexpr float kSgdStepMax = 0.25f;
 
 // Filled by a model, then run. Outputs are rows of the output table: positives first, then negatives.

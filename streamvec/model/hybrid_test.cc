@@ -219,8 +219,8 @@ TEST(HybridVectors, HaveAnAnswerForEverySpellingButTheEmptyOne) {
   const HybridVectors vectors(std::move(parameters.hybrid));
   std::vector<float> out(kDim);
   EXPECT_EQ(vectors.generate("", out).code(), Code::kInvalidArgument);
-  for (const std::string word :
-       {"boats", "\xff\xfe", "\xed\x95\x9c\xea\xb5\xad", "zzz", std::string(1000, 'q').c_str()}) {
+  const std::string spellings[] = {"boats", "\xff\xfe", "\xed\x95\x9c\xea\xb5\xad", "zzz", std::string(1000, 'q')};
+  for (const std::string& word : spellings) {
     ASSERT_TRUE(vectors.generate(word, out).ok());
     EXPECT_GT(distance(out, std::vector<float>(kDim)), 0.1) << word;
   }

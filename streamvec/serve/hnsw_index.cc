@@ -1,5 +1,7 @@
 #include "streamvec/serve/hnsw_index.h"
 
+// Its prefetches read past the end of a full list of links; its distances are not used here (below).
+#define NO_MANUAL_VECTORIZATION
 #include <hnswlib/hnswlib.h>
 
 #include <algorithm>

@@ -107,7 +107,8 @@ TEST(VocabularyMap, HasAFrameForAnyModel) {
   auto zeros = std::make_shared<Snapshot>();
   for (int i = 0; i < 9; ++i) zeros->vocabulary.add("w" + std::to_string(i), 1);
   zeros->input = Matrix::make(9, 4).value();
-  for (const MapPoint& point : map.update(*served(zeros)).value()->points)
+  const auto frame = map.update(*served(zeros)).value();
+  for (const MapPoint& point : frame->points)
     EXPECT_TRUE(std::isfinite(point.x) && std::isfinite(point.y));
 }
 
