@@ -76,7 +76,7 @@ std::string table_of(const EvalReport& report, const Snapshot& snapshot) {
   return out.str();
 }
 
-Status measure_sets(const Arguments& arguments, const Snapshot& snapshot, EvalReport& report) {
+Status measure_sets(const Arguments& arguments, const Snapshot& snapshot, Products& products, EvalReport& report) {
   for (const std::string& path : arguments.list("similarity")) {
     STREAMVEC_ASSIGN_OR_RETURN(const SimilaritySet set, read_similarity_set(path));
     report.similarity.push_back(measure_similarity(snapshot, set));
@@ -84,23 +84,23 @@ Status measure_sets(const Arguments& arguments, const Snapshot& snapshot, EvalRe
   for (const std::string& path : arguments.list("analogy")) {
     STREAMVEC_ASSIGN_OR_RETURN(const AnalogySet set, read_analogy_set(path));
     STREAMVEC_ASSIGN_OR_RETURN(AnalogyResult result,
-                               measure_analogy(snapshot, set, {.vocab = arguments.integer("analogy-vocab")}));
+                               measure_analogy(snapshot, set, {.vocab = arguments.integer("analogy-vocab")}, products));
     report.analogy.push_back(std::move(result));
   }
   return {};
 }
 
 Status measure_pip_of(const Snapshot& snapshot, const SentenceStream& stream, const PairOptions& pairs,
-                      EvalReport& report) {
+                      Products& products, EvalReport& report) {
   OracleOptions options;
   options.counts.pairs = pairs;
   options.dim = snapshot.dim();
   STREAMVEC_ASSIGN_OR_RETURN(const Oracle oracle, make_oracle(stream, snapshot.vocabulary, options));
-  STREAMVEC_ASSIGN_OR_RETURN(report.pip, measure_pip(snapshot.input, oracle));
+  STREAMVEC_ASSIGN_OR_RETURN(report.pip, measure_pip(snapshot.input, oracle, products));
   return {};
 }
 
-Status measure_text(const Arguments& arguments, const Snapshot& snapshot, EvalReport& report) {
+Status measure_text(const Arguments& arguments, const Snapshot& snapshot, Products& products, EvalReport& report) {
   const bool pip = arguments.flag("pip"), choose = arguments.flag("choose-dim"), loss = arguments.given("text");
   if (!pip && !choose && !loss) return {};
   STREAMVEC_ASSIGN_OR_RETURN(const TrainedOn trained, trained_on(arguments.words[0]));
@@ -110,7 +110,7 @@ Status measure_text(const Arguments& arguments, const Snapshot& snapshot, EvalRe
   if (loss) {
     STREAMVEC_ASSIGN_OR_RETURN(report.held_out, measure_held_out(snapshot, stream, trained.pairs));
   }
-  if (pip) STREAMVEC_RETURN_IF_ERROR(measure_pip_of(snapshot, stream, trained.pairs, report));
+  if (pip) STREAMVEC_RETURN_IF_ERROR(measure_pip_of(snapshot, stream, trained.pairs, products, report));
   if (!choose) return {};
   ChooseDimOptions options;
   options.counts.pairs = trained.pairs;
@@ -122,9 +122,10 @@ Status measure_text(const Arguments& arguments, const Snapshot& snapshot, EvalRe
 
 Result<int> run_eval(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(arguments.words[0]));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::unique_ptr<Products> products, make_products(arguments.text("device")));
   EvalReport report;
-  STREAMVEC_RETURN_IF_ERROR(measure_sets(arguments, snapshot, report));
-  STREAMVEC_RETURN_IF_ERROR(measure_text(arguments, snapshot, report));
+  STREAMVEC_RETURN_IF_ERROR(measure_sets(arguments, snapshot, *products, report));
+  STREAMVEC_RETURN_IF_ERROR(measure_text(arguments, snapshot, *products, report));
   Json json = to_json(report);
   json["model"] = snapshot.model;
   json["vocab"] = snapshot.vocabulary.size();

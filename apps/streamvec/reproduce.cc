@@ -39,6 +39,7 @@ class Measures {
   static Result<std::unique_ptr<Measures>> open(const std::string& corpus, const ExperimentOptions& options,
                                                 const std::vector<std::string>& similarity, const TrainHooks& hooks) {
     auto measures = std::unique_ptr<Measures>(new Measures(corpus));
+    STREAMVEC_ASSIGN_OR_RETURN(measures->products_, make_products(options.device));
     for (const std::string& path : similarity) {
       STREAMVEC_ASSIGN_OR_RETURN(measures->sets_.emplace_back(), read_similarity_set(path));
     }
@@ -52,7 +53,7 @@ class Measures {
   // Measures the vectors after `epochs` epochs into `row`; the references of their dim into `report`, once.
   Status measure(const Snapshot& snapshot, int64_t epochs, double loss, RowResult& row, ExperimentReport& report) {
     STREAMVEC_ASSIGN_OR_RETURN(const Oracle* oracle, oracle_of(snapshot.dim()));
-    STREAMVEC_ASSIGN_OR_RETURN(PipReport pip, measure_pip(snapshot.input, *oracle));
+    STREAMVEC_ASSIGN_OR_RETURN(PipReport pip, measure_pip(snapshot.input, *oracle, *products_));
     row.points.push_back({epochs, pip.model, loss});
     row.similarity.clear();
     for (const SimilaritySet& set : sets_) row.similarity.push_back(measure_similarity(snapshot, set));
@@ -97,6 +98,7 @@ class Measures {
   Vocabulary vocabulary_;
   std::map<int64_t, Oracle> oracles_;
   std::vector<SimilaritySet> sets_;
+  std::unique_ptr<Products> products_;
 };
 
 std::string machine_text() {
@@ -131,6 +133,7 @@ class Reproduction {
     published_epochs_ = arguments.given("published-epochs") ? arguments.integer("published-epochs") : options_.epochs;
     options_.seed = static_cast<uint64_t>(arguments.integer("seed"));
     options_.stem = arguments.text("stem");
+    options_.device = arguments.text("device");
     corpus_ = arguments.text("corpus");
     pinned_ = cores >= options_.nodes;
   }
@@ -207,9 +210,10 @@ class Reproduction {
         "as many pairs. \"own\" is the block that suits the kernel.",
         "Everything else that ran on this machine at the time is in the times, too."};
     report_.not_run = {
-        "GPUs: this build has no CUDA, so rows of 2018 on one GPU (GTX 970) and on four (GTX 1080) stand beside one "
-        "core "
-        "and several cores.",
+        std::string("GPUs: rows of 2018 on one GPU (GTX 970) and on four (GTX 1080) stand beside one core and several "
+                    "cores") +
+            (options_.device == "cpu" ? "; --device cuda trains rbsg and sgns with its own blocks on an NVIDIA GPU."
+                                      : ", but for those whose command has --device."),
         "Ethernet between machines: all nodes are on this one."};
     if (!options_.as_published) report_.not_run.push_back("The rows as published: they run with --as-published.");
   }
@@ -219,7 +223,7 @@ class Reproduction {
                                       arguments_.text("out")};
     for (const char* flag : {"as-published", "quick"})
       if (arguments_.flag(flag)) words.push_back(std::string("--") + flag);
-    for (const char* option : {"epochs", "published-epochs", "rbsg-epochs", "seed", "stem"})
+    for (const char* option : {"epochs", "published-epochs", "rbsg-epochs", "seed", "stem", "device"})
       if (arguments_.given(option)) words.insert(words.end(), {std::string("--") + option, arguments_.text(option)});
     if (arguments_.given("n")) words.insert(words.end(), {"-n", arguments_.text("n")});
     for (const std::string& set : arguments_.list("similarity")) words.insert(words.end(), {"--similarity", set});

@@ -136,9 +136,8 @@ constexpr std::array kCommands = std::to_array<Command>({
          "document at /api/openapi.json). New checkpoints of DIR are served as they come, without a pause.\n"
          "Only this machine can ask unless --listen says otherwise. Other addresses need a token, in the environment "
          "variable STREAMVEC_TOKEN or in --token-file, or client certificates (--tls-client-ca). Runs until Ctrl-C.",
-     .examples =
-         "streamvec serve model\n"
-         "STREAMVEC_TOKEN=$(cat token) streamvec serve model --listen 0.0.0.0:8080 --allow-host example.org\n",
+     .examples = "streamvec serve model\n"
+                 "STREAMVEC_TOKEN=$(cat token) streamvec serve model --listen 0.0.0.0:8080 --allow-host example.org\n",
      .words_min = 1,
      .words_max = 1},
     {.name = "launch",
@@ -220,8 +219,9 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"memory", Kind::kInteger, "MB", "1024", "", "train",
      "of glove: for co-occurrences; of files, the rest goes to temporary files in DIR", 1, 1 << 24},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
-    {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train",
-     "where to train: cuda is an NVIDIA GPU (sgns with sgd and rbsg, of files and standard input), auto takes it where it can"},
+    {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train eval reproduce",
+     "where to train and to compute eval's large products: cuda is an NVIDIA GPU (sgns and hybrid with sgd, and rbsg), "
+     "auto takes it where it can"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train",
      "learning rate at the start (sgd 0.05, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); of a stream, "
      "all the time (half of that)",

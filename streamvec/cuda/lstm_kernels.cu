@@ -1,5 +1,7 @@
 // Products run on tensor cores in tiles: pieces of both factors come to shared memory a few steps ahead of the product.
 // A level of a small batch has some ten nodes and of a large one some hundreds: tiles are of two sizes.
+#include <cooperative_groups.h>
+
 #include <algorithm>
 
 #include "streamvec/cuda/both_sides.cuh"
@@ -11,9 +13,7 @@ namespace {
 
 constexpr int kCellThreads = 256;
 constexpr int kGates = 4;
-constexpr int kDepth = 32;          // columns of the one factor, rows of the other, that a step takes
-constexpr int kPitch = kDepth + 4;  // of rows with `kDepth` values: eight rows lie in different banks
-constexpr int kStages = 3;
+constexpr int kStages = 4;
 constexpr int32_t kLargeLevel = 192;  // nodes
 
 __device__ float sigmoid(float x) {
@@ -45,15 +45,7 @@ __device__ Cell cell_of(const float (&z)[kGates], float c_before) {
   return cell;
 }
 
-__global__ void first_level_kernel(LstmLevel work) {
-  const LstmSide& side = of_side(work.sides);
-  const int64_t i = blockIdx.x * int64_t{kCellThreads} + threadIdx.x, H = work.hidden, k = i % H;
-  if (i < H) side.h[k] = 0;
-  if (i / H >= nodes_of(side.level)) return;
-  const int64_t node = node_at(side.level, static_cast<int32_t>(i / H));
-  const float* table = side.table + side.characters[node] * kGates * H + k;
-  const float z[kGates] = {table[0], table[H], table[2 * H], table[3 * H]};
-  const Cell cell = cell_of(z, 0);
+__device__ void put_cell(const LstmSide& side, int64_t H, int64_t node, int64_t k, const Cell& cell) {
   float* gates = side.gates + node * kGates * H + k;
   gates[0] = cell.in;
   gates[H] = cell.forget;
@@ -63,9 +55,28 @@ __global__ void first_level_kernel(LstmLevel work) {
   side.h[node * H + k] = cell.h;
 }
 
-// A tile of kRows rows; a warp has kWarpRows x 16 of them. B's columns are given out among warps by who uses it.
-template <int kRows, int kWarpRows>
+__global__ void first_level_kernel(LstmLevel work) {
+  const LstmSide& side = of_side(work.sides);
+  const int64_t i = blockIdx.x * int64_t{kCellThreads} + threadIdx.x, H = work.hidden, k = i % H;
+  if (i < H) side.h[k] = 0;
+  if (i / H >= nodes_of(side.level)) return;
+  const int64_t node = node_at(side.level, static_cast<int32_t>(i / H));
+  const float* table = side.table + side.characters[node] * kGates * H + k;
+  const float z[kGates] = {table[0], table[H], table[2 * H], table[3 * H]};
+  put_cell(side, H, node, k, cell_of(z, 0));
+}
+
+// A kernel may begin before the one that is queued ahead of it ends: what comes before this call must not depend on it,
+// but may on those before it. After it that one is done, and the next may begin.
+__device__ void await_last_kernel() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+// Rows with room for four more values lie so that eight of them are in different banks.
+template <int kDepth, int kWarpRows>
 __device__ void load_rows(const float* tile, int32_t first, int32_t k, uint32_t (&a)[kWarpRows][4]) {
+  constexpr int kPitch = kDepth + 4;
   const int32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int m = 0; m < kWarpRows; ++m) {
@@ -77,37 +88,44 @@ __device__ void load_rows(const float* tile, int32_t first, int32_t k, uint32_t 
   }
 }
 
-// Calls bring(step, stage) for the steps 0 .. steps - 1 in order, each kStages - 1 steps ahead of use(stage).
-template <typename Bring, typename Use>
-__device__ void in_steps(int32_t steps, const Bring& bring, const Use& use) {
+// Brings the factors' pieces of the steps 0 .. steps - 1 in order, kStages - 1 steps ahead of use(stage). The first
+// weights come before the last kernel is awaited.
+template <typename Weights, typename Rows, typename Use>
+__device__ void in_steps(int32_t steps, const Weights& bring_weights, const Rows& bring_rows, const Use& use) {
+  for (int32_t step = 0; step < min(steps, kStages - 1); ++step) bring_weights(step, step);
+  await_last_kernel();
   for (int32_t step = 0; step < kStages - 1; ++step) {
-    if (step < steps) bring(step, step);
+    if (step < steps) bring_rows(step, step);
     end_copy_group();
   }
   for (int32_t step = 0; step < steps; ++step) {
     wait_for_copies<kStages - 2>();
     __syncthreads();  // copies of all threads are there, and the stage that is filled next is no longer in use
     const int32_t next = step + kStages - 1;
-    if (next < steps) bring(next, next % kStages);
+    if (next < steps) {
+      bring_weights(next, next % kStages);
+      bring_rows(next, next % kStages);
+    }
     end_copy_group();
     use(step % kStages);
   }
 }
 
-// kNodes nodes by kUnits units of the state, all four gates of each: a warp has 8 units and kWarpNodes x 16 nodes, and
-// each lane all that its cells need.
-template <int kNodes, int kUnits, int kWarpNodes>
+// kNodes nodes by kUnits units of the state, all four gates of each: a warp has 8 units and kWarpNodes x 16 nodes.
+// Steps take kDepth columns of h, and each of kShares sets of warps a share of them: a level has so few tiles that a
+// multiprocessor would otherwise have too few warps to hide what they wait for.
+template <int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
 struct ForwardTile {
-  static constexpr int kUnitWarps = kUnits / 8, kThreads = 32 * kUnitWarps * (kNodes / 16 / kWarpNodes);
-  static constexpr int kColumns = kGates * kUnits, kColumnPitch = kColumns + 8;
+  static constexpr int kUnitWarps = kUnits / 8, kWarps = kUnitWarps * (kNodes / 16 / kWarpNodes);  // of a set
+  static constexpr int kThreads = 32 * kWarps * kShares;
+  static constexpr int kPitch = kDepth + 4, kColumns = kGates * kUnits, kColumnPitch = kColumns + 8;
   static constexpr int kStage = kNodes * kPitch + kDepth * kColumnPitch;  // values
   static constexpr size_t kBytes = kStages * kStage * sizeof(float);
 };
 
-template <int kNodes, int kUnits, int kWarpNodes>
-__global__ __launch_bounds__((ForwardTile<kNodes, kUnits, kWarpNodes>::kThreads)) void next_level_kernel(
-    LstmLevel work) {
-  using Tile = ForwardTile<kNodes, kUnits, kWarpNodes>;
+template <typename Tile, int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
+__device__ void next_level_tile(const LstmLevel& work) {
+  constexpr int kPitch = Tile::kPitch;
   extern __shared__ __align__(16) float stages[];
   __shared__ int64_t parents[kNodes];
   const LstmSide& side = of_side(work.sides);
@@ -115,19 +133,22 @@ __global__ __launch_bounds__((ForwardTile<kNodes, kUnits, kWarpNodes>::kThreads)
   const int32_t first = static_cast<int32_t>(blockIdx.y) * kNodes,
                 first_unit = static_cast<int32_t>(blockIdx.x) * kUnits;
   if (first >= count) return;
-  const int32_t thread = static_cast<int32_t>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int32_t thread = static_cast<int32_t>(threadIdx.x), lane = thread % 32;
+  const int32_t warp = thread / 32 % Tile::kWarps, share = thread / 32 / Tile::kWarps;
   for (int32_t i = thread; i < kNodes; i += Tile::kThreads)
     parents[i] = first + i < count ? side.parents[node_at(side.level, first + i)] : -1;
   __syncthreads();
 
-  const auto bring = [&](int32_t step, int32_t stage) {
+  const auto bring_rows = [&](int32_t step, int32_t stage) {
     float* rows = stages + stage * Tile::kStage;
-    float* weights = rows + kNodes * kPitch;
     for (int32_t i = thread; i < kNodes * (kDepth / 4); i += Tile::kThreads) {
       const int32_t row = i / (kDepth / 4), k = i % (kDepth / 4) * 4;
       const bool there = parents[row] >= 0 && step * kDepth + k < H;
       copy_later(rows + row * kPitch + k, there ? side.h + parents[row] * H + step * kDepth + k : side.h, there);
     }
+  };
+  const auto bring_weights = [&](int32_t step, int32_t stage) {
+    float* weights = stages + stage * Tile::kStage + kNodes * kPitch;
     for (int32_t i = thread; i < kDepth * (Tile::kColumns / 4); i += Tile::kThreads) {
       const int32_t k = i / (Tile::kColumns / 4), column = i % (Tile::kColumns / 4) * 4;
       const int32_t unit = first_unit + column % kUnits, depth = step * kDepth + k;
@@ -144,9 +165,10 @@ __global__ __launch_bounds__((ForwardTile<kNodes, kUnits, kWarpNodes>::kThreads)
     const float* rows = stages + stage * Tile::kStage;
     const float* weights = rows + kNodes * kPitch + warp_unit + g;
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 8) {
+    for (int i = 0; i < kDepth / kShares; i += 8) {
+      const int32_t k = share * (kDepth / kShares) + i;
       uint32_t a[kWarpNodes][4];
-      load_rows<kNodes>(rows, warp_row, k, a);
+      load_rows<kDepth>(rows, warp_row, k, a);
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate) {
         const float* b = weights + (k + t) * Tile::kColumnPitch + gate * kUnits;
@@ -156,92 +178,114 @@ __global__ __launch_bounds__((ForwardTile<kNodes, kUnits, kWarpNodes>::kThreads)
       }
     }
   };
-  in_steps((H + kDepth - 1) / kDepth, bring, use);
+  in_steps((H + kDepth - 1) / kDepth, bring_weights, bring_rows, use);
 
-  const int32_t unit = first_unit + warp_unit + 2 * t;
-  if (unit >= H) return;
+  __syncthreads();  // stages are no longer in use: each set's sums go there, [node][gate][unit]
+  static_assert(kShares * kNodes * Tile::kColumns <= kStages * Tile::kStage);
+  float* own = stages + share * kNodes * Tile::kColumns;
 #pragma unroll
   for (int m = 0; m < kWarpNodes; ++m)
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int32_t row = warp_row + 16 * m + 8 * half + g;
-      if (first + row >= count) continue;
-      const int64_t node = node_at(side.level, first + row);
-      const float* table = side.table + int64_t{side.characters[node]} * kGates * H + unit;
-      const float2 c_before = *reinterpret_cast<const float2*>(side.c + parents[row] * H + unit);
-      float2 from_table[kGates];
-      for (int gate = 0; gate < kGates; ++gate)
-        from_table[gate] = *reinterpret_cast<const float2*>(table + int64_t{gate} * H);
-      float z[2][kGates];
-      for (int gate = 0; gate < kGates; ++gate) {
-        z[0][gate] = sums[m][gate][2 * half] + from_table[gate].x;
-        z[1][gate] = sums[m][gate][2 * half + 1] + from_table[gate].y;
-      }
-      const Cell one = cell_of(z[0], c_before.x), two = cell_of(z[1], c_before.y);
-      const auto put = [](float* to, float x, float y) { *reinterpret_cast<float2*>(to) = make_float2(x, y); };
-      float* gates = side.gates + node * kGates * H + unit;
-      put(gates, one.in, two.in);
-      put(gates + H, one.forget, two.forget);
-      put(gates + 2 * int64_t{H}, one.g, two.g);
-      put(gates + 3 * int64_t{H}, one.out, two.out);
-      put(side.c + node * H + unit, one.c, two.c);
-      put(side.h + node * H + unit, one.h, two.h);
+    for (int gate = 0; gate < kGates; ++gate)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        own[(warp_row + 16 * m + 8 * (i / 2) + g) * Tile::kColumns + gate * kUnits + warp_unit + 2 * t + i % 2] =
+            sums[m][gate][i];
+  __syncthreads();
+  for (int32_t i = thread; i < kNodes * kUnits; i += Tile::kThreads) {
+    const int32_t row = i / kUnits, unit = first_unit + i % kUnits;
+    if (first + row >= count || unit >= H) continue;
+    const int64_t node = node_at(side.level, first + row);
+    const float* table = side.table + int64_t{side.characters[node]} * kGates * H + unit;
+    const float c_before = side.c[parents[row] * H + unit];
+    float z[kGates];
+#pragma unroll
+    for (int gate = 0; gate < kGates; ++gate) {
+      z[gate] = table[int64_t{gate} * H];
+#pragma unroll
+      for (int set = 0; set < kShares; ++set)
+        z[gate] += stages[(set * kNodes + row) * Tile::kColumns + gate * kUnits + i % kUnits];
     }
+    put_cell(side, H, node, unit, cell_of(z, c_before));
+  }
 }
 
-__global__ void climb_cells_kernel(LstmLevel work, LstmSlopes slopes, bool first_level) {
-  const LstmSide& side = of_side(work.sides);
-  const int64_t i = blockIdx.x * int64_t{kCellThreads} + threadIdx.x, H = work.hidden, k = i % H;
-  if (i / H >= nodes_of(side.level)) return;
-  const int64_t node = node_at(side.level, static_cast<int32_t>(i / H)), parent = side.parents[node];
+template <int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
+__global__ __launch_bounds__(
+    (ForwardTile<kNodes, kUnits, kWarpNodes, kDepth, kShares>::kThreads)) void next_level_kernel(LstmLevel work) {
+  next_level_tile<ForwardTile<kNodes, kUnits, kWarpNodes, kDepth, kShares>, kNodes, kUnits, kWarpNodes, kDepth,
+                  kShares>(work);
+}
+
+// One value of one cell on the way back; `dh` is whole.
+__device__ void climb_cell(const LstmSide& side, const LstmSlopes& slopes, int64_t H, int64_t node, int64_t k, float dh,
+                           float dc_from_children) {
+  const int64_t parent = side.parents[node];
   const float* gates = side.gates + node * kGates * H + k;
   const float in = gates[0], forget = gates[H], g = gates[2 * H], out = gates[3 * H];
-  const float tanh_c = tanhf(side.c[node * H + k]), dh = of_side(slopes.dh)[node * H + k];
-  const float c_before = first_level ? 0 : side.c[parent * H + k];
-  const float dc =
-      (node < side.level.inner_end ? of_side(slopes.dc)[node * H + k] : 0) + dh * out * (1 - tanh_c * tanh_c);
+  const float tanh_c = tanhf(side.c[node * H + k]);
+  const float c_before = parent == 0 ? 0 : side.c[parent * H + k];
+  const float dc = dc_from_children + dh * out * (1 - tanh_c * tanh_c);
   const float dz[kGates] = {dc * g * in * (1 - in), dc * c_before * forget * (1 - forget), dc * in * (1 - g * g),
                             dh * tanh_c * out * (1 - out)};
+  float* to = of_side(slopes.dz) + node * kGates * H + k;
+  float* sum = of_side(slopes.dz_sum) + parent * kGates * H + k;
+#pragma unroll
   for (int gate = 0; gate < kGates; ++gate) {
-    of_side(slopes.dz)[(node * kGates + gate) * H + k] = dz[gate];
-    if (!first_level) atomicAdd(&of_side(slopes.dz_sum)[(parent * kGates + gate) * H + k], dz[gate]);
+    to[gate * H] = dz[gate];
+    if (parent != 0) atomicAdd(sum + gate * H, dz[gate]);
   }
-  if (!first_level) atomicAdd(&of_side(slopes.dc)[parent * H + k], dc * forget);
+  if (parent != 0) atomicAdd(of_side(slopes.dc) + parent * H + k, dc * forget);
 }
 
-// kSide x kSide values of dh, from one gate's dz: the gates' parts are added up in memory, so that there is enough to
-// do for all multiprocessors. A warp has kWarpRows x 16 rows and 16 columns.
-template <int kSide, int kWarpRows>
+__global__ void climb_leaves_kernel(LstmLevel work, LstmSlopes slopes) {
+  const LstmSide& side = of_side(work.sides);
+  const int64_t i = blockIdx.x * int64_t{kCellThreads} + threadIdx.x, H = work.hidden, k = i % H;
+  const int64_t node = side.level.leaf_begin + i / H;
+  if (node < side.level.leaf_end) climb_cell(side, slopes, H, node, k, of_side(slopes.dh)[node * H + k], 0);
+}
+
+// kSide x kSide values of dh, and their cells. The blocks of a cluster have a gate's share of the product each, and
+// then a quarter of the rows. A warp has kWarpRows x 16 rows and 16 columns of a product.
+template <int kSide, int kWarpRows, int kDepth, int kShares>
 struct BackwardTile {
-  static constexpr int kColumnWarps = kSide / 16, kThreads = 32 * kColumnWarps * (kSide / 16 / kWarpRows);
+  static constexpr int kPitch = kDepth + 4;
+  static constexpr int kColumnWarps = kSide / 16, kWarps = kColumnWarps * (kSide / 16 / kWarpRows);
+  static constexpr int kThreads = 32 * kWarps * kShares;
   static constexpr int kStage = 2 * kSide * kPitch;  // values
   static constexpr size_t kBytes = kStages * kStage * sizeof(float);
 };
 
-template <int kSide, int kWarpRows>
-__global__ __launch_bounds__((BackwardTile<kSide, kWarpRows>::kThreads)) void climb_products_kernel(LstmLevel work,
-                                                                                                    LstmSlopes slopes) {
-  using Tile = BackwardTile<kSide, kWarpRows>;
+template <int kSide, int kWarpRows, int kDepth, int kShares>
+__global__ __cluster_dims__(kGates, 1, 1)
+    __launch_bounds__((BackwardTile<kSide, kWarpRows, kDepth, kShares>::kThreads)) void climb_level_kernel(
+        LstmLevel work, LstmSlopes slopes) {
+  using Tile = BackwardTile<kSide, kWarpRows, kDepth, kShares>;
+  constexpr int kPitch = Tile::kPitch;
   extern __shared__ __align__(16) float stages[];
   const LstmSide& side = of_side(work.sides);
-  const int32_t H = work.hidden, count = inner_of(side.before), gate = static_cast<int32_t>(blockIdx.x) % kGates;
-  const int32_t first = static_cast<int32_t>(blockIdx.y) * kSide,
-                first_column = static_cast<int32_t>(blockIdx.x) / kGates * kSide;
-  if (first >= count) return;
-  const int32_t thread = static_cast<int32_t>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const float* dz = of_side(slopes.dz_sum) + (int64_t{side.before.inner_begin} * kGates + gate) * H;
-  const float* weights_from = side.recurrent + int64_t{gate} * H;
+  const int32_t H = work.hidden, count = inner_of(side.level), gate = static_cast<int32_t>(blockIdx.x) % kGates;
+  const int32_t first = static_cast<int32_t>(blockIdx.y) * kSide;
+  const int32_t first_column = static_cast<int32_t>(blockIdx.x) / kGates * kSide;
+  if (first >= count) return;  // the whole cluster
+  const int32_t thread = static_cast<int32_t>(threadIdx.x), lane = thread % 32;
+  const int32_t warp = thread / 32 % Tile::kWarps, share = thread / 32 / Tile::kWarps;
 
-  const auto bring = [&](int32_t step, int32_t stage) {
-    float* rows = stages + stage * Tile::kStage;
-    for (int32_t i = thread; i < 2 * kSide * (kDepth / 4); i += Tile::kThreads) {
+  // `rows` rows of 4 H values each, from the gate's columns on.
+  const auto bring = [&](const float* from, int32_t first_row, int32_t rows, int32_t step, float* to) {
+    for (int32_t i = thread; i < kSide * (kDepth / 4); i += Tile::kThreads) {
       const int32_t row = i / (kDepth / 4), k = i % (kDepth / 4) * 4, depth = step * kDepth + k;
-      const bool of_dz = row < kSide;
-      const int32_t from = of_dz ? first + row : first_column + row - kSide;
-      const bool there = depth < H && from < (of_dz ? count : H);
-      const int64_t at = there ? int64_t{from} * kGates * H + depth : 0;
-      copy_later(rows + row * kPitch + k, (of_dz ? dz : weights_from) + at, there);
+      const bool there = depth < H && first_row + row < rows;
+      const int64_t at = (int64_t{first_row + row} * kGates + gate) * H + depth;
+      copy_later(to + row * kPitch + k, from + (there ? at : 0), there);
     }
+  };
+  const float* dz_sum = of_side(slopes.dz_sum) + int64_t{side.level.inner_begin} * kGates * H;
+  const auto bring_rows = [&](int32_t step, int32_t stage) {
+    bring(dz_sum, first, count, step, stages + stage * Tile::kStage);
+  };
+  const auto bring_weights = [&](int32_t step, int32_t stage) {
+    bring(side.recurrent, first_column, H, step, stages + stage * Tile::kStage + kSide * kPitch);
   };
 
   const int32_t warp_row = warp / Tile::kColumnWarps * 16 * kWarpRows, warp_column = warp % Tile::kColumnWarps * 16;
@@ -251,9 +295,10 @@ __global__ __launch_bounds__((BackwardTile<kSide, kWarpRows>::kThreads)) void cl
     const float* rows = stages + stage * Tile::kStage;
     const float* weights = rows + (kSide + warp_column + g) * kPitch + t;
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 8) {
+    for (int i = 0; i < kDepth / kShares; i += 8) {
+      const int32_t k = share * (kDepth / kShares) + i;
       uint32_t a[kWarpRows][4];
-      load_rows<kSide>(rows, warp_row, k, a);
+      load_rows<kDepth>(rows, warp_row, k, a);
 #pragma unroll
       for (int n = 0; n < 2; ++n) {
         const uint32_t b0 = to_tf32(weights[8 * n * kPitch + k]), b1 = to_tf32(weights[8 * n * kPitch + k + 4]);
@@ -262,19 +307,35 @@ __global__ __launch_bounds__((BackwardTile<kSide, kWarpRows>::kThreads)) void cl
       }
     }
   };
-  in_steps((H + kDepth - 1) / kDepth, bring, use);
+  in_steps((H + kDepth - 1) / kDepth, bring_weights, bring_rows, use);
 
-  float* dh = of_side(slopes.dh) + int64_t{side.before.inner_begin} * H;
+  __syncthreads();  // stages are no longer in use: each set's sums go there
+  constexpr int kValues = kSide * kSide;
+  static_assert(kShares * kValues <= kStages * Tile::kStage);
 #pragma unroll
   for (int m = 0; m < kWarpRows; ++m)
 #pragma unroll
     for (int n = 0; n < 2; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int32_t row = first + warp_row + 16 * m + 8 * (i / 2) + g;
-        const int32_t column = first_column + warp_column + 8 * n + 2 * t + i % 2;
-        if (row < count && column < H) atomicAdd(dh + int64_t{row} * H + column, sums[m][n][i]);
+        const int32_t row = warp_row + 16 * m + 8 * (i / 2) + g, column = warp_column + 8 * n + 2 * t + i % 2;
+        stages[share * kValues + row * kSide + column] = sums[m][n][i];
       }
+  __syncthreads();
+  for (int32_t i = thread; i < kValues; i += Tile::kThreads)
+#pragma unroll
+    for (int set = 1; set < kShares; ++set) stages[i] += stages[set * kValues + i];
+  const auto cluster = cooperative_groups::this_cluster();
+  cluster.sync();
+  for (int32_t i = thread; i < kSide / kGates * kSide; i += Tile::kThreads) {
+    const int32_t at = gate * (kSide / kGates * kSide) + i, row = first + at / kSide, k = first_column + at % kSide;
+    if (row >= count || k >= H) continue;
+    const int64_t node = side.level.inner_begin + row;
+    float dh = of_side(slopes.dh)[node * H + k];
+    for (unsigned rank = 0; rank < kGates; ++rank) dh += cluster.map_shared_rank(stages, rank)[at];
+    climb_cell(side, slopes, H, node, k, dh, of_side(slopes.dc)[node * H + k]);
+  }
+  cluster.sync();  // what others read stays until they have
 }
 
 uint32_t pieces(int64_t items, int64_t size) {
@@ -285,58 +346,70 @@ int32_t most_nodes(const LstmLevel& work) {
   return std::max(nodes_of(work.sides[0].level), nodes_of(work.sides[1].level));
 }
 
-dim3 grid_of_cells(const LstmLevel& work) {
-  return {pieces(int64_t{most_nodes(work)} * work.hidden, kCellThreads), 1, 2};
+// Queues a kernel that awaits the last one itself, with the shared memory it needs.
+template <typename Tile, typename... Arguments>
+cudaError_t queue_early(void (*kernel)(Arguments...), dim3 grid, cudaStream_t stream, Arguments... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(Tile::kThreads);
+  config.dynamicSmemBytes = Tile::kBytes;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// Lets the kernel have its shared memory, once.
 template <typename Kernel>
 cudaError_t let_have(Kernel kernel, size_t bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
 }
 
-template <int kNodes, int kUnits, int kWarpNodes>
+template <int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
 cudaError_t next_level(const LstmLevel& work, cudaStream_t stream) {
-  using Tile = ForwardTile<kNodes, kUnits, kWarpNodes>;
-  constexpr auto kernel = next_level_kernel<kNodes, kUnits, kWarpNodes>;
+  using Tile = ForwardTile<kNodes, kUnits, kWarpNodes, kDepth, kShares>;
+  constexpr auto kernel = next_level_kernel<kNodes, kUnits, kWarpNodes, kDepth, kShares>;
   static const cudaError_t prepared = let_have(kernel, Tile::kBytes);
-  const dim3 grid(pieces(work.hidden, kUnits), pieces(most_nodes(work), kNodes), 2);
-  kernel<<<grid, Tile::kThreads, Tile::kBytes, stream>>>(work);
-  return prepared;
+  if (prepared != cudaSuccess) return prepared;
+  return queue_early<Tile>(+kernel, dim3(pieces(work.hidden, kUnits), pieces(most_nodes(work), kNodes), 2), stream,
+                           work);
 }
 
-template <int kSide, int kWarpRows>
-cudaError_t climb_products(const LstmLevel& work, const LstmSlopes& slopes, int32_t rows, cudaStream_t stream) {
-  using Tile = BackwardTile<kSide, kWarpRows>;
-  constexpr auto kernel = climb_products_kernel<kSide, kWarpRows>;
+template <int kSide, int kWarpRows, int kDepth, int kShares>
+cudaError_t climb_level(const LstmLevel& work, const LstmSlopes& slopes, int32_t rows, cudaStream_t stream) {
+  using Tile = BackwardTile<kSide, kWarpRows, kDepth, kShares>;
+  constexpr auto kernel = climb_level_kernel<kSide, kWarpRows, kDepth, kShares>;
   static const cudaError_t prepared = let_have(kernel, Tile::kBytes);
-  const dim3 grid(pieces(work.hidden, kSide) * kGates, pieces(rows, kSide), 2);
-  kernel<<<grid, Tile::kThreads, Tile::kBytes, stream>>>(work, slopes);
-  return prepared;
+  if (prepared != cudaSuccess) return prepared;
+  return queue_early<Tile>(+kernel, dim3(pieces(work.hidden, kSide) * kGates, pieces(rows, kSide), 2), stream, work,
+                           slopes);
 }
 
 }  // namespace
 
 void first_lstm_level(const LstmLevel& work, cudaStream_t stream) {
-  if (most_nodes(work) > 0) first_level_kernel<<<grid_of_cells(work), kCellThreads, 0, stream>>>(work);
+  const dim3 grid(pieces(int64_t{most_nodes(work)} * work.hidden, kCellThreads), 1, 2);
+  if (grid.x > 0) first_level_kernel<<<grid, kCellThreads, 0, stream>>>(work);
 }
 
 cudaError_t next_lstm_level(const LstmLevel& work, cudaStream_t stream) {
   const int32_t nodes = most_nodes(work);
   if (nodes == 0) return cudaSuccess;
-  return nodes < kLargeLevel ? next_level<32, 16, 1>(work, stream) : next_level<64, 32, 2>(work, stream);
+  return nodes < kLargeLevel ? next_level<32, 16, 1, 64, 4>(work, stream) : next_level<64, 32, 2, 32, 2>(work, stream);
 }
 
-void climb_lstm_cells(const LstmLevel& work, const LstmSlopes& slopes, bool first_level, cudaStream_t stream) {
-  if (most_nodes(work) > 0)
-    climb_cells_kernel<<<grid_of_cells(work), kCellThreads, 0, stream>>>(work, slopes, first_level);
+void climb_lstm_leaves(const LstmLevel& leaves, const LstmSlopes& slopes, cudaStream_t stream) {
+  const dim3 grid(pieces(int64_t{most_nodes(leaves)} * leaves.hidden, kCellThreads), 1, 2);
+  if (grid.x > 0) climb_leaves_kernel<<<grid, kCellThreads, 0, stream>>>(leaves, slopes);
 }
 
-cudaError_t climb_lstm_products(const LstmLevel& work, const LstmSlopes& slopes, cudaStream_t stream) {
-  const int32_t rows = std::max(inner_of(work.sides[0].before), inner_of(work.sides[1].before));
+cudaError_t climb_lstm_level(const LstmLevel& work, const LstmSlopes& slopes, cudaStream_t stream) {
+  const int32_t rows = std::max(inner_of(work.sides[0].level), inner_of(work.sides[1].level));
   if (rows == 0) return cudaSuccess;
-  return rows < kLargeLevel ? climb_products<32, 1>(work, slopes, rows, stream)
-                            : climb_products<64, 2>(work, slopes, rows, stream);
+  return rows < kLargeLevel ? climb_level<32, 1, 64, 4>(work, slopes, rows, stream)
+                            : climb_level<64, 2, 32, 2>(work, slopes, rows, stream);
 }
 
 }  // namespace streamvec::cuda

@@ -18,7 +18,7 @@ struct LstmSide {
   const float* table;                   // [alphabet][4 H]
   const float* recurrent;               // [H][4 H]
   float *h, *c, *gates;                 // [nodes][H], [nodes][H], [nodes][4 H]
-  LevelNodes before, level;             // that of the nodes' parents, and theirs
+  LevelNodes level;
 };
 struct LstmLevel {
   LstmSide sides[2];
@@ -31,13 +31,15 @@ void first_lstm_level(const LstmLevel& work, cudaStream_t stream);
 cudaError_t next_lstm_level(const LstmLevel& work, cudaStream_t stream);
 
 struct LstmSlopes {
-  float* dh[2];      // [nodes][H]
-  float* dc[2];      // [inner nodes][H], zeroed before the last level
-  float* dz[2];      // [nodes][4 H]: out
-  float* dz_sum[2];  // [inner nodes][4 H], zeroed likewise: summed over children
+  const float* dh[2];  // [nodes][H]: from the words that end there
+  float* dc[2];        // [inner nodes][H], zero before
+  float* dz[2];        // [nodes][4 H]: out
+  float* dz_sum[2];    // [inner nodes][4 H], zero before: summed over children
 };
-void climb_lstm_cells(const LstmLevel& work, const LstmSlopes& slopes, bool first_level, cudaStream_t stream);
-// dh of the parents += dz_sum times the recurrent weights, transposed; in tf32 with fp32 sums.
-cudaError_t climb_lstm_products(const LstmLevel& work, const LstmSlopes& slopes, cudaStream_t stream);
+// The cells of leaves, all levels' at once: `leaves` has them in its levels.
+void climb_lstm_leaves(const LstmLevel& leaves, const LstmSlopes& slopes, cudaStream_t stream);
+// The cells of a level's inner nodes, whose dh also has dz_sum times the recurrent weights, transposed (tf32, fp32
+// sums). After the leaves, and the level that follows.
+cudaError_t climb_lstm_level(const LstmLevel& work, const LstmSlopes& slopes, cudaStream_t stream);
 
 }  // namespace streamvec::cuda

@@ -32,11 +32,10 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// tf32 numbers: fp32 with 10 bits of mantissa, to the nearest.
+// tf32 numbers: fp32 of which products do not look at the last 13 bits. To the nearest, as cvt.rna has it, but cheaper;
+// NaN may become something else.
 __device__ inline uint32_t to_tf32(float x) {
-  uint32_t r;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-  return r;
+  return __float_as_uint(x) + 0x1000u;
 }
 // c += a b in tf32: a 16 x 8, b 8 x 8. Lane l gives a at [g][t], [g + 8][t], [g][t + 4], [g + 8][t + 4], b at [t][g],
 // [t + 4][g]; c as above.

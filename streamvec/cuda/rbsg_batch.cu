@@ -34,7 +34,6 @@ LstmLevel level_of(const RbsgPlanned& batch, size_t length, LstmLevel sides) {
     const std::vector<RbsgSide::Level>& levels = batch.sides[side].levels;
     const bool there = length < levels.size();
     sides.sides[side].level = there ? levels[length] : RbsgSide::Level{};
-    sides.sides[side].before = there ? levels[length - 1] : RbsgSide::Level{};
   }
   return sides;
 }
@@ -193,15 +192,8 @@ LstmLevel RbsgSteps::lstm_sides(const RbsgPlanned& batch) const {
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
     const SidePlan& plan = batch.sides[side];
-    made.sides[side] = {plan.parents,
-                        plan.characters,
-                        e.table.data(),
-                        value(side, kRecurrent).data,
-                        e.h.data(),
-                        e.c.data(),
-                        e.gates.data(),
-                        {},
-                        {}};
+    made.sides[side] = {plan.parents, plan.characters, e.table.data(), value(side, kRecurrent).data,
+                        e.h.data(),   e.c.data(),      e.gates.data(), {}};
   }
   return made;
 }
@@ -256,6 +248,7 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
                          }),
               stream_);
   const LstmLevel sides = lstm_sides(batch);
+  LstmLevel leaves = sides;
   LstmSlopes slopes{};
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
@@ -263,12 +256,11 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
     slopes.dc[side] = e.dc;
     slopes.dz[side] = e.dz.data();
     slopes.dz_sum[side] = e.dz_sum;
+    leaves.sides[side].level = {0, 0, batch.sides[side].inner, batch.sides[side].nodes};
   }
-  for (size_t length = levels_of(batch) - 1; length >= 1; --length) {
-    const LstmLevel level = level_of(batch, length, sides);
-    climb_lstm_cells(level, slopes, length == 1, stream_);
-    if (length > 1) STREAMVEC_CUDA_RETURN_IF_ERROR(climb_lstm_products(level, slopes, stream_));
-  }
+  climb_lstm_leaves(leaves, slopes, stream_);
+  for (size_t length = levels_of(batch) - 1; length >= 1; --length)
+    STREAMVEC_CUDA_RETURN_IF_ERROR(climb_lstm_level(level_of(batch, length, sides), slopes, stream_));
   // Not node 0, whose h is nothing.
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];

@@ -136,22 +136,31 @@ __global__ void squares_kernel(const float* values, int64_t size, double* square
   if (threadIdx.x == 0) atomicAdd(square, sum);
 }
 
-__global__ void adam_kernel(AdamNumbers numbers, int64_t size, const double* square, const double* loss, float* slopes,
-                            float* means, float* variances, float* values, int32_t* refused) {
+// Four values a thread; all that it reads is on its way before it waits for any.
+__global__ void adam_kernel(AdamNumbers numbers, int64_t fours, const double* square, const double* loss,
+                            float4* slopes, float4* means, float4* variances, float4* values, int32_t* refused) {
   constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-8f;
   const int64_t i = thread_index();
+  if (i >= fours) return;
+  const float4 slope = slopes[i];
+  float4 mean = means[i], variance = variances[i], value = values[i];
   const bool finite = isfinite(*square) && isfinite(*loss);
+  slopes[i] = make_float4(0, 0, 0, 0);
   if (i == 0 && !finite) ++*refused;
-  if (i >= size) return;
-  const float slope = slopes[i];
-  slopes[i] = 0;
   if (!finite) return;
-  const float mean = kBeta1 * means[i] + (1 - kBeta1) * slope;
-  const float variance = kBeta2 * variances[i] + (1 - kBeta2) * slope * slope;
+  const auto step = [&](float by, float& m, float& v, float& x) {
+    m = kBeta1 * m + (1 - kBeta1) * by;
+    v = kBeta2 * v + (1 - kBeta2) * by * by;
+    const float change = numbers.rate * m / (sqrtf(v) * numbers.root_scale + kEpsilon);
+    x += fminf(fmaxf(change, -numbers.most), numbers.most);
+  };
+  step(slope.x, mean.x, variance.x, value.x);
+  step(slope.y, mean.y, variance.y, value.y);
+  step(slope.z, mean.z, variance.z, value.z);
+  step(slope.w, mean.w, variance.w, value.w);
   means[i] = mean;
   variances[i] = variance;
-  const float change = numbers.rate * mean / (sqrtf(variance) * numbers.root_scale + kEpsilon);
-  values[i] += fminf(fmaxf(change, -numbers.most), numbers.most);
+  values[i] = value;
 }
 
 int64_t most_rows(const BothRows& both) {
@@ -212,8 +221,9 @@ void add_squares(const float* values, int64_t size, double* square, cudaStream_t
 
 void adam(const AdamNumbers& numbers, int64_t size, const double* square, const double* loss, float* slopes,
           float* means, float* variances, float* values, int32_t* refused, cudaStream_t stream) {
-  adam_kernel<<<blocks_for(size), kThreads, 0, stream>>>(numbers, size, square, loss, slopes, means, variances, values,
-                                                         refused);
+  const auto fours = [](float* array) { return reinterpret_cast<float4*>(array); };
+  adam_kernel<<<blocks_for(size / 4), kThreads, 0, stream>>>(numbers, size / 4, square, loss, fours(slopes),
+                                                             fours(means), fours(variances), fours(values), refused);
 }
 
 }  // namespace streamvec::cuda

@@ -6,223 +6,12 @@
 // neighbours of a row: column 4 t + r lies at 2 t + r, or at 8 + 2 t + r - 2 for r > 1. Products do not mind.
 #include <cuda_bf16.h>
 
-#include <type_traits>
-
-#include "streamvec/cuda/draws.h"
 #include "streamvec/cuda/mma.cuh"
 #include "streamvec/cuda/sgns_kernel.h"
+#include "streamvec/cuda/sgns_plan.cuh"
 
 namespace streamvec::cuda {
 namespace {
-
-constexpr int kThreads = 512;
-constexpr int kWarps = kThreads / 32;
-constexpr int32_t kNoRow = -1;
-
-// Sizes of a block, known when compiled where they are not 0: then loops over tiles unroll, and places are constants.
-template <int kInputs, int kOutputs, int kStride>
-struct Sizes {
-  const SgnsArguments& a;
-  __device__ int32_t inputs() const { return kInputs > 0 ? kInputs : a.inputs; }
-  __device__ int32_t outputs() const { return kOutputs > 0 ? kOutputs : a.outputs; }
-  __device__ int32_t stride() const { return kStride > 0 ? kStride : a.shape.stride; }
-  __device__ int32_t rows() const { return inputs() + outputs(); }
-  __device__ int32_t pitch() const { return stride() + 8; }  // in 16-byte units odd: eight rows lie in different banks
-  __device__ int32_t coefficient_pitch() const { return inputs() + 8; }
-};
-
-// Of one block of pairs, made while the one before is in work.
-struct Plan {
-  int32_t* slots;   // [n + m]
-  uint32_t* cover;  // [n] by column: the centres whose window has it, as bits
-  uint32_t* own;    // [m] by output: centres that have no weight with it, as bits
-  float* crowd;     // [n + m]: the factor for a crowded row
-};
-
-struct Shared {
-  __nv_bfloat16* rows;          // [n + m][pitch]: inputs, outputs
-  __nv_bfloat16* coefficients;  // [m][n + 8]
-  float* sums;                  // of the coefficients' sizes: [m][n / 8], then [m / 16][n]
-  float* factors;               // [n + m]: for the steps of a row
-  uint32_t* words;              // of the segment, subsampled
-  float2* word_crowds;          // likewise: the factors for their rows of input and output
-  uint8_t* reach;               // likewise: of their windows
-  int32_t* negatives;           // of all blocks of the segment
-  float* negative_crowds;
-  int32_t* warp_counts;
-  Plan plan;         // the first of two
-  size_t plan_size;  // bytes from the one to the other
-
-  __device__ Plan plan_at(int32_t turn) const {
-    const auto moved = [&](auto* from) { return from + turn * plan_size / sizeof(*from); };
-    return {moved(plan.slots), moved(plan.cover), moved(plan.own), moved(plan.crowd)};
-  }
-};
-
-__host__ __device__ size_t round16(size_t bytes) {
-  return (bytes + 15) / 16 * 16;
-}
-
-// Where things lie from `base` on; returns how many bytes they take.
-__host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m, int32_t negatives, char* base,
-                                   Shared& s) {
-  const int32_t words = shape.segment_words + 2 * kHaloWords;
-  size_t at = 0;
-  const auto take = [&](auto*& to, size_t count) {
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(base + at);
-    at += round16(count * sizeof(*to));
-  };
-  take(s.rows, (n + m) * (shape.stride + 8));
-  take(s.coefficients, m * (n + 8));
-  take(s.sums, m * (n / 8) + m / 16 * n);
-  take(s.factors, n + m);
-  take(s.words, words);
-  take(s.word_crowds, words);
-  take(s.reach, words);
-  take(s.negatives, negatives);
-  take(s.negative_crowds, negatives);
-  take(s.warp_counts, kWarps);
-  const size_t before = at;
-  take(s.plan.slots, n + m);
-  take(s.plan.cover, n);
-  take(s.plan.own, m);
-  take(s.plan.crowd, n + m);
-  s.plan_size = at - before;
-  return at + s.plan_size;
-}
-
-// Rows that many blocks have at once get steps as short as all of them together need. `sum`: of one, on average.
-__device__ float crowd_factor(const SgnsArguments& a, float sum) {
-  sum *= a.crowd_scale;
-  return sum > a.crowd_max ? a.crowd_max / sum : 1.0f;
-}
-
-__device__ float2 crowds_of(const SgnsArguments& a, uint32_t slot) {
-  return slot < static_cast<uint32_t>(a.crowds_count) ? a.crowds[slot] : make_float2(0, 0);
-}
-
-// The words of a segment that subsampling leaves, with their neighbours; centres are [centre_begin, centre_end).
-struct Kept {
-  int32_t count, centre_begin, centre_end;
-};
-
-__device__ Kept keep_words(const SgnsArguments& a, const Segment& segment, const Shared& s) {
-  const int32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int32_t begin = max(segment.begin - kHaloWords, 0), end = min(segment.end + kHaloWords, segment.words_count);
-  Kept kept{0, 0, 0};
-  for (int32_t base = begin; base < end; base += kThreads) {
-    const int32_t at = base + static_cast<int32_t>(threadIdx.x);
-    const uint32_t word = at < end ? segment.words[at] : 0;
-    const uint32_t slot = word & kSlotMask;
-    const bool keep = at < end && (slot >= static_cast<uint32_t>(a.thresholds_count) ||
-                                   keep_draw(segment.draw, at) <= a.thresholds[slot]);
-    const uint32_t mask = __ballot_sync(~0u, keep);
-    if (lane == 0) s.warp_counts[warp] = __popc(mask);
-    kept.centre_begin += __syncthreads_count(keep && at < segment.begin);
-    kept.centre_end += __syncthreads_count(keep && at < segment.end);
-    int32_t place = kept.count;
-    for (int32_t i = 0; i < kWarps; ++i) {
-      place += i < warp ? s.warp_counts[i] : 0;
-      kept.count += s.warp_counts[i];
-    }
-    if (keep) {
-      place += __popc(mask & ((1u << lane) - 1));
-      s.words[place] = word;
-      const float2 crowds = crowds_of(a, slot);
-      s.word_crowds[place] = {crowd_factor(a, segment.lr * crowds.x), crowd_factor(a, segment.lr * crowds.y)};
-      s.reach[place] = static_cast<uint8_t>(reach_draw(segment.draw, at, a.shape.window));
-    }
-    __syncthreads();
-  }
-  return kept;
-}
-
-// For each block one from each of K equal strata (vocab/sampling.h).
-__device__ void draw_negatives(const SgnsArguments& a, const Segment& segment, const Kept& kept, const Shared& s) {
-  const int32_t blocks = (kept.centre_end - kept.centre_begin + a.shape.centres - 1) / a.shape.centres;
-  for (int32_t i = threadIdx.x; i < blocks * a.shape.negatives; i += kThreads) {
-    const int32_t block = i / a.shape.negatives, k = i % a.shape.negatives;
-    const uint64_t draw = negative_draw(segment.draw, segment.begin + block * a.shape.centres, k);
-    const uint64_t at = k * a.stratum + __umul64hi(draw, a.stratum);
-    int32_t slot = a.guide[at >> a.shift];
-    while (a.ends[slot] <= at) ++slot;
-    s.negatives[i] = slot;
-    s.negative_crowds[i] = crowd_factor(a, segment.lr * crowds_of(a, slot).y);
-  }
-}
-
-// A block of pairs: columns [column, column + columns) of the kept words, centres [first, first + centres) of them.
-struct Block {
-  int32_t column, columns, first, centres;
-  int32_t negative;  // the first of its negatives
-};
-
-__device__ Block block_at(const SgnsArguments& a, const Kept& kept, int32_t first) {
-  Block block;
-  block.first = first;
-  block.centres = min(a.shape.centres, kept.centre_end - first);
-  block.column = max(first - a.shape.window, 0);
-  block.columns = min(first + block.centres + a.shape.window, kept.count) - block.column;
-  block.negative = (first - kept.centre_begin) / a.shape.centres * a.shape.negatives;
-  return block;
-}
-
-template <typename Size>
-__device__ float* row_of(const Size& size, int32_t r, int32_t slot) {
-  return (r < size.inputs() ? size.a.input : size.a.output) + static_cast<int64_t>(slot) * size.stride();
-}
-
-struct Row {
-  int32_t slot;
-  float crowd;
-};
-
-template <typename Size>
-__device__ Row block_row(const Size& size, const Block& block, const Shared& s, int32_t r) {
-  const auto word_row = [&](int32_t word, bool of_input) {
-    const float2 crowds = s.word_crowds[word];
-    return Row{static_cast<int32_t>(s.words[word] & kSlotMask), of_input ? crowds.x : crowds.y};
-  };
-  const int32_t i = r - size.inputs(), k = i - size.a.shape.centres;
-  if (i < 0) return r < block.columns ? word_row(block.column + r, true) : Row{kNoRow, 0};
-  if (i < block.centres) return word_row(block.first + i, false);
-  if (k < 0 || k >= size.a.shape.negatives) return Row{kNoRow, 0};
-  return Row{s.negatives[block.negative + k], s.negative_crowds[block.negative + k]};
-}
-
-// Which rows the block has, and who has weight with whom. Warp w plans rows w, w + 16, ..., those which it will load;
-// returns the slot of the row that is this lane's, w + 16 lane.
-template <typename Size>
-__device__ int32_t plan_rows(const Size& size, const Block& block, const Shared& s, const Plan& plan) {
-  const int32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, own_row = warp + kWarps * lane;
-  int32_t slot = kNoRow;
-  if (own_row < size.rows()) {
-    const Row row = block_row(size, block, s, own_row);
-    slot = row.slot;
-    plan.slots[own_row] = slot;
-    plan.crowd[own_row] = row.crowd;
-  }
-  const bool has_centre = lane < block.centres;
-  const uint32_t centre = has_centre ? s.words[block.first + lane] : 0;
-  const int32_t reach = has_centre ? s.reach[block.first + lane] : -1;
-  for (int32_t i = 0; i < size.rows() / kWarps; ++i) {
-    const int32_t r = warp + kWarps * i, output = r - size.inputs();
-    if (output < 0) {
-      const int32_t distance = abs(block.column + r - (block.first + lane));
-      const bool covered = r < block.columns && distance > 0 && distance <= reach &&
-                           (centre ^ s.words[block.column + r]) >> kSlotBits == 0;
-      const uint32_t cover = __ballot_sync(~0u, covered);
-      if (lane == 0) plan.cover[r] = cover;
-    } else {
-      const int32_t other = __shfl_sync(~0u, slot, i);
-      uint32_t own = __ballot_sync(~0u, has_centre && static_cast<int32_t>(centre & kSlotMask) == other);
-      if (output < size.a.shape.centres) own = output < block.centres ? ~(1u << output) : ~0u;
-      if (output >= size.a.shape.centres + size.a.shape.negatives) own = ~0u;
-      if (lane == 0) plan.own[output] = own;
-    }
-  }
-  return slot;
-}
 
 // A hint that the lane's row is needed soon.
 template <typename Size>
@@ -452,8 +241,8 @@ __global__ void __launch_bounds__(kThreads, 1) train_segments(const __grid_const
   Shared s;
   lay_out(a.shape, kInputs > 0 ? kInputs : a.inputs, kOutputs > 0 ? kOutputs : a.outputs, a.segment_negatives, memory,
           s);
-  double loss = 0, slope = 0;
-  long long pairs = 0;
+  double loss = 0, slope = 0, fresh_loss = 0;
+  long long pairs = 0, fresh_pairs = 0;
   int32_t refused = 0;
   const int32_t depth = (a.segments_count + a.lanes - 1) / a.lanes;
   while (true) {
@@ -468,14 +257,24 @@ __global__ void __launch_bounds__(kThreads, 1) train_segments(const __grid_const
     loss += totals.loss;
     slope += totals.slope;
     pairs += totals.pairs;
+    if (a.segments[taken].fresh != 0) {
+      fresh_loss += totals.loss;
+      fresh_pairs += totals.pairs;
+    }
   }
   loss = warp_sum(loss);
   slope = warp_sum(slope);
-  for (int step = 16; step > 0; step /= 2) pairs += __shfl_xor_sync(~0u, pairs, step);
+  fresh_loss = warp_sum(fresh_loss);
+  for (int step = 16; step > 0; step /= 2) {
+    pairs += __shfl_xor_sync(~0u, pairs, step);
+    fresh_pairs += __shfl_xor_sync(~0u, fresh_pairs, step);
+  }
   if (threadIdx.x % 32 != 0) return;
   atomicAdd(&a.totals->loss, loss);
   atomicAdd(&a.totals->slope, slope);
   atomicAdd(&a.totals->pairs, static_cast<unsigned long long>(pairs));
+  atomicAdd(&a.totals->fresh_loss, fresh_loss);
+  atomicAdd(&a.totals->fresh_pairs, static_cast<unsigned long long>(fresh_pairs));
   if (threadIdx.x == 0) atomicAdd(&a.totals->refused, static_cast<unsigned long long>(refused));
 }
 

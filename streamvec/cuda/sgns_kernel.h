@@ -21,11 +21,12 @@ struct Segment {
   int32_t begin, end;     // the centres
   float lr;
   uint64_t draw;  // seed of the chunk
+  int32_t fresh;  // 1: its totals are also counted apart
 };
 
 struct KernelTotals {
-  double loss, slope;
-  unsigned long long pairs, refused;
+  double loss, slope, fresh_loss;
+  unsigned long long pairs, refused, fresh_pairs;
 };
 
 struct SgnsShape {

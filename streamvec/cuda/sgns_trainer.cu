@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <unordered_map>
@@ -118,13 +119,17 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     Batch& batch = batches_[filling_];
-    const size_t stride = static_cast<size_t>(shape_.stride), at = batch.rows * 2 * stride;
+    // A row that begins anew twice takes the place that it has: all of a batch are put at once.
+    size_t place = 0;
+    while (place < batch.rows && batch.updates[place].row != row) ++place;
+    const size_t stride = static_cast<size_t>(shape_.stride), at = place * 2 * stride;
     STREAMVEC_RETURN_IF_ERROR(note(batch.values.allocate(kBatchRows * 2 * stride)));
     STREAMVEC_RETURN_IF_ERROR(note(batch.card_values.allocate(kBatchRows * 2 * stride)));
     std::fill_n(&batch.values[at], 2 * stride, 0.0f);
     std::copy(input.begin(), input.end(), &batch.values[at]);
     std::copy(output.begin(), output.end(), &batch.values[at + stride]);
-    batch.updates[batch.rows++] = {row, static_cast<int64_t>(at)};
+    batch.updates[place] = {row, static_cast<int64_t>(at)};
+    batch.rows = std::max(batch.rows, place + 1);
     return batch.rows == kBatchRows ? note(submit()) : Status();
   }
 
@@ -147,10 +152,13 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status add(const Chunk& chunk, float lr, uint64_t draw) override {
-    return add_all(encoded(chunk), lr, draw, nullptr);
+    return add_all(encoded(chunk), {lr, draw, 0}, nullptr);
+  }
+  Status add_fresh(const Chunk& chunk, float lr, uint64_t draw) override {
+    return add_all(encoded(chunk), {lr, draw, 1}, nullptr);
   }
   Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) override {
-    return add_all(encoded(chunk), lr, draw, &key);
+    return add_all(encoded(chunk), {lr, draw, 0}, &key);
   }
 
   bool known(uint64_t key) const override {
@@ -167,7 +175,7 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     const KeptChunk chunk = known_.at(key);
-    return note(add_segments(chunk.words, chunk.count, lr, draw));
+    return note(add_segments(chunk.words, chunk.count, {lr, draw, 0}));
   }
 
   Result<SgnsTotals> totals(bool all) override {
@@ -233,17 +241,23 @@ class CardTrainer final : public SgnsTrainer {
     const uint32_t* words;
     int32_t count;
   };
+  // How a chunk is trained on.
+  struct Manner {
+    float lr;
+    uint64_t draw;
+    int32_t fresh;
+  };
 
   // What is longer than a batch can be is cut.
-  Status add_all(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+  Status add_all(std::span<const uint32_t> words, const Manner& manner, const uint64_t* key) {
     const size_t most = std::min(kBatchWords, kBatchSegments * static_cast<size_t>(shape_.segment_words));
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
-    if (words.size() <= most) return note(add_words(words, lr, draw, key));
+    if (words.size() <= most) return note(add_words(words, manner, key));
     all_kept_ = all_kept_ && key == nullptr;
     for (size_t at = 0; at < words.size(); at += most)
-      STREAMVEC_RETURN_IF_ERROR(
-          note(add_words(words.subspan(at, std::min(most, words.size() - at)), lr, mix(draw, at), nullptr)));
+      STREAMVEC_RETURN_IF_ERROR(note(add_words(words.subspan(at, std::min(most, words.size() - at)),
+                                               {manner.lr, mix(manner.draw, at), manner.fresh}, nullptr)));
     return {};
   }
 
@@ -253,7 +267,7 @@ class CardTrainer final : public SgnsTrainer {
     return status;
   }
 
-  Status add_words(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+  Status add_words(std::span<const uint32_t> words, const Manner& manner, const uint64_t* key) {
     if (batches_[filling_].words_count + words.size() > kBatchWords) STREAMVEC_RETURN_IF_ERROR(submit());
     STREAMVEC_RETURN_IF_ERROR(make_room(segments_of(words.size())));
     Batch& batch = batches_[filling_];
@@ -263,7 +277,7 @@ class CardTrainer final : public SgnsTrainer {
     const auto count = static_cast<int32_t>(words.size());
     batch.words_count += words.size();
     if (key != nullptr) keep(*key, {home, count}, batch.home != batch.card_words.data());
-    return add_segments(home, count, lr, draw);
+    return add_segments(home, count, manner);
   }
 
   void keep(uint64_t key, const KeptChunk& chunk, bool stays) {
@@ -300,16 +314,23 @@ class CardTrainer final : public SgnsTrainer {
     return batches_[filling_].segments_count + segments > kBatchSegments ? submit() : Status();
   }
 
-  Status add_segments(const uint32_t* words, int32_t count, float lr, uint64_t draw) {
+  Status add_segments(const uint32_t* words, int32_t count, const Manner& manner) {
     const auto parts = static_cast<int32_t>(segments_of(static_cast<size_t>(count)));
     STREAMVEC_RETURN_IF_ERROR(make_room(static_cast<size_t>(parts)));
     Batch& batch = batches_[filling_];
     const auto place = [&](int32_t part) { return static_cast<int32_t>(int64_t{count} * part / parts); };
     for (int32_t i = 0; i < parts; ++i)
-      batch.segments[batch.segments_count++] = {words, count, place(i), place(i + 1), lr, draw};
+      batch.segments[batch.segments_count++] = {words,     count,       place(i),    place(i + 1),
+                                                manner.lr, manner.draw, manner.fresh};
     batch.work += static_cast<size_t>(count);
     const size_t enough = std::clamp(static_cast<size_t>(words_given_ / 4), kFirstBatchWords, kBatchWords);
-    return batch.work >= enough ? submit() : Status();
+    return batch.work >= enough || (options_.at_once && idle()) ? submit() : Status();
+  }
+
+  bool idle() const {
+    return std::none_of(std::begin(batches_), std::end(batches_), [](const Batch& batch) {
+      return batch.in_work && cudaEventQuery(batch.done) == cudaErrorNotReady;
+    });
   }
 
   // Gives the batch at hand to the card, and waits for room for the next one.
@@ -396,6 +417,8 @@ class CardTrainer final : public SgnsTrainer {
     totals_.refused += static_cast<int64_t>(totals.refused);
     totals_.loss += totals.loss;
     totals_.slope += totals.slope;
+    totals_.fresh_pairs += static_cast<int64_t>(totals.fresh_pairs);
+    totals_.fresh_loss += totals.fresh_loss;
     batch.in_work = false;
   }
 

@@ -32,11 +32,14 @@ struct SgnsOptions {
   // for a few that always are; -1: its own best.
   int64_t words_per_block = -1;
   int64_t kept_bytes = 0;  // of text that may stay on the card for later epochs
+  bool at_once = false;    // text never waits for more while the card has nothing to do: of streams, which may be slow
 };
 
 struct SgnsTotals {
   int64_t pairs = 0, refused = 0;
   double loss = 0, slope = 0;
+  int64_t fresh_pairs = 0;  // of these, those of add_fresh()
+  double fresh_loss = 0;
 };
 
 // Thread-safe, but for what says otherwise. Errors of the card come late, with whatever call comes next, and stay.
@@ -53,6 +56,8 @@ class SgnsTrainer {
 
   // Trains on the chunk, now or soon. Waits while the card has enough to do.
   virtual Status add(const Chunk& chunk, float lr, uint64_t draw) = 0;
+  // The same, counted apart as well.
+  virtual Status add_fresh(const Chunk& chunk, float lr, uint64_t draw) = 0;
   // The same, and keeps the chunk on the card under `key` if there is room; then known(key), and add_known trains on it
   // again.
   virtual Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) = 0;

@@ -8,7 +8,6 @@
 
 #include "streamvec/eval/neighbours.h"
 #include "streamvec/eval/set_file.h"
-#include "streamvec/kernel/top_k.h"
 
 namespace streamvec {
 namespace {
@@ -60,10 +59,11 @@ CoveredQuestions cover(const AnalogySet::Section& section, const RowLookup& look
   return covered;
 }
 
-AnalogyScore score_section(MatrixView<const float> rows, const AnalogySet::Section& section, const RowLookup& lookup) {
+Result<AnalogyScore> score_section(MatrixView<const float> rows, const AnalogySet::Section& section,
+                                   const RowLookup& lookup, Products& products) {
   const CoveredQuestions covered = cover(section, lookup);
   std::vector<AnalogyAnswer> found(covered.questions.size());
-  best_analogies(rows, covered.questions, found);
+  STREAMVEC_RETURN_IF_ERROR(products.best_analogies(rows, covered.questions, found));
   AnalogyScore score{section.name, static_cast<int64_t>(section.questions.size()),
                      static_cast<int64_t>(covered.questions.size()), 0, 0};
   for (size_t i = 0; i < found.size(); ++i) {
@@ -102,15 +102,16 @@ Result<AnalogySet> read_analogy_set(const std::string& path) {
   return set;
 }
 
-Result<AnalogyResult> measure_analogy(const Snapshot& snapshot, const AnalogySet& set, const AnalogyOptions& options) {
+Result<AnalogyResult> measure_analogy(const Snapshot& snapshot, const AnalogySet& set, const AnalogyOptions& options,
+                                      Products& products) {
   const std::vector<Slot> slots = most_frequent(snapshot.vocabulary, options.vocab);
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix rows, unit_rows(snapshot.input.view(), slots));
   const RowLookup lookup(snapshot.vocabulary, slots);
   AnalogyResult result;
   result.total.name = set.name;
   for (const AnalogySet::Section& section : set.sections) {
-    result.sections.push_back(score_section(rows.view(), section, lookup));
-    const AnalogyScore& score = result.sections.back();
+    STREAMVEC_ASSIGN_OR_RETURN(const AnalogyScore score, score_section(rows.view(), section, lookup, products));
+    result.sections.push_back(score);
     result.total.questions += score.questions;
     result.total.covered += score.covered;
     result.total.cos_add_correct += score.cos_add_correct;

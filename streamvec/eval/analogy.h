@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
+#include "streamvec/eval/products.h"
 #include "streamvec/model/snapshot.h"
 
 namespace streamvec {
@@ -47,8 +48,9 @@ struct AnalogyResult {
 // and line when a line has other than four words, or when there are no questions.
 Result<AnalogySet> read_analogy_set(const std::string& path);
 
-// Words are looked up as written, else case-folded. kResourceExhausted when there is no memory for the unit vectors.
+// Words are looked up as written, else case-folded. kResourceExhausted when there is no memory for the unit vectors;
+// the errors of `products`.
 Result<AnalogyResult> measure_analogy(const Snapshot& snapshot, const AnalogySet& set,
-                                      const AnalogyOptions& options = {});
+                                      const AnalogyOptions& options = {}, Products& products = cpu_products());
 
 }  // namespace streamvec

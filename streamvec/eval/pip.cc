@@ -57,13 +57,21 @@ std::vector<Slot> spread_slots(int64_t size, int64_t words) {
   return slots;
 }
 
+// x' y, as symmetric as it should be.
+Result<Eigen::MatrixXd> gram_by(Products& products, const Matrix& x, const Matrix& y) {
+  Eigen::MatrixXd product(x.cols(), y.cols());
+  STREAMVEC_RETURN_IF_ERROR(
+      products.cross_gram(x.view(), y.view(), std::span(product.data(), static_cast<size_t>(product.size()))));
+  return &x == &y ? Eigen::MatrixXd((product + product.transpose()) / 2) : product;
+}
+
 // k hits for each of the slots, the slot itself left out.
-Result<std::vector<Hit>> neighbours_of(const Matrix& unit, std::span<const Slot> slots, int32_t k) {
+Result<std::vector<Hit>> neighbours_of(const Matrix& unit, std::span<const Slot> slots, int32_t k, Products& products) {
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix queries, unit_rows(unit.view(), slots));
   std::vector<std::span<const int32_t>> own;
   for (const Slot& slot : slots) own.emplace_back(&slot, 1);
   std::vector<Hit> hits(slots.size() * static_cast<size_t>(k));
-  top_k(unit.view(), queries.view(), own, k, hits);
+  STREAMVEC_RETURN_IF_ERROR(products.top_k(unit.view(), queries.view(), own, k, hits));
   return hits;
 }
 
@@ -95,15 +103,15 @@ Result<PipFigures> compare_halves(const std::array<PairCounts, 2>& halves, const
 
 }  // namespace
 
-Result<double> neighbour_overlap(const Matrix& a, const Matrix& b, int64_t words, int32_t k) {
+Result<double> neighbour_overlap(const Matrix& a, const Matrix& b, int64_t words, int32_t k, Products& products) {
   STREAMVEC_CHECK_EQ(a.rows(), b.rows());
   k = static_cast<int32_t>(std::min<int64_t>(k, a.rows() - 1));
   if (k < 1 || words < 1) return 0.0;
   const std::vector<Slot> slots = spread_slots(a.rows(), words);
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix unit_a, unit_rows(a.view()));
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix unit_b, unit_rows(b.view()));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Hit> hits_a, neighbours_of(unit_a, slots, k));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Hit> hits_b, neighbours_of(unit_b, slots, k));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Hit> hits_a, neighbours_of(unit_a, slots, k, products));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Hit> hits_b, neighbours_of(unit_b, slots, k, products));
   int64_t common = 0;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!has_length(unit_a.view().row_span(slots[i])) || !has_length(unit_b.view().row_span(slots[i]))) continue;
@@ -114,10 +122,11 @@ Result<double> neighbour_overlap(const Matrix& a, const Matrix& b, int64_t words
 }
 
 Result<PipFigures> compare(const Matrix& vectors, const Matrix& oracle, const SparseMatrix& sppmi_2018,
-                           int64_t overlap_words) {
+                           int64_t overlap_words, Products& products) {
   const auto rows = static_cast<double>(vectors.rows());
-  const Eigen::MatrixXd ee = gram(vectors.view()), ff = gram(oracle.view());
-  const Eigen::MatrixXd ef = cross_gram(vectors.view(), oracle.view());
+  STREAMVEC_ASSIGN_OR_RETURN(const Eigen::MatrixXd ee, gram_by(products, vectors, vectors));
+  STREAMVEC_ASSIGN_OR_RETURN(const Eigen::MatrixXd ff, gram_by(products, oracle, oracle));
+  STREAMVEC_ASSIGN_OR_RETURN(const Eigen::MatrixXd ef, gram_by(products, vectors, oracle));
   const Eigen::VectorXd sums_e = column_sums(vectors.view()), sums_f = column_sums(oracle.view());
   PipFigures figures;
   figures.norm = ee.norm();
@@ -132,7 +141,7 @@ Result<PipFigures> compare(const Matrix& vectors, const Matrix& oracle, const Sp
                            centred(ee, sums_e, sums_e, rows).norm() * centred(ff, sums_f, sums_f, rows).norm());
   figures.scale_free = std::sqrt(std::max(0.0, 1 - figures.cka * figures.cka));
   STREAMVEC_ASSIGN_OR_RETURN(figures.neighbour_overlap,
-                             neighbour_overlap(vectors, oracle, overlap_words, kOverlapNeighbours));
+                             neighbour_overlap(vectors, oracle, overlap_words, kOverlapNeighbours, products));
   return figures;
 }
 
@@ -156,19 +165,20 @@ Result<Oracle> make_oracle(const SentenceStream& stream, const Vocabulary& vocab
   return oracle;
 }
 
-Result<PipReport> measure_pip(const Matrix& vectors, const Oracle& oracle) {
+Result<PipReport> measure_pip(const Matrix& vectors, const Oracle& oracle, Products& products) {
   if (vectors.rows() != oracle.vectors.rows())
     return error(Code::kInvalidArgument, "the model has ", vectors.rows(), " words, the oracle ", oracle.vectors.rows(),
                  "; make the oracle with the model's vocabulary");
   const auto measure = [&](const Matrix& rows) {
-    return compare(rows, oracle.vectors, oracle.sppmi_2018, oracle.options.overlap_words);
+    return compare(rows, oracle.vectors, oracle.sppmi_2018, oracle.options.overlap_words, products);
   };
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix zero, Matrix::make(vectors.rows(), 1));
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix permuted, permuted_rows(vectors));
   STREAMVEC_ASSIGN_OR_RETURN(const Matrix untrained, untrained_rows(vectors.rows(), vectors.cols()));
   PipReport report;
   report.oracle_dim = oracle.vectors.cols();
-  report.oracle_norm = gram(oracle.vectors.view()).norm();
+  STREAMVEC_ASSIGN_OR_RETURN(const Eigen::MatrixXd oracle_gram, gram_by(products, oracle.vectors, oracle.vectors));
+  report.oracle_norm = oracle_gram.norm();
   STREAMVEC_ASSIGN_OR_RETURN(report.model, measure(vectors));
   const std::pair<std::string, const Matrix*> references[] = {
       {"zero", &zero}, {"permuted", &permuted}, {"untrained", &untrained}};

@@ -11,6 +11,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/eval/cooccurrence.h"
+#include "streamvec/eval/products.h"
 #include "streamvec/eval/sparse.h"
 #include "streamvec/eval/svd.h"
 #include "streamvec/vocab/vocabulary.h"
@@ -65,12 +66,13 @@ Result<Oracle> make_oracle(const SentenceStream& stream, const Vocabulary& vocab
 //   permuted   the vectors given, rows shuffled: same norms, no meaning
 //   untrained  uniform in +-0.5/dim, as training starts
 //   split_half the oracle's own, when it was asked for
-// kInvalidArgument when the number of rows is not the oracle's.
-Result<PipReport> measure_pip(const Matrix& vectors, const Oracle& oracle);
+// kInvalidArgument when the number of rows is not the oracle's; the errors of `products`.
+Result<PipReport> measure_pip(const Matrix& vectors, const Oracle& oracle, Products& products = cpu_products());
 
 // The parts. REQUIRES: vectors.rows() == oracle.rows() == sppmi_2018.size().
 Result<PipFigures> compare(const Matrix& vectors, const Matrix& oracle, const SparseMatrix& sppmi_2018,
-                           int64_t overlap_words);
-Result<double> neighbour_overlap(const Matrix& a, const Matrix& b, int64_t words, int32_t k);
+                           int64_t overlap_words, Products& products = cpu_products());
+Result<double> neighbour_overlap(const Matrix& a, const Matrix& b, int64_t words, int32_t k,
+                                 Products& products = cpu_products());
 
 }  // namespace streamvec

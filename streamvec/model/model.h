@@ -17,10 +17,12 @@
 namespace streamvec {
 
 struct StepStats {
-  int64_t pairs = 0;    // (centre, context) pairs trained
-  double loss = 0;      // their summed loss: -log sigma(pair) - sum over `negatives` of log sigma(-negative)
-  double slope = 0;     // their summed slope (kernel/pair_block.h), a gradient's size: what replay may go by
-  int64_t refused = 0;  // blocks left out because a row or a product was not finite
+  int64_t pairs = 0;        // (centre, context) pairs trained
+  double loss = 0;          // their summed loss: -log sigma(pair) - sum over `negatives` of log sigma(-negative)
+  double slope = 0;         // their summed slope (kernel/pair_block.h), a gradient's size: what replay may go by
+  int64_t refused = 0;      // blocks left out because a row or a product was not finite
+  int64_t fresh_pairs = 0;  // of these, those of step_fresh()
+  double fresh_loss = 0;
 };
 
 struct ModelOptions {
@@ -29,7 +31,8 @@ struct ModelOptions {
   std::string kernel = "auto";
   int32_t batch = 0;    // what is computed together: centre words of a block, pairs for rbsg; 0: its own best
   int32_t threads = 1;  // that train in all
-  bool cuda = false;    // on the card (cuda/device.h); sgns alone
+  bool cuda = false;    // on the card (cuda/device.h); sgns, hybrid and rbsg
+  bool stream = false;  // text may come slowly: none waits for more
   int64_t words = 0;    // that will be trained on in all, about; 0: not known
 };
 
@@ -40,6 +43,13 @@ class ModelWorker {
   // Every slot of the chunk must have its row. One thread and equal arguments give equal bits.
   virtual StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) = 0;
   virtual std::string kernel_name() const = 0;
+  // step(), with text that is trained on for the first time.
+  virtual StepStats step_fresh(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) {
+    StepStats stats = step(chunk, tables, lr, random);
+    stats.fresh_pairs = stats.pairs;
+    stats.fresh_loss = stats.loss;
+    return stats;
+  }
 
   // For workers that train elsewhere, and later; the others need none of it.
   // step(), with a chunk that comes again under the same key in a later epoch: it may be kept where it is trained on.

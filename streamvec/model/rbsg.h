@@ -154,7 +154,7 @@ class Rbsg {
   std::shared_ptr<const PackedGemm> products_;
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
-  mutable Encoder encoders_[2];  // as they were when the card took over, until come_back()
+  mutable Encoder encoders_[2];      // as they were when the card took over, until come_back()
   mutable Card card_;
   Matrix steps_;  // one value: steps of Adam so far
   RbsgPlan plan_;

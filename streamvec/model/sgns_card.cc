@@ -24,6 +24,12 @@ class SgnsCardWorker final : public ModelWorker {
     return done(false);
   }
 
+  StepStats step_fresh(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
+    note(trainer_->set_tables(tables));
+    if (status_.ok()) note(trainer_->add_fresh(chunk, lr, random.next()));
+    return done(false);
+  }
+
   StepStats step_and_keep(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
                           uint64_t key) override {
     note(trainer_->set_tables(tables));
@@ -62,6 +68,8 @@ class SgnsCardWorker final : public ModelWorker {
     stats.loss = totals.value().loss;
     stats.slope = totals.value().slope;
     stats.refused = totals.value().refused;
+    stats.fresh_pairs = totals.value().fresh_pairs;
+    stats.fresh_loss = totals.value().fresh_loss;
     return stats;
   }
 
@@ -87,6 +95,7 @@ Result<std::unique_ptr<ModelWorker>> make_sgns_card_worker(const ModelOptions& o
     card.negatives_shared = windows.negatives_shared;
     card.step_max = kSgdStepMax;
     card.words = options.words;
+    card.at_once = options.stream;
     card.kept_bytes = std::min(kKeptBytes, device.free / 4);
     STREAMVEC_ASSIGN_OR_RETURN(parameters.card, cuda::make_sgns_trainer(card));
     STREAMVEC_RETURN_IF_ERROR(parameters.card->put(parameters.input.rows.view(), parameters.output.rows.view()));

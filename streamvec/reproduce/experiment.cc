@@ -125,6 +125,8 @@ std::vector<std::string> sound_command(const RowPlan& plan, const ExperimentOpti
   if (!options.stem.empty()) words.insert(words.end(), {"--stem", options.stem});
   if (plan.model != "sgns") words.insert(words.end(), {"--model", plan.model});
   if (plan.model == "rbsg" && options.quick) words.insert(words.end(), {"--hidden", "32", "--char-dim", "16"});
+  const bool fits_card = !is_cluster(plan.setting) && (plan.model == "rbsg" || plan.batch == 0);
+  if (options.device != "cpu" && fits_card) words.insert(words.end(), {"--device", options.device});
   if (plan.batch > 0)
     words.insert(words.end(), {"--batch", std::to_string(plan.model == "rbsg" ? plan.batch : centres_of(plan.batch))});
   if (is_cluster(plan.setting))

@@ -46,6 +46,7 @@ struct ExperimentOptions {
   int64_t epochs = 16;
   uint64_t seed = 1;
   std::string stem;
+  std::string device = "cpu";  // where rows train that need neither a cluster nor 2018's large batches of sgns
 };
 
 // As published first, each model by dim, batch and setting. What 2018 did not run is not run as published either.

@@ -74,6 +74,18 @@ TEST(Experiment, CommandsOfClustersLaunchNodes) {
       "--sync async --sync-words 1000");
 }
 
+TEST(SoundCommand, AsksForTheCardWhereTheRowFitsIt) {
+  ExperimentOptions options;
+  options.device = "cuda";
+  const auto asks = [&](const RowPlan& plan) {
+    return shell_text(sound_command(plan, options, 1, "text", "m")).find("--device cuda") != std::string::npos;
+  };
+  EXPECT_TRUE(asks({Arm::kSound, "rbsg", Setting::kOne, 200, 8192}));
+  EXPECT_TRUE(asks({Arm::kSound, "sgns", Setting::kOne, 200, 0}));
+  EXPECT_FALSE(asks({Arm::kSound, "sgns", Setting::kOne, 200, 8192}));
+  EXPECT_FALSE(asks({Arm::kSound, "sgns", Setting::kSync, 200, 0}));
+}
+
 TEST(ShellText, QuotesWhatAShellWouldReadOtherwise) {
   EXPECT_EQ(shell_text({"a-b/c", "", "it's", "$x"}), "a-b/c '' 'it'\\''s' '$x'");
 }

@@ -25,12 +25,12 @@ int half_of(const ReplayItem& item) {
   return static_cast<int>(mix(document) & 1);
 }
 
-void count(const StepStats& stats, bool fresh, LearnerTotals& totals) {
+void count(const StepStats& stats, LearnerTotals& totals) {
   totals.pairs += stats.pairs;
   totals.loss += stats.loss;
   totals.refused += stats.refused;
-  totals.fresh_pairs += fresh ? stats.pairs : 0;
-  totals.fresh_loss += fresh ? stats.loss : 0;
+  totals.fresh_pairs += stats.fresh_pairs;
+  totals.fresh_loss += stats.fresh_loss;
 }
 
 }  // namespace
@@ -191,6 +191,20 @@ void StreamLearner::append(const ReplayItem& item, Chunk& chunk, int64_t& stale)
   stale += static_cast<int64_t>(item.chunk.slots.size() - (chunk.slots.size() - before));
 }
 
+StepStats StreamLearner::step(Thread& thread, const Chunk& chunk, bool fresh, const SamplingTables& tables, float lr,
+                              Random& random) {
+  return fresh ? thread.worker->step_fresh(chunk, tables, lr, random) : thread.worker->step(chunk, tables, lr, random);
+}
+
+Status StreamLearner::settle() {
+  for (auto& thread : threads_) {
+    STREAMVEC_ASSIGN_OR_RETURN(const StepStats rest, thread->worker->settle());
+    const std::lock_guard lock(mutex_);
+    count(rest, totals_);
+  }
+  return {};
+}
+
 // All chunks of the batch as one, those that are new apart: blocks of pairs are filled across chunks then.
 LearnerTotals StreamLearner::learn_together(Thread& thread, Random& random) {
   LearnerTotals done;
@@ -203,7 +217,7 @@ LearnerTotals StreamLearner::learn_together(Thread& thread, Random& random) {
   for (const Chunk* chunk : {&thread.fresh, &thread.chunk}) {
     if (chunk->slots.empty()) continue;
     done.tokens += static_cast<int64_t>(chunk->slots.size());
-    count(thread.worker->step(*chunk, *tables, options_.lr, random), chunk == &thread.fresh, done);
+    count(step(thread, *chunk, chunk == &thread.fresh, *tables, options_.lr, random), done);
   }
   return done;
 }
@@ -218,9 +232,10 @@ LearnerTotals StreamLearner::learn_singly(Thread& thread, Random& random) {
   for (const ReplaySample& sample : thread.samples) {
     thread.chunk.clear();
     append(*sample.item, thread.chunk, done.stale_tokens);
-    const StepStats stats = thread.worker->step(thread.chunk, *tables, options_.lr * sample.importance, random);
+    const StepStats stats =
+        step(thread, thread.chunk, sample.times_sampled == 0, *tables, options_.lr * sample.importance, random);
     done.tokens += static_cast<int64_t>(thread.chunk.slots.size());
-    count(stats, sample.times_sampled == 0, done);
+    count(stats, done);
     if (stats.pairs == 0) continue;
     const double value = options_.priority == ReplayPriority::kLoss ? stats.loss : stats.slope;
     thread.keys.push_back(sample.key);

@@ -310,11 +310,12 @@ Status check_card(const TrainOptions& options, const std::string& model, bool st
   const auto on_cpu = [](const auto&... what) {
     return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu");
   };
-  if (model != "sgns" && model != "rbsg") return on_cpu("--model ", model);
+  if (model != "sgns" && model != "rbsg" && model != "hybrid") return on_cpu("--model ", model);
   if (model == "rbsg" && options.cell == "gru") return on_cpu("--cell gru");
   if (options.optimizer != "sgd") return on_cpu("with --optimizer ", options.optimizer);
   if (options.cluster.on()) return on_cpu("as a node of a cluster");
-  if (stream) return on_cpu("streams");
+  if (stream && (options.stream.replay == "loss" || options.stream.replay == "gradient"))
+    return on_cpu("with --replay ", options.stream.replay);  // needs to know of each chunk
   if (options.kernel != "auto") return on_cpu("with --kernel ", options.kernel);
   return {};
 }

@@ -66,6 +66,11 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
   return parameters;
 }
 
+double rate_of_device(const TrainOptions& options, const std::string& model) {
+  constexpr double kRateOfCard = 1.2;
+  return options.device == "cuda" && model != "rbsg" ? kRateOfCard : 1;
+}
+
 ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads) {
   ModelOptions made;
   made.model = model;
@@ -187,7 +192,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   STREAMVEC_ASSIGN_OR_RETURN(start.schedule, parse_schedule(options.schedule));
   STREAMVEC_ASSIGN_OR_RETURN(start.form_of, open_word_filter(options));
   start.model = existing ? existing->model : options.model.value_or("sgns");
-  start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer));
+  start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer) * rate_of_device(options, start.model));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
   if (start.model == "glove") describe_glove(options, start.description);
