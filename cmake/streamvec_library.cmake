@@ -36,6 +36,8 @@ function(streamvec_library name)
   set_target_properties(streamvec_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(streamvec_${name} PRIVATE -fno-semantic-interposition)
+  # Names in a folder's anonymous namespaces have to differ; a file that cannot be joined says SKIP_UNITY_BUILD_INCLUSION.
+  set_target_properties(streamvec_${name} PROPERTIES UNITY_BUILD ${STREAMVEC_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   if(NOT arg_OWN)
     set_target_properties(streamvec_${name} PROPERTIES EXPORT_NAME ${name})
     install(TARGETS streamvec_${name} EXPORT streamvec ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)

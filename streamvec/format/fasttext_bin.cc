@@ -13,7 +13,7 @@
 namespace streamvec {
 namespace {
 
-constexpr int32_t kMagic = 793712314, kVersion = 12, kVersionOld = 11;
+constexpr int32_t kFasttextMagic = 793712314, kVersion = 12, kVersionOld = 11;
 constexpr int64_t kEntryBytesMin = 11;  // of the dictionary: a letter, its NUL, count and type
 
 enum Loss : int32_t { kHierarchical = 1, kNegatives = 2, kSoftmax = 3, kOneVsAll = 4 };
@@ -74,7 +74,7 @@ class Reader {
 
   Status read_settings() {
     STREAMVEC_ASSIGN_OR_RETURN(const int32_t magic, next<int32_t>());
-    if (magic != kMagic) return at(0, Code::kInvalidArgument, "this is no .bin file of fastText");
+    if (magic != kFasttextMagic) return at(0, Code::kInvalidArgument, "this is no .bin file of fastText");
     STREAMVEC_ASSIGN_OR_RETURN(const int32_t version, next<int32_t>());
     if (version != kVersion && version != kVersionOld)
       return at(4, Code::kInvalidArgument, "version ", version, " of fastText's format, known are ", kVersionOld,
@@ -256,7 +256,7 @@ Status write_table(const Matrix& rows, FileWriter& file) {
 }  // namespace
 
 bool looks_like_fasttext_bin(std::string_view head) {
-  return head.size() >= sizeof kMagic && std::memcmp(head.data(), &kMagic, sizeof kMagic) == 0;
+  return head.size() >= sizeof kFasttextMagic && std::memcmp(head.data(), &kFasttextMagic, sizeof kFasttextMagic) == 0;
 }
 
 Result<Snapshot> read_fasttext_bin(const std::string& path) {
@@ -282,7 +282,7 @@ Status write_fasttext_bin(const Snapshot& snapshot, FileWriter& file) {
     settings.maxn = ngrams.maxn;
   }
   std::string head;
-  append(head, kMagic);
+  append(head, kFasttextMagic);
   append(head, kVersion);
   append(head, settings);
   STREAMVEC_RETURN_IF_ERROR(file.write(head));

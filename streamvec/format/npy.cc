@@ -11,7 +11,7 @@
 namespace streamvec {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr int64_t kHeaderBytesMax = 64 << 10;
 
 Status damaged(const FileReader& file, int64_t offset, std::string_view what) {
@@ -51,7 +51,7 @@ bool parse_shape(std::string_view value, StoredTable& table) {
 Result<std::string> read_header(const FileReader& file, StoredTable& table) {
   char start[12] = {};
   STREAMVEC_RETURN_IF_ERROR(file.read(0, start, 10));
-  if (std::string_view(start, 6) != kMagic) return damaged(file, 0, "this is not the beginning of a .npy file");
+  if (std::string_view(start, 6) != kNpyMagic) return damaged(file, 0, "this is not the beginning of a .npy file");
   const int major = start[6];
   if (major < 1 || major > 3) return damaged(file, 6, "this version of the format is not known");
   if (major > 1) STREAMVEC_RETURN_IF_ERROR(file.read(10, start + 10, 2));
@@ -72,7 +72,7 @@ Status write_npy(MatrixView<const float> table, FileWriter& file) {
                        std::to_string(table.cols) + "), }";
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');  // values start at a multiple of 64
   header += '\n';
-  std::string start = std::string(kMagic) + std::string("\x01\x00", 2);
+  std::string start = std::string(kNpyMagic) + std::string("\x01\x00", 2);
   start += static_cast<char>(header.size() & 255);
   start += static_cast<char>(header.size() >> 8);
   STREAMVEC_RETURN_IF_ERROR(file.write(start + header));

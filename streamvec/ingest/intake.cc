@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/core/durable_file.h"
 #include "streamvec/core/random.h"
 #include "streamvec/ingest/chunker.h"
@@ -10,18 +11,9 @@
 namespace streamvec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 // Short waits, so that a thread soon sees that it is to pause or to stop.
 constexpr std::chrono::milliseconds kWait{50};
 constexpr int64_t kDocumentsAtOnce = 16;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
 int64_t whole(const nlohmann::json& state, const char* name) {

@@ -11,12 +11,12 @@ constexpr int64_t kBucketsFirst = 1'024, kBucketsMin = 16;
 constexpr uint64_t kKeyMask = (uint64_t{1} << 48) - 1;
 constexpr uint8_t kGenerationLast = 255;
 constexpr double kFaded = 0x1p-10;       // a cell this light has nothing to teach
-constexpr uint32_t kMagic = 0x31434c47;  // "GLC1"
+constexpr uint32_t kCellMagic = 0x31434c47;  // "GLC1"
 
 // glove.bin: a Header, then blocks of cells, then a block of none. Weights are as of the block's time, an occurrence
 // then counting 1. Version 1 was one block to the end of the file, with weights relative to a landmark.
 struct Header {
-  uint32_t magic = kMagic, version = 2;
+  uint32_t magic = kCellMagic, version = 2;
 };
 struct Block {
   int64_t cells = 0, landmark = 0;
@@ -233,7 +233,7 @@ Status CellTable::restore(std::string_view bytes, int64_t slots) {
   const std::lock_guard lock(mutex_);
   Header header;
   if (!take(bytes, header)) return damaged("is cut short");
-  if (header.magic != kMagic || (header.version != 1 && header.version != 2))
+  if (header.magic != kCellMagic || (header.version != 1 && header.version != 2))
     return damaged("holds no co-occurrence cells");
   for (bool first = true;; first = false) {
     Block block;

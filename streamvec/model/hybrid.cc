@@ -23,7 +23,7 @@ constexpr int64_t kLastPasses = 2;
 constexpr int64_t kPassesLeast = 3, kPassesOfCard = 8;
 constexpr int32_t kBucketBitsMax = 26;  // a quarter of a gigabyte for an index: no file asks for more
 
-constexpr std::string_view kMagic = "svhybrid";
+constexpr std::string_view kHybridMagic = "svhybrid";
 constexpr uint32_t kVersion = 1;
 
 float share_of(int64_t met, float half) {
@@ -239,7 +239,7 @@ Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {
 
 std::string Hybrid::encode() const {
   StateWriter writer;
-  writer.put_all(std::span<const char>(kMagic));
+  writer.put_all(std::span<const char>(kHybridMagic));
   writer.put(kVersion);
   writer.put(options_.dim);
   writer.put(options_.bag.minn);
@@ -265,7 +265,7 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   StateReader reader(bytes);
   char magic[8] = {};
   reader.get_all(std::span<char>(magic));
-  if (std::string_view(magic, sizeof magic) != kMagic) return damaged(path, "no svhybrid");
+  if (std::string_view(magic, sizeof magic) != kHybridMagic) return damaged(path, "no svhybrid");
   if (reader.get<uint32_t>() != kVersion) return damaged(path, "a version that is not known");
   Options options;
   options.words_max = words_max;

@@ -8,7 +8,7 @@
 namespace streamvec {
 namespace {
 
-constexpr std::string_view kMagic = "svrbsgch";
+constexpr std::string_view kRbsgMagic = "svrbsgch";
 constexpr uint32_t kVersion = 1;
 constexpr int32_t kSideMax = 1 << 16;
 
@@ -41,7 +41,7 @@ bool can_be(const Header& header) {
 
 std::string RbsgIndex::encode() const {
   Header header{};
-  std::memcpy(header.magic, kMagic.data(), sizeof header.magic);
+  std::memcpy(header.magic, kRbsgMagic.data(), sizeof header.magic);
   header.version = kVersion;
   header.cell = shape.cell == RecurrentCell::kGru ? 1 : 0;
   header.dim = shape.dim;
@@ -62,7 +62,7 @@ Result<RbsgIndex> RbsgIndex::decode(std::string_view bytes, const std::string& p
   Header header;
   if (bytes.size() < sizeof header) return damaged(path, static_cast<int64_t>(bytes.size()), "the header is cut short");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (std::string_view(header.magic, sizeof header.magic) != kMagic) return damaged(path, 0, "no svrbsgch");
+  if (std::string_view(header.magic, sizeof header.magic) != kRbsgMagic) return damaged(path, 0, "no svrbsgch");
   if (header.version != kVersion) return damaged(path, 8, "a version that is not known");
   if (!can_be(header)) return damaged(path, 12, "settings that cannot be");
   if (bytes.size() - sizeof header != static_cast<size_t>(header.characters) * sizeof(char32_t))

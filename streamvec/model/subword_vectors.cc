@@ -9,7 +9,7 @@
 namespace streamvec {
 namespace {
 
-constexpr std::string_view kMagic = "svsubwrd";
+constexpr std::string_view kSubwordMagic = "svsubwrd";
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kFoldCase = 1, kJamo = 2;  // flags
 constexpr uint64_t kUnmetDraws = 5;           // keeps these draws apart from those of training
@@ -56,7 +56,7 @@ void draw_mean(std::span<const uint32_t> buckets, std::span<float> out) {
 
 std::string SubwordIndex::encode() const {
   Header header{};
-  std::memcpy(header.magic, kMagic.data(), sizeof header.magic);
+  std::memcpy(header.magic, kSubwordMagic.data(), sizeof header.magic);
   header.version = kVersion;
   header.minn = ngrams.minn;
   header.maxn = ngrams.maxn;
@@ -72,7 +72,7 @@ Result<SubwordIndex> SubwordIndex::decode(std::string_view bytes, const std::str
   Header header;
   if (bytes.size() < sizeof header) return damaged(path, static_cast<int64_t>(bytes.size()), "the header is cut short");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (std::string_view(header.magic, sizeof header.magic) != kMagic) return damaged(path, 0, "no svsubwrd");
+  if (std::string_view(header.magic, sizeof header.magic) != kSubwordMagic) return damaged(path, 0, "no svsubwrd");
   if (header.version != kVersion) return damaged(path, 8, "a version that is not known");
   SubwordIndex index{
       {header.minn, header.maxn, header.bucket, (header.flags & kJamo) != 0}, (header.flags & kFoldCase) != 0, {}};

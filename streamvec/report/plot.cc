@@ -13,7 +13,7 @@ namespace streamvec {
 namespace {
 
 constexpr double kWidth = 720;
-constexpr int kColours = 8;
+constexpr int kPlotColours = 8;
 
 // Where a figure's part lies.
 struct Box {
@@ -36,7 +36,7 @@ std::string coordinate(double value) {
 }
 
 std::string colour_class(int colour) {
-  return "c" + std::to_string((colour % kColours + kColours) % kColours);
+  return "c" + std::to_string((colour % kPlotColours + kPlotColours) % kPlotColours);
 }
 
 // Elements one after the other.

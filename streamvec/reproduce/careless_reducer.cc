@@ -4,7 +4,7 @@ namespace streamvec {
 namespace {
 
 constexpr int64_t kUnderWayMax = 2;
-constexpr std::chrono::seconds kReduceWithin{60};
+constexpr std::chrono::seconds kSumWithin{60};
 
 void scale(std::vector<float>& values, float factor) {
   for (float& value : values) value *= factor;
@@ -51,7 +51,7 @@ void CarelessReducer::run() {
     if (begun_ == ended_ || !status_.ok()) return;
     taken = buffer_;
     lock.unlock();
-    Status reduced = collective_.all_reduce_mean(taken, Deadline::after(kReduceWithin));
+    Status reduced = collective_.all_reduce_mean(taken, Deadline::after(kSumWithin));
     scale(taken, static_cast<float>(collective_.ranks()));
     lock.lock();
     if (reduced.ok())

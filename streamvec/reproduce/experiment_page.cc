@@ -14,7 +14,7 @@
 namespace streamvec {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotShown = std::numeric_limits<double>::quiet_NaN();
 
 int colour_of(const RowPlan& plan) {
   return plan.model == "rbsg" ? 4 : static_cast<int>(plan.setting);
@@ -187,13 +187,13 @@ nlohmann::ordered_json row_json(const RowResult& row) {
       {"batch", plan.batch > 0 ? Json(plan.batch) : Json()},
       {"command", row.command},
       {"epochs", known ? Json(row.points.back().epochs) : Json()},
-      {"pairs", number(known ? row.pairs : kNone)},
-      {"pairs_per_s", number(known ? row.pairs_per_s : kNone)},
-      {"seconds_per_epoch", number(known ? row.seconds_per_epoch() : kNone)},
-      {"wire_bytes_per_pair", number(known ? row.wire_bytes_per_pair : kNone)},
-      {"seconds_on_their_network", number(row.seconds_on_their_network > 0 ? row.seconds_on_their_network : kNone)},
+      {"pairs", number(known ? row.pairs : kNotShown)},
+      {"pairs_per_s", number(known ? row.pairs_per_s : kNotShown)},
+      {"seconds_per_epoch", number(known ? row.seconds_per_epoch() : kNotShown)},
+      {"wire_bytes_per_pair", number(known ? row.wire_bytes_per_pair : kNotShown)},
+      {"seconds_on_their_network", number(row.seconds_on_their_network > 0 ? row.seconds_on_their_network : kNotShown)},
       {"kernel", row.kernel},
-      {"loss", number(known ? row.points.back().loss : kNone)},
+      {"loss", number(known ? row.points.back().loss : kNotShown)},
       {"pip", Json()},
       {"points", Json::array()},
       {"similarity", Json::array()},
@@ -274,7 +274,8 @@ std::string page_of(const ExperimentReport& report) {
   page.heading("Bytes on the wire");
   page.figure(svg_of(bars_of(
       report, "Bytes that all nodes sent, for each pair trained", "bytes a pair",
-      [](const RowResult& row) { return row.wire_bytes_per_pair > 0 ? row.wire_bytes_per_pair : kNone; }, nullptr)));
+      [](const RowResult& row) { return row.wire_bytes_per_pair > 0 ? row.wire_bytes_per_pair : kNotShown; },
+      nullptr)));
   page.heading("What was wrong in 2018");
   page.list(faults());
   page.heading("How it was measured");

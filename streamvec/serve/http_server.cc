@@ -12,6 +12,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/serve/client_table.h"
 #include "streamvec/serve/http_connection.h"
 
@@ -21,7 +22,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kSweepEvery{250}, kAcceptAgain{100};
 

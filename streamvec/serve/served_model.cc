@@ -4,15 +4,12 @@
 #include <chrono>
 #include <numeric>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/eval/set_file.h"
 #include "streamvec/kernel/top_k.h"
 
 namespace streamvec {
 namespace {
-
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/serve/api.h"
 #include "streamvec/serve/assets.h"
 #include "streamvec/serve/call_meter.h"
@@ -21,14 +22,8 @@
 namespace streamvec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kStopGrace_s = 1;
 constexpr int64_t kSlowWaitingMax = 32;
-
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // Nothing but our own files and calls; no other page may show ours in a frame; types are never guessed.
 std::string common_headers(bool tls) {

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlockBytes = size_t{64} << 10;
-constexpr std::chrono::milliseconds kLook{200};   // how often to look when no event comes
+constexpr std::chrono::milliseconds kLookEvery{200};  // how often to look when no event comes
 constexpr std::chrono::milliseconds kStill{500};  // how long a rotated file must be still
 
 int64_t mtime_ns_of(const struct stat& info) {
@@ -361,7 +361,7 @@ Result<int64_t> TailSource::read(int64_t count_max, Deadline deadline, std::vect
     if (more) continue;
     if (deadline.passed()) return error(Code::kDeadlineExceeded, "no line came from ", name_, " in time");
     events.clear();
-    watch_.await(deadline, kLook, events);
+    watch_.await(deadline, kLookEvery, events);
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::chrono::milliseconds kLook{500};  // how often to look when no event comes
+constexpr std::chrono::milliseconds kLookAtLeast{500};  // how often to look when no event comes
 constexpr int64_t kForgottenS = 60;              // a file is complete after so long, although nobody told of its end
 constexpr size_t kGoneMax = 10'000, kProblemsMax = 10;
 
@@ -279,7 +279,7 @@ Result<int64_t> WatchSource::read(int64_t count_max, Deadline deadline, std::vec
     if (count > 0) return count;
     if (deadline.passed()) return error(Code::kDeadlineExceeded, "no file came into ", directory_, " in time");
     std::vector<DirectoryWatch::Event> events;
-    watch_.await(deadline, kLook, events);
+    watch_.await(deadline, kLookAtLeast, events);
     look(events);
   }
 }

@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr const char* kUtf8 = "UTF-8";
 constexpr const char* kFallback = "windows-1252";
 constexpr size_t kMetaBytes = 1'024;         // as far as browsers look for a <meta>
 constexpr size_t kDetectBytes = 64 * 1'024;  // as much as ICU looks at: its time grows with every encoding it tries
@@ -73,7 +72,7 @@ std::string_view value_after(std::string_view text, std::string_view name, std::
 
 // The label could be read as ASCII, so that it cannot be one of two or four bytes a character.
 const char* as_ascii_superset(const char* encoding) {
-  return encoding != nullptr && std::string_view(encoding).starts_with("UTF-") ? kUtf8 : encoding;
+  return encoding != nullptr && std::string_view(encoding).starts_with("UTF-") ? "UTF-8" : encoding;
 }
 
 struct Attribute {
@@ -183,7 +182,7 @@ const char* encoding_by_looks(std::string_view bytes, bool html) {
   const Utf8Count count = count_utf8(bytes);
   const bool escapes = count.good == 0 && bytes.find('\x1B') != bytes.npos;  // ISO-2022-JP is ASCII to the eye
   const bool zeros = count.good == 0 && bytes.substr(0, kMetaBytes).find('\0') != bytes.npos;  // so is UTF-16
-  if (count.bad * 10 <= count.good && !escapes && !zeros) return kUtf8;
+  if (count.bad * 10 <= count.good && !escapes && !zeros) return "UTF-8";
   return guess_with_icu(bytes, html);
 }
 

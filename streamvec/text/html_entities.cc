@@ -8,7 +8,7 @@
 namespace streamvec {
 namespace {
 
-constexpr size_t kNameMax = 8;  // the longest name, "thetasym"
+constexpr size_t kEntityMax = 8;  // the longest name, "thetasym"
 
 // U+00A0 to U+00FF in order.
 constexpr std::string_view kLatin1 =
@@ -146,12 +146,12 @@ CharacterReference read_reference(std::string_view text) {
   if (text.size() < 3) return {};
   if (text[1] == '#') return read_number(text);
   size_t end = 1;
-  while (end < text.size() && end <= kNameMax + 1 && is_alnum(text[end])) ++end;
+  while (end < text.size() && end <= kEntityMax + 1 && is_alnum(text[end])) ++end;
   if (end < text.size() && text[end] == ';') {
     const Named* found = find_name(text.substr(1, end - 1));
     if (found != nullptr) return {found->code_point, end + 1};
   }
-  for (size_t stop = std::min(end, kNameMax + 1); stop > 2; --stop) {  // "&ampx": the longest that needs no ";"
+  for (size_t stop = std::min(end, kEntityMax + 1); stop > 2; --stop) {  // "&ampx": the longest that needs no ";"
     const Named* found = find_name(text.substr(1, stop - 1));
     if (found != nullptr && found->bare) return {found->code_point, stop};
   }

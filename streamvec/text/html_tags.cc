@@ -95,7 +95,7 @@ constexpr Row kRows[] = {
 };
 static_assert(std::size(kRows) == kTagCount);
 
-constexpr size_t kNameMax = 10;
+constexpr size_t kTagMax = 10;
 constexpr size_t kSlots = 512;
 
 constexpr uint32_t hash_name(std::string_view name) {
@@ -127,7 +127,7 @@ bool equals(std::string_view name, std::string_view lower) {
 }  // namespace
 
 Tag find_tag(std::string_view name) {
-  if (name.size() <= kNameMax) {
+  if (name.size() <= kTagMax) {
     for (uint32_t slot = hash_name(name); kTagSlots[slot] != 0; slot = (slot + 1) % kSlots)
       if (equals(name, kRows[kTagSlots[slot]].name)) return static_cast<Tag>(kTagSlots[slot]);
   }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/model/glove.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/live_snapshot.h"
@@ -19,15 +20,10 @@
 namespace streamvec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 // Keeps the draws of training apart from those of the first rows, which use the same seed.
 constexpr uint64_t kTileDraws = 4;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class GloveTraining {
  public:

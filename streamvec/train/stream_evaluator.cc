@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/eval/neighbours.h"
 #include "streamvec/model/subword_vectors.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kBeat{100};
 constexpr size_t kNotesMax = 20;
-
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 double through(double a, double b) {
   return b > 0 ? a / b : kNotMeasured;

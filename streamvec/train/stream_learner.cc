@@ -3,20 +3,15 @@
 #include <bit>
 #include <chrono>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/core/random.h"
 
 namespace streamvec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Keeps the draws of training apart from those of the first rows and of replay, which use the same seed.
-constexpr uint64_t kTrainingDraws = 1, kHalfDraws = 3;
+constexpr uint64_t kBatchDraws = 1, kHalfDraws = 3;
 constexpr std::chrono::milliseconds kWait{50};
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Which half of the stream an item belongs to; all items of a document to one.
 int half_of(const ReplayItem& item) {
@@ -156,7 +151,7 @@ void StreamLearner::end_batch(const LearnerTotals& done) {
 }
 
 LearnerTotals StreamLearner::learn(Thread& thread, int64_t batch) {
-  Random random(mix(options_.seed, kTrainingDraws, static_cast<uint64_t>(batch)));
+  Random random(mix(options_.seed, kBatchDraws, static_cast<uint64_t>(batch)));
   LearnerTotals done =
       options_.priority == ReplayPriority::kNone ? learn_together(thread, random) : learn_singly(thread, random);
   done.batches = 1;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/core/heap.h"
 #include "streamvec/core/random.h"
 #include "streamvec/replay/table_file.h"
@@ -21,11 +22,8 @@
 namespace streamvec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-// Rows that tables may grow to where the vocabulary has no limit. Only address space is taken for them.
-constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr const char *kTablesState = "sampling.bin", *kReplayState = "replay.bin", *kFilterState = "filter.bin",
                      *kProbeState = "probe.bin";
 constexpr double kCheckpointEvery = 60;  // seconds
@@ -35,10 +33,6 @@ constexpr double kRateOfStreams = 0.5;
 constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
 constexpr const char* kHalfSubwords = ".subword.buckets";
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Selection {
   ReplaySelector selector;
@@ -134,7 +128,7 @@ class StreamTraining {
     options.half_life = options_.stream.half_life.value;
     options.form_of = form_of_;
     options.seed = options_.seed;
-    options.slots_max = kRowsMax;
+    options.slots_max = kTableRowsMax;
     return options;
   }
 
@@ -160,7 +154,8 @@ class StreamTraining {
 
   Status make_parameters(std::optional<Checkpoint>& existing, OptimizerKind optimizer) {
     Parameters::Options shape;
-    shape.rows_max = options_.vocab_max > 0 ? std::max<int64_t>(options_.vocab_max, vocabulary_->size()) : kRowsMax;
+    shape.rows_max =
+        options_.vocab_max > 0 ? std::max<int64_t>(options_.vocab_max, vocabulary_->size()) : kTableRowsMax;
     shape.dim = options_.dim.value_or(200);
     shape.optimizer = optimizer;
     shape.seed = options_.seed;

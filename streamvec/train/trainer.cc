@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/cuda/device.h"
 #include "streamvec/ingest/open.h"
 #include "streamvec/model/model.h"
@@ -27,15 +28,9 @@
 namespace streamvec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Keeps the draws of training apart from those of the first rows, which use the same seed.
-constexpr uint64_t kTrainingDraws = 1;
+constexpr uint64_t kPieceDraws = 1;
 constexpr double kSilent_s = 3;  // nodes keep in touch every second
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 TrainProgress nothing_done(std::string note) {
   TrainProgress nothing;
@@ -121,7 +116,7 @@ class Training {
     Piece piece;
     while (feed_.next(piece)) {
       const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
-      Random random(mix(options_.seed, kTrainingDraws, piece.step));
+      Random random(mix(options_.seed, kPieceDraws, piece.step));
       const uint64_t key = std::hash<std::string>()(piece.document.cursor);
       PieceResult result;
       if (const auto again = worker.step_again(key, lr, random)) {

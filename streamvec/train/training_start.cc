@@ -14,8 +14,6 @@
 namespace streamvec {
 namespace {
 
-// Rows that a table may grow to where its final size is not known. Only address space is taken for them.
-constexpr int64_t kRowsMax = int64_t{1} << 21;
 constexpr int64_t kDimDefault = 200, kDimMax = 65536;
 constexpr int32_t kBatchMax = 1'000'000;
 constexpr int64_t kReplayChunksMax = int64_t{1} << 31;
@@ -35,7 +33,7 @@ Result<FormOf> open_word_filter(const TrainOptions& options) {
 }
 
 Result<std::optional<Checkpoint>> load_existing(const std::string& out) {
-  Result<Checkpoint> loaded = load_checkpoint(out, kRowsMax);
+  Result<Checkpoint> loaded = load_checkpoint(out, kTableRowsMax);
   if (loaded.ok()) return std::optional<Checkpoint>(std::move(loaded).value());
   if (loaded.status().code() == Code::kNotFound) return std::optional<Checkpoint>();
   return loaded.status();
@@ -124,7 +122,7 @@ Status count_text(const TrainOptions& options, const TrainHooks& hooks, Training
   if (counted.stopped) return {};
   VocabularyLimits limits{options.min_count, options.vocab_max};
   if (start.vocabulary.size() > 0)
-    limits.vocab_max = std::min(limits.vocab_max ? limits.vocab_max : kRowsMax, kRowsMax);
+    limits.vocab_max = std::min(limits.vocab_max ? limits.vocab_max : kTableRowsMax, kTableRowsMax);
   counted.words.extend(start.vocabulary, limits, start.form_of);
   if (start.vocabulary.size() == 0)
     return error(Code::kInvalidArgument, start.source->name(), " has ", counted.tokens, " tokens, but no word ",
@@ -210,7 +208,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
 
   Parameters::Options shape;
   shape.rows = start.vocabulary.size();
-  shape.rows_max = existing || start.growing ? std::max(options.vocab_max, kRowsMax) : 0;
+  shape.rows_max = existing || start.growing ? std::max(options.vocab_max, kTableRowsMax) : 0;
   shape.dim = options.dim.value_or(kDimDefault);
   shape.optimizer = optimizer;
   shape.seed = options.seed;
@@ -250,7 +248,7 @@ Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOption
   limits.vocab_max = options.vocab_max;
   limits.form_of = form_of;
   limits.seed = options.seed;
-  limits.slots_max = kRowsMax;
+  limits.slots_max = kTableRowsMax;
   STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(limits));
   auto words = vocabulary_state.empty() ? Result<StreamVocabulary>(StreamVocabulary::from(limits, vocabulary, 0))
                                         : StreamVocabulary::restore(limits, vocabulary_state);

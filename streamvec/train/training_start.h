@@ -23,6 +23,9 @@
 
 namespace streamvec {
 
+// Rows that tables may grow to where the vocabulary has no limit. Only address space is taken for them.
+constexpr int64_t kTableRowsMax = int64_t{1} << 21;
+
 struct TrainingStart {
   std::unique_ptr<Source> source;  // stands where training begins
   std::string model;

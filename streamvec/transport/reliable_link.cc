@@ -7,12 +7,12 @@ namespace streamvec {
 namespace {
 
 // number (0: only an acknowledgement), then the last number received in order, then the message.
-constexpr size_t kHeader = 16;
+constexpr size_t kLinkHeader = 16;
 
 }  // namespace
 
 std::string ReliableLink::frame(uint64_t number, std::string_view message) const {
-  std::string frame(kHeader, '\0');
+  std::string frame(kLinkHeader, '\0');
   std::memcpy(frame.data(), &number, 8);
   std::memcpy(frame.data() + 8, &received_, 8);
   frame += message;
@@ -26,7 +26,7 @@ void ReliableLink::send(std::string message, double now_s, std::vector<std::stri
 
 Status ReliableLink::receive(std::string_view bytes, double, std::vector<std::string>& messages,
                              std::vector<std::string>& frames) {
-  if (bytes.size() < kHeader)
+  if (bytes.size() < kLinkHeader)
     return error(Code::kInvalidArgument, "a frame of ", bytes.size(), " bytes; the other side is no streamvec");
   uint64_t number = 0, acknowledged = 0;
   std::memcpy(&number, bytes.data(), 8);
@@ -36,7 +36,7 @@ Status ReliableLink::receive(std::string_view bytes, double, std::vector<std::st
   while (!unacknowledged_.empty() && unacknowledged_.front().number <= acknowledged) unacknowledged_.pop_front();
   if (number == 0) return {};
   if (number > received_ && static_cast<int64_t>(number - received_) <= options_.ahead_max)
-    ahead_.try_emplace(number, bytes.substr(kHeader));
+    ahead_.try_emplace(number, bytes.substr(kLinkHeader));
   for (auto next = ahead_.find(received_ + 1); next != ahead_.end(); next = ahead_.find(received_ + 1)) {
     messages.push_back(std::move(next->second));
     ahead_.erase(next);

@@ -12,7 +12,7 @@ namespace streamvec {
 namespace {
 
 constexpr size_t kPageBytesMax = size_t{16} << 20;
-constexpr size_t kBlockBytes = size_t{64} << 10;
+constexpr size_t kPeekBytes = size_t{64} << 10;
 constexpr std::string_view kPageBegin = "<page>", kPageEnd = "</page>";
 
 // The content of the first element `name` in `xml`, as written; "" when there is none. The dump's elements that are
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Source>> WikipediaSource::open(const std::string& name) {
 // <namespace key="14" case="first-letter">분류</namespace>
 Status WikipediaSource::begin_file(const std::string& path) {
   STREAMVEC_ASSIGN_OR_RETURN(ArchiveFile file, ArchiveFile::open(path));
-  const Result<std::string_view> head = file.peek(kBlockBytes);
+  const Result<std::string_view> head = file.peek(kPeekBytes);
   if (!head.ok()) return head.status().code() == Code::kDataLoss ? Status() : head.status();
   constexpr std::string_view kBegin = "<namespace key=\"";
   for (size_t at = head->find(kBegin); at != std::string_view::npos; at = head->find(kBegin, at + 1)) {
@@ -68,12 +68,12 @@ Status WikipediaSource::begin_file(const std::string& path) {
 // Passes what comes before `mark`; false when the file ends before.
 Result<bool> WikipediaSource::find(ArchiveFile& file, std::string_view mark) {
   for (;;) {
-    STREAMVEC_ASSIGN_OR_RETURN(const std::string_view text, file.peek(kBlockBytes));
+    STREAMVEC_ASSIGN_OR_RETURN(const std::string_view text, file.peek(kPeekBytes));
     if (const size_t at = text.find(mark); at != std::string_view::npos) {
       file.take(at);
       return true;
     }
-    const bool last = text.size() < kBlockBytes;
+    const bool last = text.size() < kPeekBytes;
     file.take(text.size() - (last ? 0 : mark.size() - 1));
     if (last && text.empty()) return false;
   }
@@ -82,7 +82,7 @@ Result<bool> WikipediaSource::find(ArchiveFile& file, std::string_view mark) {
 // The page that begins here, with `size` its bytes; empty when it is too large (it was passed) or cut short.
 Result<std::string_view> WikipediaSource::find_page(ArchiveFile& file, size_t& size) {
   size_t looked = 0;
-  for (size_t wanted = kBlockBytes;; wanted *= 2) {
+  for (size_t wanted = kPeekBytes;; wanted *= 2) {
     STREAMVEC_ASSIGN_OR_RETURN(const std::string_view text, file.peek(std::min(wanted, kPageBytesMax)));
     const size_t end = text.find(kPageEnd, looked);
     if (end != std::string_view::npos) {

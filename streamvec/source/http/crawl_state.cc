@@ -7,6 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/clock.h"
+
 namespace streamvec {
 namespace {
 
@@ -15,10 +17,6 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr double kNextPollMax_s = 86'400;  // a clock that was wrong when the state was saved does no more harm
-
-double unix_now() {
-  return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string base64(std::string_view bytes) {
   std::string text;

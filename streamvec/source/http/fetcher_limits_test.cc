@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/source/http/brotli_testing.h"
 #include "streamvec/source/http/fetcher.h"
 #include "streamvec/source/http/http_testing.h"
@@ -17,12 +18,6 @@ using ::testing::AllOf;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Lt;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 TEST(Fetcher, ABombEndsAtTheLimitOfDecodedBytes) {
   ScriptedServer server;
   Fetcher::Options options = testing_fetch_options();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/source/http/brotli_testing.h"
 #include "streamvec/source/http/http_testing.h"
 #include "streamvec/source/testing_files.h"
@@ -13,12 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 TEST(Fetcher, FetchesAPageAsAnHonestClient) {
   ScriptedServer server;
   server.set(

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "streamvec/source/feed_text.h"
 #include "streamvec/source/http/url.h"
 #include "streamvec/source/piece.h"
 
@@ -20,12 +21,6 @@ char low(char c) {
 
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return low(x) == low(y); });
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 void escape(char c, std::string& out) {
@@ -87,7 +82,7 @@ class RobotsParser {
     text = text.substr(0, text.find('#'));
     const size_t colon = text.find(':');
     if (colon == std::string_view::npos) return;
-    const std::string_view key = trimmed(text.substr(0, colon)), value = trimmed(text.substr(colon + 1));
+    const std::string_view key = feed::trimmed(text.substr(0, colon)), value = feed::trimmed(text.substr(colon + 1));
     if (same_word(key, "user-agent") || same_word(key, "useragent")) return agent(value);
     if (same_word(key, "allow")) return rule(value, true);
     if (same_word(key, "disallow")) return rule(value, false);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "streamvec/source/feed_text.h"
 #include "streamvec/source/http/address.h"
 
 namespace streamvec {
@@ -16,13 +17,6 @@ constexpr size_t kValueBytesMax = 4096;  // of a header that is kept
 
 void append(std::unique_ptr<curl_slist, void (*)(curl_slist*)>& list, const std::string& line) {
   list.reset(curl_slist_append(list.release(), line.c_str()));
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 std::string lower(std::string_view text) {
@@ -134,7 +128,7 @@ bool Transfer::header(std::string_view line) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return true;
   const std::string name = lower(line.substr(0, colon));
-  const std::string value(trimmed(line.substr(colon + 1)).substr(0, kValueBytesMax));
+  const std::string value(feed::trimmed(line.substr(colon + 1)).substr(0, kValueBytesMax));
   if (name == "content-type") answer_.content_type = value;
   if (name == "content-encoding") encoding_ += (encoding_.empty() ? "" : ",") + value;
   if (name == "etag") answer_.etag = value;

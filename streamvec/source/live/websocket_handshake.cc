@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "streamvec/source/feed_text.h"
 #include "streamvec/source/live/live_name.h"
 
 namespace streamvec {
@@ -14,12 +15,6 @@ std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
   return result;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -40,7 +35,7 @@ bool has_token(std::string_view list, std::string_view token) {
   const std::string lowered = lower(list);
   for (std::string_view rest = lowered; !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find(','));
-    if (trimmed(part) == token) return true;
+    if (feed::trimmed(part) == token) return true;
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
   return false;
@@ -119,7 +114,7 @@ std::string header_value(std::string_view head, std::string_view lower_case_name
     const std::string_view line = take_line(head);
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || lower(line.substr(0, colon)) != lower_case_name) continue;
-    value += (value.empty() ? "" : ",") + std::string(trimmed(line.substr(colon + 1)));
+    value += (value.empty() ? "" : ",") + std::string(feed::trimmed(line.substr(colon + 1)));
   }
   return value;
 }
