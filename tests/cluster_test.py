@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
 import pytest
 import support
@@ -22,11 +23,11 @@ def start_nodes(tmp_path, count, *options, per_node=None):
     return running
 
 
-def start_and_kill(tmp_path, count, victim):
+def start_and_kill(tmp_path, count, victim, *options):
     """Nodes of which one is killed in the middle, after a first checkpoint; a run that is over before is made longer."""
     for epochs in [100, 400, 1600, 6400]:
         nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
-                            "--checkpoint-every", 0.2)
+                            "--checkpoint-every", 0.2, *options)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[victim].send_signal(signal.SIGKILL)
         others = [node for node in nodes if node != nodes[victim]]
@@ -46,7 +47,7 @@ def corpus(tmp_path):
 
 
 class TestLaunch:
-    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async"])
+    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid", "auto"])
     def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "3", "--", "train", "corpus.txt", "--out", "model", "--dim",
                                "32", "--epochs", "2", "--sync", sync, "--sync-words", "2000", "--json"], cwd=tmp_path,
@@ -57,6 +58,35 @@ class TestLaunch:
         assert report["tokens"] == 2 * len(corpus.read_text().split())
         nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
         assert len(nearest[0]["neighbours"]) == 5
+
+    @pytest.mark.parametrize("sync", ["hybrid", "ring"])
+    def test_the_hybrid_model_knows_words_that_only_another_node_has_met(self, sync, tmp_path):
+        """Each node trains on every other piece of text, and the first one writes: words of single pieces tell."""
+        pieces = [f"{word} aaax aaay aaaz\n" * 120 + support.topical_text(30_000, seed=seed)
+                  for seed, word in enumerate(["ququqo", "wewewi", "ririru", "totota"])]
+        (tmp_path / "corpus.txt").write_text("".join(pieces))
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
+                               "hybrid", "--dim", "16", "--threads", "1", "--epochs", "3", "--sync", sync, "--sync-words", "2000"],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        words = ["ququqo", "wewewi", "ririru", "totota"]
+        for each in json.loads(support.run("nearest", tmp_path / "model", *words, "-k", 8, "--json", exit=0).out):
+            assert {"aaax", "aaay", "aaaz"} & {near["word"] for near in each["neighbours"]}, each
+        support.run("vector", tmp_path / "model", "neverseen", exit=0)
+
+    @pytest.mark.parametrize("rank", [0, 2])
+    def test_the_character_model_is_trained_by_a_ring(self, rank, tmp_path):
+        (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
+                               "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512", "--epochs", "2",
+                               "--sync-words", "1000", "--threads", "1", "--ring-rank", str(rank), "--json"], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert report["nodes"] == 2 and report["pushes"] > 1
+        assert report["tokens"] == 2 * len((tmp_path / "corpus.txt").read_text().split())
+        nearest = json.loads(support.run("nearest", tmp_path / "model", "neverseen", "--json", exit=0).out)
+        assert len(nearest[0]["neighbours"]) == 10
 
     def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",
@@ -106,6 +136,13 @@ class TestNodes:
         assert json.loads(out)["nodes"] == 2
         assert nodes[1].wait(timeout=60) == 0
 
+    def test_a_ring_ends_with_an_error_when_a_node_is_killed_and_saves_what_was_learnt(self, corpus, tmp_path):
+        nodes = start_and_kill(tmp_path, 3, 2, "--sync", "ring")
+        for node in nodes[:2]:
+            _, err = node.communicate(timeout=100)
+            assert node.returncode == 1 and "the ring broke" in err, err
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
     def test_nodes_end_with_an_error_when_the_leader_is_killed(self, corpus, tmp_path):
         nodes = start_and_kill(tmp_path, 2, victim=0)
         _, err = nodes[1].communicate(timeout=60)
@@ -149,10 +186,76 @@ class TestRanks:
         assert json.loads(out)["nodes"] == 2
 
 
+@pytest.fixture
+def etcd(tmp_path):
+    """An etcd of our own on loopback; its address."""
+    if shutil.which("etcd") is None:
+        pytest.skip("there is no etcd (etcd-server)")
+    client, peer = (f"http://127.0.0.1:{port}" for port in support.free_ports(2))
+    process = subprocess.Popen(["etcd", "--data-dir", tmp_path / "etcd", "--listen-client-urls", client,
+                                "--advertise-client-urls", client, "--listen-peer-urls", peer,
+                                "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def answers():
+        assert process.poll() is None, "etcd has ended"
+        try:
+            with urllib.request.urlopen(client + "/health", timeout=5) as health:
+                return b"true" in health.read()
+        except OSError:
+            return False
+
+    support.wait_for(answers, "etcd")
+    yield client
+    process.kill()
+    process.wait()
+
+
+class TestEtcd:
+    def start(self, tmp_path, etcd, port, *options):
+        command = [support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--dim", "16", "--json", "--etcd",
+                   etcd, "--address", f"127.0.0.1:{port}", *options]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_nodes_find_each_other_and_a_later_job_of_the_same_name_begins_anew(self, etcd, corpus, tmp_path):
+        for _ in range(2):
+            nodes = [self.start(tmp_path, etcd, port, "--workers", "3", "--job", "daily") for port in support.free_ports(3)]
+            reports = [node.communicate(timeout=200) for node in nodes]
+            assert [node.returncode for node in nodes] == [0, 0, 0], reports
+            assert {json.loads(out)["nodes"] for out, _ in reports} == {3}
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_one_too_many_is_told_and_a_wish_to_stop_is_heard_while_others_are_awaited(self, etcd, corpus, tmp_path):
+        ports = support.free_ports(3)
+        waiting = self.start(tmp_path, etcd, ports[0], "--workers", "2", "--job", "lonely")
+        support.await_handlers(waiting)
+        waiting.send_signal(signal.SIGTERM)
+        waiting.communicate(timeout=100)
+        assert waiting.returncode == 0
+        nodes = [self.start(tmp_path, etcd, port, "--workers", "2", "--epochs", "1000000") for port in ports[:2]]
+        support.wait_for(lambda: (tmp_path / "model").exists(), "a cluster that trains")
+        late = self.start(tmp_path, etcd, ports[2], "--workers", "2")
+        _, err = late.communicate(timeout=100)
+        assert late.returncode == 1 and "has all its 2 nodes" in err
+        for node in nodes:
+            node.send_signal(signal.SIGTERM)
+        for node in nodes:
+            node.communicate(timeout=100)
+            assert node.returncode == 0
+
+    def test_an_etcd_that_is_not_there_is_named(self, corpus, tmp_path):
+        port, nobody = support.free_ports(2)
+        node = self.start(tmp_path, f"http://127.0.0.1:{nobody}", port)
+        _, err = node.communicate(timeout=100)
+        assert node.returncode == 1 and f"etcd at http://127.0.0.1:{nobody}" in err
+
+
 class TestBadOptions:
     @pytest.mark.parametrize("options, words", [(["--rank", "2"], "--rank is 2"), (["--servers", "2"], "at least one has to"),
                                                 (["--stream"], "not on streams"), (["--model", "glove"], "not glove"),
-                                                (["--sync", "later"], "bsp|backup")])
+                                                (["--sync", "later"], "bsp|backup"),
+                                                (["--sync", "ring", "--servers", "1"], "in a ring all nodes train"),
+                                                (["--model", "rbsg", "--sync", "ssp"], "try --sync ring")])
     def test_settings_that_cannot_be_are_named(self, options, words, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
                                "127.0.0.1:1,127.0.0.1:2", *options], cwd=tmp_path, capture_output=True, text=True)

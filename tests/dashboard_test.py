@@ -75,6 +75,16 @@ class TestLive:
             assert running.stop() == 0
 
 
+class TestCluster:
+    def test_every_nodes_clock_staleness_and_traffic_are_shown(self, text, tmp_path):
+        with serving("-n", 2, "--", "train", text, "--out", tmp_path / "model", "--dim", 16, "--epochs", 1_000_000, "--threads", 1,
+                     "--sync-words", 1000, command="launch") as running:
+            try:
+                drive("cluster", running)
+            finally:
+                assert running.stop() == 0
+
+
 class TestBreaks:
     def test_it_says_that_the_stream_broke_and_comes_back_by_itself(self, trained):
         [port] = support.free_ports(1)

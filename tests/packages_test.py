@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 import support
+from serve_support import serving
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(support.PROGRAM).resolve().parent
@@ -184,6 +185,37 @@ class TestCluster:
                 taken = flags(command)
                 for argument in container["args"][1:]:
                     assert not argument.startswith("--") or argument.split("=")[0] in taken, argument
+
+    def test_its_commands_train_together_and_serve_the_model(self, objects, tmp_path):
+        """As the pods would run them, with addresses and folders of this machine."""
+        (tmp_path / "text").mkdir()
+        (tmp_path / "text/a.txt").write_text(support.topical_text(20_000))
+        tokens = tmp_path / "tokens"
+        tokens.write_text("a-token-of-24-characters query\n")
+        job = self.of_kind(objects, "Job")["streamvec"]["spec"]
+        places = {"/text": tmp_path / "text", "/model": tmp_path / "model", "/secrets/tokens": tokens,
+                  **{f"streamvec-{i}.streamvec-nodes:7000": f"127.0.0.1:{port}"
+                     for i, port in enumerate(support.free_ports(job["completions"]))}}
+
+        def here(container, **variables):
+            def local(argument):
+                for name, value in {**places, **{f"$({key})": value for key, value in variables.items()}}.items():
+                    argument = argument.replace(name, str(value))
+                return argument
+            return [local(argument) for argument in container["args"]]
+        (train,) = job["template"]["spec"]["containers"]
+        environment = {**os.environ, "STREAMVEC_CLUSTER_TOKEN": "of the cluster"}
+        nodes = [subprocess.Popen([support.PROGRAM, *here(train, JOB_COMPLETION_INDEX=rank), "--dim=8", "--threads=1"], env=environment,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(job["completions"])]
+        said = [node.communicate(timeout=4 * support.TIMEOUT_S)[0] for node in nodes]
+        assert [node.returncode for node in nodes] == [0] * len(nodes), said
+        (serve,) = self.of_kind(objects, "Deployment")["streamvec-serve"]["spec"]["template"]["spec"]["containers"]
+        arguments = [argument.replace("0.0.0.0:8080", "127.0.0.1:0") for argument in here(serve)]
+        assert "--listen=127.0.0.1:0" in arguments
+        with serving(*arguments[1:], "--listen", "127.0.0.1:0") as running:
+            asked = {"Authorization": "Bearer a-token-of-24-characters", "Host": "streamvec"}
+            assert running.ask("GET", "/api/nearest?word=aaax", headers=asked)[0] == 200
+            assert running.ask("GET", "/api/nearest?word=aaax", headers={"Host": "streamvec"})[0] == 401
 
     def test_the_image_is_of_this_version(self, objects):
         version = support.run("version", exit=0).out.split()[1]

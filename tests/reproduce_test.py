@@ -118,7 +118,7 @@ class TestQuick:
     def test_machine_and_commit_are_named(self, quick):
         facts = quick.json["facts"]
         assert "cores" in facts["machine"] and re.search(r"commit \S+", facts["program"])
-        assert any("CUDA" in line for line in quick.json["not_run"])
+        assert any("GPUs" in line and "--device cuda" in line for line in quick.json["not_run"])
 
 
 def test_a_row_can_be_run_alone(tmp_path):

@@ -320,11 +320,30 @@ class TestWhileTraining:
             events.close()
             assert running.stop() == 0
 
+    def test_a_cluster_tells_how_every_node_fares(self, text, tmp_path):
+        with serving("-n", 2, "--servers", 1, "--", "train", text, "--out", tmp_path / "model", "--dim", 16, "--epochs", 1_000_000,
+                     "--threads", 1, "--sync-words", 1000, command="launch") as running:
+            try:
+                events = Events(running, "progress")
+                told = events.await_one("progress", lambda data: data["cluster"]["nodes"][1]["clock"])["cluster"]
+                leader, worker, owner = told["nodes"]
+                assert [node["role"] for node in told["nodes"]] == ["worker", "worker", "server"] and leader["leader"]
+                for node in (leader, worker):
+                    assert node["clock"] > 0 and node["staleness"] >= 0 and node["bytes_sent"] > 1000 < node["bytes_received"], node
+                assert owner["clock"] is None and owner["staleness"] is None
+                assert leader["bytes_sent"] == told["bytes_sent"] != worker["bytes_sent"]
+                owners = lambda data: data["cluster"]["nodes"][2]["bytes_received"] or 0
+                assert events.await_one("progress", lambda data: owners(data) > 1000)
+                events.close()
+            finally:
+                assert running.stop() == 0
+
     def test_files_are_served_and_kept_when_asked(self, text, tmp_path):
         with serving(text, "--out", tmp_path / "model", "--dim", 16, "--epochs", 3, "--threads", 1, "--min-count", 1, "--keep",
                      command="train") as running:
             events = Events(running, "end", "model")
             assert events.await_one("end")["why"] == "finished"
+            events.await_one("model")
             assert len(running.get("/api/nearest", word="aaax", k=3)["neighbours"]) == 3
             card = running.get("/api/model")
             assert card["service"] == "train" and card["options"]["epochs"] == 3

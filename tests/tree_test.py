@@ -43,7 +43,7 @@ class TestReadme:
 
     def test_every_flag_it_names_exists(self):
         commands = ["demo", "train", "eval", "nearest", "analogy", "vector", "export", "import", "drift", "source", "launch",
-                    "reproduce", "serve"]
+                    "reproduce", "serve", "simulate"]
         known = "\n".join(support.run("help", command, exit=0).out for command in commands)
         for page in PAGES:
             if not page.exists():

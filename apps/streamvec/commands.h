@@ -19,6 +19,7 @@ Result<int> run_import(const Arguments& arguments);
 Result<int> run_source(const Arguments& arguments);
 Result<int> run_launch(const Arguments& arguments);
 Result<int> run_reproduce(const Arguments& arguments);
+Result<int> run_simulate(const Arguments& arguments);
 Result<int> run_serve(const Arguments& arguments);
 
 }  // namespace streamvec::cli

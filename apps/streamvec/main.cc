@@ -39,10 +39,10 @@ Result<int> run_version(const Arguments& arguments) {
 Result<int> run(const Command& command, const Arguments& arguments) {
   using Run = Result<int> (*)(const Arguments&);
   static const std::pair<std::string_view, Run> kRuns[] = {
-      {"demo", run_demo},       {"train", run_train},    {"eval", run_eval},     {"nearest", run_nearest},
-      {"analogy", run_analogy}, {"vector", run_vector},  {"drift", run_drift},   {"export", run_export},
-      {"import", run_import},   {"source", run_source},  {"launch", run_launch}, {"reproduce", run_reproduce},
-      {"serve", run_serve},     {"version", run_version}};
+      {"demo", run_demo},         {"train", run_train},   {"eval", run_eval},      {"nearest", run_nearest},
+      {"analogy", run_analogy},   {"vector", run_vector}, {"drift", run_drift},    {"export", run_export},
+      {"import", run_import},     {"source", run_source}, {"launch", run_launch},  {"reproduce", run_reproduce},
+      {"simulate", run_simulate}, {"serve", run_serve},   {"version", run_version}};
   for (const auto& [name, function] : kRuns)
     if (name == command.name) return function(arguments);
   std::cerr << "command " << command.name << " is in the table but not in main" << std::endl;

@@ -100,7 +100,7 @@ TEST(Options, AnUnknownFlagIsNamedWithTheNearest) {
 }
 
 TEST(Options, AFlagOfAnotherCommandIsSentThere) {
-  EXPECT_THAT(parse_as("eval", {"m", "--dim", "3"}).status().message(), HasSubstr("train has it"));
+  EXPECT_THAT(parse_as("eval", {"m", "--dim", "3"}).status().message(), HasSubstr("train simulate has it"));
 }
 
 TEST(Options, NumbersOutOfRangeAreRefusedWithTheRange) {

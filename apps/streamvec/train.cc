@@ -12,6 +12,7 @@
 #include "apps/streamvec/service.h"
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/training.h"
+#include "streamvec/cluster/etcd_membership.h"
 #include "streamvec/core/heap.h"
 #include "streamvec/source/http/crawl_source.h"
 
@@ -199,6 +200,7 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   cluster.combine = arguments.text("combine");
   cluster.codec = arguments.text("codec");
   cluster.staleness = arguments.integer("staleness");
+  cluster.ring_rank = arguments.integer("ring-rank");
   cluster.backups = static_cast<int32_t>(arguments.integer("backups"));
   cluster.group = static_cast<int32_t>(arguments.integer("group"));
   cluster.words_min = arguments.integer("sync-words");
@@ -207,6 +209,29 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   cluster.certificate = arguments.text("cluster-certificate");
   cluster.key = arguments.text("cluster-key");
   if (const char* token = std::getenv("STREAMVEC_CLUSTER_TOKEN"); token != nullptr) cluster.token = token;
+}
+
+// Finds the other nodes, if they are to be found; nullptr otherwise. The membership lives as long as the node.
+Result<std::unique_ptr<EtcdMembership>> find_nodes(const Arguments& arguments, const std::atomic<bool>& stop,
+                                                   ClusterSettings& cluster) {
+  constexpr double kFindWithin = 300;  // machines of a job start minutes apart
+  if (!arguments.given("etcd")) return std::unique_ptr<EtcdMembership>();
+  if (arguments.given("nodes") || !arguments.given("address"))
+    return error(Code::kInvalidArgument,
+                 "--etcd needs --address HOST:PORT, where the others reach this node, and finds "
+                 "the --nodes by itself");
+  EtcdMembership::Options options;
+  options.url = arguments.text("etcd");
+  options.job = arguments.text("job");
+  options.address = arguments.text("address");
+  options.nodes = static_cast<int32_t>(arguments.integer("workers"));
+  options.lease_s = cluster.dead_after_s;
+  STREAMVEC_ASSIGN_OR_RETURN(auto membership, EtcdMembership::join(options));
+  STREAMVEC_ASSIGN_OR_RETURN(const EtcdMembership::Roster roster, membership->await_roster(kFindWithin, &stop));
+  cluster.nodes = roster.nodes;
+  cluster.rank = roster.rank;
+  cluster.mpi = false;
+  return membership;
 }
 
 // A stream is what never ends, what is asked to be one, and what options of streams are given for.
@@ -246,6 +271,9 @@ Result<int> run_train(const Arguments& arguments) {
   TrainOptions options = train_options(arguments);
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
   set_cluster_options(arguments, options.cluster);
+  const auto membership = find_nodes(arguments, stop, options.cluster);
+  if (membership.status().code() == Code::kCancelled) return 0;  // nothing was begun
+  STREAMVEC_RETURN_IF_ERROR(membership.status());
   set_fetching(arguments);
   // A card is fed by many threads with pieces of text that come and go.
   options.cluster.on() || options.device != "cpu" ? keep_large_blocks() : return_large_blocks();

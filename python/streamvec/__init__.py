@@ -16,7 +16,7 @@ from . import _native
 from ._native import Document, Error, ResourceError, TrainProgress, WordVectors, __version__
 
 if TYPE_CHECKING:
-    from gensim.models import KeyedVectors
+    from gensim.models import KeyedVectors  # type: ignore[import]  # has no types
 
 __all__ = ["Document", "Error", "ResourceError", "TrainProgress", "WordVectors", "from_gensim", "import_vectors", "load",
            "to_gensim", "train", "__version__"]

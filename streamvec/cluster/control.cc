@@ -26,6 +26,8 @@ std::string encode(const Control& control) {
                         control.trained.loss_pairs};
   if (control.clock > 0) value["clock"] = control.clock;
   if (!control.text.empty()) value["text"] = control.text;
+  if (control.figures)
+    value["figures"] = {control.figures->clock, control.figures->bytes_sent, control.figures->bytes_received};
   return kMagic + value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -54,6 +56,8 @@ Result<Control> decode_control(std::string_view bytes) {
       control.trained = {trained.at(0).get<int64_t>(), trained.at(1).get<int64_t>(), trained.at(2).get<double>(),
                          trained.at(3).get<int64_t>()};
     }
+    if (const auto figures = value.find("figures"); figures != value.end())
+      control.figures = {figures->at(0).get<int64_t>(), figures->at(1).get<int64_t>(), figures->at(2).get<int64_t>()};
     return control;
   } catch (const json::exception&) {
     return damaged();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,13 +31,20 @@ struct TrainedTotals {
   int64_t loss_pairs = 0;
 };
 
+// How a node fares, as it tells the leader.
+struct NodeFigures {
+  int64_t clock = -1;                            // of its pushes; -1: it does not train
+  int64_t bytes_sent = -1, bytes_received = -1;  // on the wire; -1 not known
+};
+
 struct Control {
   ControlKind kind = ControlKind::kAlive;
-  View view = {};              // of kView; its epoch also of kFlushed and kSettled
-  uint64_t fingerprint = 0;    // of kHello
-  TrainedTotals trained = {};  // of kFinished
-  int64_t clock = 0;           // of kFlushed and kSettle
-  std::string text = {};       // of kHello: what the fingerprint is of, in words; of kRefusal: why
+  View view = {};                           // of kView; its epoch also of kFlushed and kSettled
+  uint64_t fingerprint = 0;                 // of kHello
+  TrainedTotals trained = {};               // of kFinished
+  int64_t clock = 0;                        // of kFlushed and kSettle
+  std::string text = {};                    // of kHello: what the fingerprint is of, in words; of kRefusal: why
+  std::optional<NodeFigures> figures = {};  // of all that goes to the leader
 };
 
 std::string encode(const Control& control);

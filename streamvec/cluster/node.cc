@@ -4,21 +4,16 @@
 #include <chrono>
 #include <ctime>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
-constexpr double kPushEvery = 0.25;  // at least, also by a node whose text comes slowly: others may wait for it
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
 constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
-constexpr int32_t kFlushPushes = 1;  // what a codec leaves out of it is little: rates have come down
-// At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
-constexpr int64_t kEagerPushes = 8;
-constexpr double kEagerShare = 0.5;
-constexpr double kNewShare = 0.25;    // of the last push in the mean of late
-constexpr double kSquareMin = 0.5;    // of rows that have yet to grow: what they will soon be
+constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
 
@@ -42,26 +37,26 @@ std::vector<float> pulls_of(const ClusterOptions& options) {
   return options.sync.pull != nullptr ? *options.sync.pull : std::vector<float>(options.sync.key_end, 0.0f);
 }
 
-std::set<NodeId> all_of(const View& view) {
-  std::set<NodeId> all(view.workers.begin(), view.workers.end());
-  all.insert(view.servers.begin(), view.servers.end());
-  return all;
-}
-
 }  // namespace
 
 ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport)
     : options_(options),
       transport_(std::move(transport)),
       self_(transport_->self()),
+      ahead_max_(options.sync.scheme.admission == Admission::kSsp ? options.sync.scheme.staleness : INT64_MAX),
       crew_(std::max(options.threads, 1) - 1),
-      schedule_(pulls_of(options), static_cast<int64_t>(options.workers.size())) {
-  const std::set<NodeId> all = all_of({0, options.workers, options.servers});
+      pace_({options.words_min, options.words_max, options.threads, options.talking_share,
+             static_cast<int64_t>(options.workers.size())},
+            pulls_of(options)) {
+  const View all_nodes{0, options.workers, options.servers};
+  const std::set<NodeId> all = all_of(all_nodes);
   leader_ = *all.begin();
   is_worker_ = has(options.workers, self_);
   for (const NodeId node : all) links_.emplace(node, kLink);
-  started_s_ = seconds_now();
-  for (const NodeId node : all) heard_s_[node] = started_s_;
+  const double now = seconds_now();
+  for (const NodeId node : all) heard_s_[node] = now;
+  if (self_ == leader_)
+    leading_.emplace(Leader::Options{self_, all_nodes, options.start_within_s, options.dead_after_s}, now);
 }
 
 Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& options,
@@ -108,16 +103,17 @@ Result<bool> ClusterNode::await_start(const std::atomic<bool>* stop) {
 Status ClusterNode::trained(int64_t words, double lr) {
   steps_ += static_cast<double>(words) * lr;
   const int64_t now = words_.fetch_add(words) + words;
-  const auto may_go_on = [&] { return failed_ || now - begun_words_ <= options_.words_max; };
+  const auto may_go_on = [&] { return failed_ || (now - begun_words_ <= options_.words_max && ahead_ <= ahead_max_); };
   // Without the lock, which the talking thread holds while it works.
-  if (may_go_on() && !failed_) return {};
-  std::unique_lock lock(mutex_);
-  if (!may_go_on()) {
+  if (!may_go_on() || failed_) {
+    std::unique_lock lock(mutex_);
     const double begun = seconds_now();
     changed_.wait(lock, may_go_on);
     stats_.waiting_s += seconds_now() - begun;
+    if (!status_.ok()) return status_;
   }
-  return status_;
+  if (const int64_t ahead = ahead_; ahead > staleness_most_ && ahead <= ahead_max_) staleness_most_ = ahead;
+  return {};
 }
 
 Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
@@ -133,7 +129,7 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
   stats_.finishing_s = seconds_now() - begun;
   if (!status_.ok()) return status_;
-  return leads() ? trained_ : own;
+  return leads() ? leading_->trained() : own;
 }
 
 ClusterStats ClusterNode::stats() const {
@@ -143,6 +139,8 @@ ClusterStats ClusterNode::stats() const {
   stats.bytes_sent = totals.bytes_sent;
   stats.bytes_received = totals.bytes_received;
   stats.epoch = view_.epoch;
+  stats.notes = finder_.reasons();
+  stats.staleness_most = staleness_most_;
   const std::set<NodeId> present = all_of(view_);
   stats.nodes = static_cast<int32_t>(present.size());
   const auto among = [](const std::vector<NodeId>& nodes, NodeId node) {
@@ -151,12 +149,30 @@ ClusterStats ClusterNode::stats() const {
   for (const NodeId node : all_of({0, options_.workers, options_.servers})) {
     const auto heard = heard_s_.find(node);
     const bool own = node == self_;
-    stats.members.push_back({node, among(options_.workers, node), among(options_.servers, node), node == leader_,
-                             present.count(node) > 0,
-                             own || heard == heard_s_.end() ? 0 : seconds_now() - heard->second,
-                             own && replica_ != nullptr ? replica_->clock() : -1});
+    ClusterMember member{.node = node,
+                         .worker = among(options_.workers, node),
+                         .server = among(options_.servers, node),
+                         .leader = node == leader_,
+                         .taking_part = present.count(node) > 0,
+                         .silent_s = own || heard == heard_s_.end() ? 0 : seconds_now() - heard->second};
+    if (own) member.figures = own_figures(), member.staleness = staleness_at(member.figures.clock);
+    if (const auto told = told_.find(node); told != told_.end())
+      std::tie(member.figures, member.staleness) = told->second;
+    stats.members.push_back(member);
   }
   return stats;
+}
+
+NodeFigures ClusterNode::own_figures() const {
+  const TransportTotals totals = transport_->totals();
+  return {replica_ != nullptr ? replica_->clock() : -1, totals.bytes_sent, totals.bytes_received};
+}
+
+int64_t ClusterNode::staleness_at(int64_t clock) const {
+  if (clock < 0) return -1;
+  int64_t furthest = std::max(clock, replica_ != nullptr ? replica_->clock() : -1);
+  for (const auto& [node, told] : told_) furthest = std::max(furthest, told.first.clock);
+  return furthest - clock;
 }
 
 void ClusterNode::run() {
@@ -180,6 +196,7 @@ void ClusterNode::run() {
       fail(got);
     }
     step(now);
+    note_clocks();
     stats_.talking_s = talking_s_now() + crew_.helped_s();
     failed = !status_.ok();
   }
@@ -192,6 +209,13 @@ void ClusterNode::step(double now_s) {
   if (leads()) lead(now_s);
   push_if_due(now_s);
   deliver_own();
+}
+
+// How far this node is ahead of the slowest, for the threads that train: under SSP they wait when it is too far.
+void ClusterNode::note_clocks() {
+  if (replica_ == nullptr) return;
+  const int64_t before = ahead_.exchange(replica_->clock() - replica_->slowest());
+  if (before > ahead_max_ && ahead_ <= ahead_max_) changed_.notify_all();
 }
 
 void ClusterNode::deliver_own() {
@@ -230,32 +254,9 @@ void ClusterNode::receive_control(NodeId from, const Control& control) {
 }
 
 void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
-  switch (control.kind) {
-    case ControlKind::kHello:
-      if (control.fingerprint == options_.fingerprint) {
-        present_.insert(from);
-        break;
-      }
-      return refuse(from, control);
-    case ControlKind::kFinished:
-      finished_.insert(from);
-      trained_.tokens += control.trained.tokens;
-      trained_.pairs += control.trained.pairs;
-      trained_.loss += control.trained.loss;
-      trained_.loss_pairs += control.trained.loss_pairs;
-      break;
-    case ControlKind::kFlushed:
-      if (control.view.epoch != view_.epoch) break;
-      flushed_.insert(from);
-      flushed_clock_ = std::max(flushed_clock_, control.clock);
-      break;
-    case ControlKind::kSettled:
-      if (control.view.epoch != view_.epoch) break;
-      settled_.insert(from);
-      break;
-    default:
-      break;
-  }
+  if (control.figures && from != self_) told_[from] = {*control.figures, staleness_at(control.figures->clock)};
+  if (control.kind == ControlKind::kHello && control.fingerprint != options_.fingerprint) return refuse(from, control);
+  leading_->receive(from, control);
 }
 
 void ClusterNode::refuse(NodeId node, const Control& hello) {
@@ -301,64 +302,22 @@ void ClusterNode::take_view(const View& view) {
   changed_.notify_all();
 }
 
-// What only the leader does: begin when all are there, leave out the silent, end when all have finished.
 void ClusterNode::lead(double now_s) {
-  if (view_.epoch == 0) {
-    const View all{1, options_.workers, options_.servers};
-    const std::set<NodeId> wanted = all_of(all);
-    if (present_ == wanted) return announce(all);
-    if (now_s - started_s_ <= options_.start_within_s) return;
-    std::string missing;
-    for (const NodeId node : wanted)
-      if (present_.count(node) == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
-    return fail(error(Code::kUnavailable, "node ", missing, " did not come within ", options_.start_within_s,
-                      " s; are all nodes started with the same --nodes?"));
-  }
-  View next{view_.epoch + 1, {}, {}};
-  const auto lives = [&](NodeId node) { return node == self_ || now_s - heard_s_[node] <= options_.dead_after_s; };
-  std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), lives);
-  std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), lives);
-  if (next.workers.size() < view_.workers.size() || next.servers.size() < view_.servers.size()) {
-    if (next.workers.empty() || next.servers.empty())
-      return fail(error(Code::kUnavailable, "no ", next.workers.empty() ? "worker" : "owner of rows",
-                        " is left: none was heard for ", options_.dead_after_s, " s"));
-    announce(next);
-  }
-  const auto all_in = [&](const std::set<NodeId>& nodes) {
-    return std::all_of(view_.workers.begin(), view_.workers.end(), [&](NodeId node) { return nodes.count(node) > 0; });
-  };
-  if (all_in(settled_)) {
-    tell_all({ControlKind::kEnd});
-    settled_.clear();
-  } else if (all_in(flushed_)) {
-    Control settle{ControlKind::kSettle};
-    settle.clock = flushed_clock_;
-    tell_all(settle);
-    flushed_.clear();
-  } else if (all_in(finished_)) {
-    tell_all({ControlKind::kFlush});
-    finished_.clear();
-    ending_ = true;
-  }
+  const std::set<NodeId> before = leading_->members();
+  const Result<std::vector<Control>> orders = leading_->decide(now_s, heard_s_);
+  if (!orders.ok()) return fail(orders.status());
+  for (const Control& order : *orders)
+    tell_all(order, order.kind == ControlKind::kView && !before.empty() ? before : leading_->members());
 }
 
-void ClusterNode::announce(const View& view) {
-  const std::set<NodeId> told = view_.epoch == 0 ? all_of(view) : all_of(view_);
-  for (const NodeId node : told)
-    if (node != self_) send(node, encode(Control{ControlKind::kView, view, 0, {}, 0, {}}));
-  take_view(view);
-  flushed_.clear();
-  settled_.clear();
-  if (ending_) tell_all({ControlKind::kFlush});
-}
-
-void ClusterNode::tell_all(const Control& control) {
-  for (const NodeId node : all_of(view_))
+void ClusterNode::tell_all(const Control& control, const std::set<NodeId>& nodes) {
+  for (const NodeId node : nodes)
     if (node != self_) send(node, encode(control));
   receive_from_leader(control);
 }
 
-void ClusterNode::tell_leader(const Control& control) {
+void ClusterNode::tell_leader(Control control) {
+  control.figures = own_figures();
   leads() ? receive_from_follower(self_, control) : send(leader_, encode(control));
 }
 
@@ -373,58 +332,57 @@ void ClusterNode::keep_in_touch(double now_s) {
                " s; what was learnt here is saved, start the cluster again to go on"));
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
   alive_sent_s_ = now_s;
+  if (!leads()) return tell_leader({});
   const std::string alive = encode(Control{});
-  if (!leads()) return send(leader_, alive);
-  for (const NodeId node : view_.epoch == 0 ? present_ : all_of(view_))
+  for (const NodeId node : view_.epoch == 0 ? leading_->present() : all_of(view_))
     if (node != self_) send(node, alive);
 }
 
 void ClusterNode::push_if_due(double now_s) {
   if (replica_ == nullptr || !replica_->idle() || phase_ == Phase::kStarting || phase_ == Phase::kEnded) return;
-  const int64_t words = words_;
-  const bool is_early = words - begun_words_ < options_.words_min && now_s - begun_s_ < kPushEvery;
-  if (phase_ == Phase::kTraining && is_early) return;
+  const PushPace::Done done{words_, steps_, now_s, stats_.talking_s};
   Outbox out;
   if (!replica_->may_train()) {
+    if (held_since_s_ < 0) held_since_s_ = now_s;
     if (now_s - refreshed_s_ < kRefreshEvery) return;
     refreshed_s_ = now_s;
     replica_->refresh(out);
     return send_out(out);
   }
+  if (phase_ == Phase::kTraining && !pace_.is_time(done)) return;
   if (stage_is_over()) end_stage();
-  const bool holds_up = words - begun_words_ > options_.words_max;  // threads wait for this push
-  if (phase_ == Phase::kTraining && !holds_up && has_talked_enough(now_s)) return;
-  ++stage_pushes_;
-  const double steps = steps_;
-  take_due(steps);
-  stats_.staleness_most = std::max(stats_.staleness_most, replica_->clock() - replica_->slowest());
-  begun_s_ = now_s;
-  begun_talking_s_ = stats_.talking_s;
-  replica_->set_trained(steps);
-  replica_->begin(due_, out);
-  ++stats_.pushes;
-  stats_.rows_pushed += static_cast<int64_t>(due_.size());
-  begun_words_ = words;
-  changed_.notify_all();
+  if (phase_ == Phase::kTraining && !pace_.can_afford(done)) return;
+  begin_push(done, out);
   send_out(out);
 }
 
-// What the last push has cost is to be no more than its share of the time since it began.
-bool ClusterNode::has_talked_enough(double now_s) const {
-  const double used = stats_.talking_s - begun_talking_s_;
-  const double share = stats_.pushes < kEagerPushes ? kEagerShare : options_.talking_share;
-  return used > share * options_.threads * (now_s - begun_s_);
+void ClusterNode::find_staleness(double now_s) {
+  finder_.pushed(now_s, held_since_s_ < 0 ? 0 : now_s - held_since_s_, replica_->clocks());
+  held_since_s_ = -1;
+  replica_->set_staleness(finder_.staleness());
+  ahead_max_ = finder_.staleness();
+  changed_.notify_all();
+}
+
+void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
+  ++stage_pushes_;
+  if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(done.now_s);
+  pace_.begin(done);
+  take_due();
+  replica_->set_trained(done.steps);
+  replica_->begin(due_, out);
+  ++stats_.pushes;
+  stats_.rows_pushed += static_cast<int64_t>(due_.size());
+  begun_words_ = done.words;
+  changed_.notify_all();
 }
 
 // Of the rows that it is time for, those that were trained on since they were last pushed. At the end all: what codecs
 // have left out.
-void ClusterNode::take_due(double steps) {
+void ClusterNode::take_due() {
   due_.clear();
-  const double since = steps - std::exchange(begun_steps_, steps);
-  steps_a_push_ += (stats_.pushes < kEagerPushes ? 1 : kNewShare) * (since - steps_a_push_);
   if (options_.changed != nullptr && phase_ != Phase::kFlushing)
-    return options_.changed->take(
-        schedule_.due(replica_->clock() + 1, steps_a_push_ * std::max(replica_->mean_square(), kSquareMin)), due_);
+    return options_.changed->take(pace_.rows(replica_->clock() + 1, replica_->mean_square()), due_);
   due_.resize(options_.sync.key_end);
   std::iota(due_.begin(), due_.end(), RowKey{0});
 }

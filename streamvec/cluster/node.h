@@ -13,13 +13,18 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "streamvec/cluster/control.h"
-#include "streamvec/cluster/row_schedule.h"
+#include "streamvec/cluster/leader.h"
+#include "streamvec/cluster/push_pace.h"
+#include "streamvec/cluster/staleness_finder.h"
+#include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
@@ -44,44 +49,18 @@ struct ClusterOptions {
   std::string fingerprint_of;   // the same in words
 };
 
-// A node as this one sees it.
-struct ClusterMember {
-  NodeId node = 0;
-  bool worker = false, server = false, leader = false, taking_part = false;
-  double silent_s = 0;  // since something came from it; 0 for this node
-  int64_t clock = -1;   // of its pushes; known of this node only
-};
-
-struct ClusterStats {
-  int64_t pushes = 0;
-  double waiting_s = 0;    // training threads waited, summed
-  double talking_s = 0;    // of processors, that the talking thread and those that help it have used
-  double finishing_s = 0;  // from the end of this node's text to the end of all
-  int64_t rows_pushed = 0;
-  int64_t staleness_most = 0;  // clocks ahead of the slowest, when a push began
-  int64_t bytes_sent = 0, bytes_received = 0;
-  uint32_t epoch = 0;
-  int32_t nodes = 0;
-  std::vector<ClusterMember> members;
-};
-
-class ClusterNode {
+class ClusterNode final : public Synchronizer {
  public:
   // `tables` are borrowed and hold their initial values. The transport must know its peers.
   static Result<std::unique_ptr<ClusterNode>> start(const ClusterOptions& options, std::unique_ptr<Transport> transport,
                                                     std::vector<Matrix*> tables);
-  ~ClusterNode();  // parts at once, as a crash would for the others
+  ~ClusterNode() override;  // parts at once, as a crash would for the others
 
-  // Waits until all nodes are there: true then; false when `stop` was set before.
-  Result<bool> await_start(const std::atomic<bool>* stop = nullptr);
-  // Training threads tell what they have trained, and at which rate; waits when the node is too far ahead, or the
-  // scheme says so (SSP). An error when the cluster has failed: training is to stop.
-  Status trained(int64_t words, double lr = 1);
-  // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
-  // others learnt. Then every node's tables are equal, but for what the codec has left out. The leader returns what all
-  // have trained, the others what they have.
-  Result<TrainedTotals> finish(const TrainedTotals& own);
-  ClusterStats stats() const;
+  Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
+  Status trained(int64_t words, double lr = 1) override;
+  // At the end every node's tables are equal, but for what the codec has left out.
+  Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  ClusterStats stats() const override;
 
  private:
   enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kSettling, kSettled, kEnded };
@@ -98,18 +77,21 @@ class ClusterNode {
   void receive_from_leader(const Control& control);
   void take_view(const View& view);
   void lead(double now_s);
-  void announce(const View& view);
-  void tell_all(const Control& control);
+  void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
-  void take_due(double steps);
-  bool has_talked_enough(double now_s) const;
+  void begin_push(const PushPace::Done& done, Outbox& out);
+  void take_due();
+  void find_staleness(double now_s);
   void begin_stage(Phase phase);
   void end_stage();
   bool stage_is_over() const;
-  void tell_leader(const Control& control);
+  void tell_leader(Control control);
+  NodeFigures own_figures() const;
+  int64_t staleness_at(int64_t clock) const;
   void send(NodeId to, std::string bytes);
   void send_out(Outbox& out);
+  void note_clocks();
   void deliver_own();
   void fail(Status status);
   bool leads() const { return self_ == leader_; }
@@ -119,6 +101,7 @@ class ClusterNode {
   const NodeId self_;
   NodeId leader_ = 0;
   bool is_worker_ = false;
+  std::atomic<int64_t> ahead_max_;  // clocks that a node may be ahead of the slowest and train (SSP)
   Crew crew_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<RowServer> server_;
@@ -131,22 +114,21 @@ class ClusterNode {
   Status status_;
   View view_;
   std::map<NodeId, double> heard_s_;
-  std::set<NodeId> present_, finished_, flushed_, settled_;  // of the leader
-  int64_t flushed_clock_ = 0;                                // of the leader: the highest of those that have flushed
-  bool ending_ = false;                                      // of the leader: all have finished
+  std::map<NodeId, std::pair<NodeFigures, int64_t>> told_;  // of the leader: by the others, and how stale they were
+  std::optional<Leader> leading_;  // when this node leads
   int64_t settle_clock_ = 0;
-  TrainedTotals trained_;     // by the workers that have finished
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
-  const RowSchedule schedule_;
-  std::vector<RowKey> due_;                    // rows of the push that begins
-  double begun_steps_ = 0, steps_a_push_ = 0;  // done when the last push began; between two, of late
-  double begun_s_ = 0, begun_talking_s_ = 0;   // when the last push began, and the time used by then
-  double started_s_ = 0, alive_sent_s_ = 0, refreshed_s_ = 0;
+  PushPace pace_;
+  std::vector<RowKey> due_;  // rows of the push that begins
+  double alive_sent_s_ = 0, refreshed_s_ = 0;
+  StalenessFinder finder_;    // of an adaptive scheme
+  double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   ClusterStats stats_;
 
   std::atomic<int64_t> words_{0};
   std::atomic<double> steps_{0};         // words times rate
   std::atomic<int64_t> begun_words_{0};  // trained when the last push began
+  std::atomic<int64_t> ahead_{0}, staleness_most_{0};
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

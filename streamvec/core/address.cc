@@ -1,5 +1,6 @@
 #include "streamvec/core/address.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace streamvec {
@@ -30,6 +31,17 @@ Result<std::string> host_of(const std::string& address) {
 bool is_loopback(std::string_view host) {
   if (host == "localhost" || host == "::1") return true;
   return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string without_credentials(std::string_view text) {
+  std::string shown;
+  for (size_t scheme; (scheme = text.find("://")) != std::string_view::npos;) {
+    const size_t begin = scheme + 3, end = std::min(text.find_first_of("/?# \t\r\n\"", begin), text.size());
+    const size_t at = text.substr(0, end).rfind('@');
+    shown += text.substr(0, begin);
+    text.remove_prefix(at != std::string_view::npos && at >= begin ? at + 1 : begin);
+  }
+  return shown.append(text);
 }
 
 bool same_token(std::string_view a, std::string_view b) {

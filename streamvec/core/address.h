@@ -1,4 +1,4 @@
-// Addresses that are listened on, and who can reach them.
+// Addresses: those that are listened on, who can reach them, and what of them nobody else is to read.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@ Result<HostPort> parse_host_port(const std::string& address);
 Result<std::string> host_of(const std::string& address);
 // Whether only this machine can reach it: localhost, 127.x.y.z, ::1.
 bool is_loopback(std::string_view host);
+// A text without the names and passwords of the web addresses in it: "nats://user:secret@host/x" is "nats://host/x".
+std::string without_credentials(std::string_view text);
 // Takes as long for a wrong token as for the right one of that length.
 bool same_token(std::string_view a, std::string_view b);
 

@@ -90,9 +90,10 @@ Status RbsgSteps::copy(const EncoderViews (&views)[2], Kind kind, bool to_card) 
       STREAMVEC_CHECK_EQ(view.cols, card.cols);
       const size_t host_pitch = static_cast<size_t>(view.stride) * sizeof(float);
       const size_t width = static_cast<size_t>(card.cols) * sizeof(float);
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to_card ? card.data : view.data, to_card ? width : host_pitch,
-                                                  to_card ? view.data : card.data, to_card ? host_pitch : width, width,
-                                                  static_cast<size_t>(card.rows), cudaMemcpyDefault));
+      const auto rows = static_cast<size_t>(card.rows);
+      STREAMVEC_CUDA_RETURN_IF_ERROR(
+          to_card ? copy_rows_now(Way::kToCard, card.data, width, view.data, host_pitch, width, rows)
+                  : copy_rows_now(Way::kFromCard, view.data, host_pitch, card.data, width, width, rows));
     }
   return {};
 }

@@ -13,14 +13,6 @@
 namespace streamvec::cuda {
 namespace {
 
-// A hint that the lane's row is needed soon.
-template <typename Size>
-__device__ void expect_row(const Size& size, int32_t slot) {
-  if (slot < 0) return;
-  const float* row = row_of(size, static_cast<int32_t>(threadIdx.x / 32 + kWarps * (threadIdx.x % 32)), slot);
-  for (int32_t d = 0; d < size.stride(); d += 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + d));
-}
-
 __device__ uint32_t rounded(float x, float y) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
   return *reinterpret_cast<const uint32_t*>(&pair);

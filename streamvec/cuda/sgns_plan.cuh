@@ -1,5 +1,5 @@
-// How a block of threads plans its work (sgns_kernel.cu): which words of a segment subsampling leaves, the negatives of
-// all its blocks of pairs, and the rows of one block after another. Of sgns_kernel.cu only.
+// Which rows a block of pairs has, before anything is computed: a segment's words that subsampling leaves, negatives,
+// weights between rows, and where all of it lies in shared memory. Part of sgns_kernel.cu.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,6 +10,7 @@
 #include "streamvec/cuda/sgns_kernel.h"
 
 namespace streamvec::cuda {
+namespace {
 
 constexpr int kThreads = 512;
 constexpr int kWarps = kThreads / 32;
@@ -55,13 +56,13 @@ struct Shared {
   }
 };
 
-__host__ __device__ inline size_t round16(size_t bytes) {
+__host__ __device__ size_t round16(size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
 // Where things lie from `base` on; returns how many bytes they take.
-__host__ __device__ inline size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m, int32_t negatives, char* base,
-                                          Shared& s) {
+__host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m, int32_t negatives, char* base,
+                                   Shared& s) {
   const int32_t words = shape.segment_words + 2 * kHaloWords;
   size_t at = 0;
   const auto take = [&](auto*& to, size_t count) {
@@ -88,12 +89,12 @@ __host__ __device__ inline size_t lay_out(const SgnsShape& shape, int32_t n, int
 }
 
 // Rows that many blocks have at once get steps as short as all of them together need. `sum`: of one, on average.
-__device__ inline float crowd_factor(const SgnsArguments& a, float sum) {
+__device__ float crowd_factor(const SgnsArguments& a, float sum) {
   sum *= a.crowd_scale;
   return sum > a.crowd_max ? a.crowd_max / sum : 1.0f;
 }
 
-__device__ inline float2 crowds_of(const SgnsArguments& a, uint32_t slot) {
+__device__ float2 crowds_of(const SgnsArguments& a, uint32_t slot) {
   return slot < static_cast<uint32_t>(a.crowds_count) ? a.crowds[slot] : make_float2(0, 0);
 }
 
@@ -102,7 +103,7 @@ struct Kept {
   int32_t count, centre_begin, centre_end;
 };
 
-__device__ inline Kept keep_words(const SgnsArguments& a, const Segment& segment, const Shared& s) {
+__device__ Kept keep_words(const SgnsArguments& a, const Segment& segment, const Shared& s) {
   const int32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int32_t begin = max(segment.begin - kHaloWords, 0), end = min(segment.end + kHaloWords, segment.words_count);
   Kept kept{0, 0, 0};
@@ -134,8 +135,7 @@ __device__ inline Kept keep_words(const SgnsArguments& a, const Segment& segment
 }
 
 // For each block one from each of K equal strata (vocab/sampling.h).
-__device__ inline void draw_negatives(const SgnsArguments& a, const Segment& segment, const Kept& kept,
-                                      const Shared& s) {
+__device__ void draw_negatives(const SgnsArguments& a, const Segment& segment, const Kept& kept, const Shared& s) {
   const int32_t blocks = (kept.centre_end - kept.centre_begin + a.shape.centres - 1) / a.shape.centres;
   for (int32_t i = threadIdx.x; i < blocks * a.shape.negatives; i += kThreads) {
     const int32_t block = i / a.shape.negatives, k = i % a.shape.negatives;
@@ -154,7 +154,7 @@ struct Block {
   int32_t negative;  // the first of its negatives
 };
 
-__device__ inline Block block_at(const SgnsArguments& a, const Kept& kept, int32_t first) {
+__device__ Block block_at(const SgnsArguments& a, const Kept& kept, int32_t first) {
   Block block;
   block.first = first;
   block.centres = min(a.shape.centres, kept.centre_end - first);
@@ -221,4 +221,13 @@ __device__ int32_t plan_rows(const Size& size, const Block& block, const Shared&
   return slot;
 }
 
+// A hint that the lane's row is needed soon.
+template <typename Size>
+__device__ void expect_row(const Size& size, int32_t slot) {
+  if (slot < 0) return;
+  const float* row = row_of(size, static_cast<int32_t>(threadIdx.x / 32 + kWarps * (threadIdx.x % 32)), slot);
+  for (int32_t d = 0; d < size.stride(); d += 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + d));
+}
+
+}  // namespace
 }  // namespace streamvec::cuda

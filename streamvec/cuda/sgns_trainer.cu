@@ -137,7 +137,7 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     const std::span<const uint64_t> ends = tables.negatives.ends();
-    const TablesId id{&tables, ends.data(), ends.size(), ends[ends.size() / 2]};
+    const TablesId id{&tables, ends.data(), ends.size(), ends.empty() ? 0 : ends[ends.size() / 2]};
     if (id == tables_id_) return {};
     STREAMVEC_RETURN_IF_ERROR(finish());
     const std::vector<float2> crowds = crowds_of(tables, options_);
@@ -338,7 +338,7 @@ class CardTrainer final : public SgnsTrainer {
     Batch& batch = batches_[filling_];
     if (batch.empty()) return {};
     const auto copy = [&](auto* to, const auto* from, size_t count) {
-      return cudaMemcpyAsync(to, from, count * sizeof(*from), cudaMemcpyHostToDevice, copy_);
+      return copy_later(Way::kToCard, to, from, count * sizeof(*from), copy_);
     };
     if (batch.words_count > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.home, batch.words.data(), batch.words_count));
     if (batch.words_count > 0 && batch.home != batch.card_words.data()) slab_used_ += batch.words_count;
@@ -389,8 +389,8 @@ class CardTrainer final : public SgnsTrainer {
     arguments.next_segment = batch.next.data();
     arguments.totals = batch.card_totals.data();
     if (arguments.lanes > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals),
-                                                   cudaMemcpyDeviceToHost, compute_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(
+        copy_later(Way::kFromCard, batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals), compute_));
     return {};
   }
 
@@ -432,18 +432,18 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status copy_rows(MatrixView<const float> from, CardBuffer<float>& to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data(), static_cast<size_t>(shape_.stride) * sizeof(float),
-                                                from.data, static_cast<size_t>(from.stride) * sizeof(float),
-                                                static_cast<size_t>(from.cols) * sizeof(float),
-                                                static_cast<size_t>(from.rows), cudaMemcpyHostToDevice));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(
+        copy_rows_now(Way::kToCard, to.data(), static_cast<size_t>(shape_.stride) * sizeof(float), from.data,
+                      static_cast<size_t>(from.stride) * sizeof(float), static_cast<size_t>(from.cols) * sizeof(float),
+                      static_cast<size_t>(from.rows)));
     return {};
   }
 
   Status fetch_rows(const CardBuffer<float>& from, MatrixView<float> to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
-                                                static_cast<size_t>(shape_.stride) * sizeof(float),
-                                                static_cast<size_t>(to.cols) * sizeof(float),
-                                                static_cast<size_t>(to.rows), cudaMemcpyDeviceToHost));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(
+        copy_rows_now(Way::kFromCard, to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
+                      static_cast<size_t>(shape_.stride) * sizeof(float), static_cast<size_t>(to.cols) * sizeof(float),
+                      static_cast<size_t>(to.rows)));
     return {};
   }
 

@@ -10,6 +10,7 @@
 
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/card_testing.h"
+#include "streamvec/cuda/copies.h"
 #include "streamvec/cuda/draws.h"
 #include "streamvec/kernel/pair_block.h"
 
@@ -276,6 +277,36 @@ TEST_F(SgnsCard, ARowThatIsPutIsThereForTheNextChunk) {
     EXPECT_EQ(a.row(row)[9], input.row(row < 200 ? 299 - row : row)[9]);
     EXPECT_EQ(b.row(row)[9], output.row(row < 200 ? row + 1 : row)[9]);
   }
+}
+
+TEST_F(SgnsCard, NothingIsCopiedButAChunksWordsOnceAndItsSegments) {
+  constexpr int64_t kChunkWords = 50'000, kSegmentBytes = 64, kTotalsBytes = 64;
+  const SamplingTables tables(zipf_counts(), 1e-2);
+  const auto trainer = make_sgns_trainer(options_for(64)).value();
+  ASSERT_TRUE(trainer->put(drawn_rows(64, 1).view(), drawn_rows(64, 2).view()).ok());
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  const Chunk chunk = drawn_chunk(kChunkWords, 3);
+  Copies before = copies_so_far();
+  const auto copied = [&] {
+    EXPECT_TRUE(trainer->totals(true).ok());
+    const Copies now = copies_so_far(),
+                 more{now.to_card - before.to_card, now.from_card - before.from_card,
+                      now.to_card_count - before.to_card_count, now.from_card_count - before.from_card_count};
+    before = now;
+    return more;
+  };
+  constexpr int64_t kSegments = kChunkWords / 256;  // at most: they are longer
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  ASSERT_TRUE(trainer->add(chunk, 0.1f, 1, 7).ok());
+  const Copies first = copied();
+  EXPECT_GE(first.to_card, 4 * kChunkWords);
+  EXPECT_LE(first.to_card, 4 * kChunkWords + kSegments * kSegmentBytes);
+  EXPECT_LE(first.to_card_count, 2);
+  EXPECT_LE(first.from_card, kTotalsBytes);
+  ASSERT_TRUE(trainer->add_known(7, 0.1f, 2).ok());
+  const Copies again = copied();
+  EXPECT_LE(again.to_card, kSegments * kSegmentBytes);
+  EXPECT_LE(again.from_card, kTotalsBytes);
 }
 
 TEST_F(SgnsCard, ShapesThatDoNotFitAreRefusedWithTheirFigures) {

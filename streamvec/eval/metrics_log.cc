@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/address.h"
 #include "streamvec/eval/append_file.h"
 
 namespace streamvec {
@@ -38,16 +39,8 @@ Json json_of(const std::vector<NamedFigure>& figures) {
   return json;
 }
 
-Json json_of(const SourceMetrics& source) {
-  return {{"name", source.name},
-          {"state", source.state},
-          {"documents", source.documents},
-          {"documents_per_s", number(source.documents_per_s)},
-          {"bytes_per_s", number(source.bytes_per_s)},
-          {"lag_s", number(source.lag_s)},
-          {"errors", source.errors},
-          {"last_error", source.last_error.empty() ? Json(nullptr) : Json(source.last_error)},
-          {"permission", source.permission.empty() ? Json(nullptr) : Json(source.permission)}};
+Json text(const std::string& value) {
+  return value.empty() ? Json(nullptr) : Json(without_credentials(value));
 }
 
 void add_all(std::vector<Scalar>& scalars, const std::string& group, const std::vector<NamedFigure>& figures) {
@@ -62,9 +55,21 @@ void add_pip(std::vector<Scalar>& scalars, const std::string& group, const PipFi
 
 }  // namespace
 
+nlohmann::ordered_json to_json(const SourceMetrics& source) {
+  return {{"name", without_credentials(source.name)},
+          {"state", source.state},
+          {"documents", source.documents},
+          {"documents_per_s", number(source.documents_per_s)},
+          {"bytes_per_s", number(source.bytes_per_s)},
+          {"lag_s", number(source.lag_s)},
+          {"errors", source.errors},
+          {"last_error", text(source.last_error)},
+          {"permission", text(source.permission)}};
+}
+
 nlohmann::ordered_json to_json(const StreamMetrics& metrics) {
   Json sources = Json::array();
-  for (const SourceMetrics& source : metrics.sources) sources.push_back(json_of(source));
+  for (const SourceMetrics& source : metrics.sources) sources.push_back(to_json(source));
   return {{"time", number(metrics.time_s)},
           {"step", metrics.step},
           {"tokens", metrics.tokens},
@@ -82,7 +87,7 @@ nlohmann::ordered_json to_json(const StreamMetrics& metrics) {
             {"chunks", metrics.chunks_dropped},
             {"updates", metrics.updates_refused}}},
           {"sources", std::move(sources)},
-          {"bottleneck", metrics.bottleneck.empty() ? Json(nullptr) : Json(metrics.bottleneck)},
+          {"bottleneck", text(metrics.bottleneck)},
           {"stages", json_of(metrics.stages)},
           {"drift", {{"alerts", metrics.drift_alerts}, {"words", metrics.drift_words}}},
           {"rss_mb", number(static_cast<double>(metrics.rss_bytes) / 1e6)}};
@@ -113,9 +118,10 @@ std::vector<Scalar> to_scalars(const StreamMetrics& metrics) {
   add_all(scalars, "analogy", metrics.analogy);
   add_all(scalars, "busy", metrics.stages);
   for (const SourceMetrics& source : metrics.sources) {
-    scalars.push_back({"source_documents_per_s/" + source.name, source.documents_per_s});
-    scalars.push_back({"source_lag_s/" + source.name, source.lag_s});
-    scalars.push_back({"source_errors/" + source.name, real(source.errors)});
+    const std::string name = without_credentials(source.name);
+    scalars.push_back({"source_documents_per_s/" + name, source.documents_per_s});
+    scalars.push_back({"source_lag_s/" + name, source.lag_s});
+    scalars.push_back({"source_errors/" + name, real(source.errors)});
   }
   return scalars;
 }

@@ -22,6 +22,7 @@ struct NamedFigure {
   double value = 0;
 };
 
+// Names and messages may hold credentials; what is written of them does not.
 struct SourceMetrics {
   std::string name;
   double documents_per_s = 0, bytes_per_s = 0;
@@ -59,6 +60,8 @@ struct StreamMetrics {
 // three}}},"vocab":{"words","admitted","evicted"},"replay":{...},"dropped":{...},
 // "sources":[...],"drift":{"alerts","words"},...}. docs/FORMATS.md has all.
 nlohmann::ordered_json to_json(const StreamMetrics& metrics);
+// As in "sources".
+nlohmann::ordered_json to_json(const SourceMetrics& source);
 // The numbers of it, for TensorBoard. What is not finite is left out there.
 std::vector<Scalar> to_scalars(const StreamMetrics& metrics);
 

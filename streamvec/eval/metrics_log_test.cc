@@ -59,6 +59,15 @@ TEST(StreamMetrics, AreOneObjectWithNullForWhatIsNotKnown) {
   EXPECT_TRUE(to_json(StreamMetrics())["bottleneck"].is_null());
 }
 
+TEST(StreamMetrics, NameNoCredentialsOfSources) {
+  StreamMetrics metrics;
+  metrics.sources = {{.name = "nats://me:secret@h/s", .state = "failing", .last_error = "lost nats://me:secret@h/s"}};
+  const auto json = to_json(metrics);
+  EXPECT_EQ(json["sources"][0]["name"], "nats://h/s");
+  EXPECT_EQ(json["sources"][0]["last_error"], "lost nats://h/s");
+  EXPECT_THAT(to_scalars(metrics), Contains(Field(&Scalar::tag, "source_errors/nats://h/s")));
+}
+
 TEST(StreamMetrics, AreScalarsInGroups) {
   const std::vector<Scalar> scalars = to_scalars(example());
   for (const char* tag : {"loss/prequential", "pip/relative", "pip_zero/cka", "similarity/wordsim", "busy/ingest",

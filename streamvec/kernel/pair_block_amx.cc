@@ -161,16 +161,11 @@ class AmxPairKernel final : public PairKernel {
     configure_amx_tiles();
     reserve(n, m, round_up(block.dim, kSlice));
     multiply(block, n);
-    PairBlockResult result;
     RowPrefetch prefetch(block);
-    result.loss =
-        coefficients_from_products(block, n, m, c_.data(), prefetch,
-                                   {c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data()});
-    result.finite = result.loss == result.loss;
+    const PairBlockResult result =
+        coefficients_and_cuts(block, n, m, c_.data(), prefetch,
+                              {c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data()});
     if (!result.finite) return result;
-    result.slope = sum_of(input_cuts_.data(), n) / block.scale;
-    cuts_from_sums(block.step_max, m, output_cuts_.data());
-    cuts_from_sums(block.step_max, n, input_cuts_.data());
     add_steps(block, n, m, prefetch);
     prefetch.ask_for_all();
     return result;

@@ -78,16 +78,11 @@ class Bf16PairKernel final : public PairKernel {
     pack_rows(block.y, block.outputs, m, block.dim, depth, y_.data(), y_paired_.data());
     turn_rows(x_.data(), n, depth, x_turned_.data());
     gemm_.products(block, y_.data(), x_turned_.data(), n, depth, c_.data());
-    PairBlockResult result;
     RowPrefetch prefetch(block);
-    result.loss =
-        coefficients_from_products(block, n, m, c_.data(), prefetch,
-                                   {c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data()});
-    result.finite = result.loss == result.loss;
+    const PairBlockResult result =
+        coefficients_and_cuts(block, n, m, c_.data(), prefetch,
+                              {c_straight_.data(), c_turned_.data(), output_cuts_.data(), input_cuts_.data()});
     if (!result.finite) return result;
-    result.slope = sum_of(input_cuts_.data(), n) / block.scale;
-    cuts_from_sums(block.step_max, m, output_cuts_.data());
-    cuts_from_sums(block.step_max, n, input_cuts_.data());
     find_partners(block);
     gemm_.multiply_add(c_straight_.data(), x_paired_.data(), block.outputs, block.dim, depth, n, near_outputs_.data(),
                        output_cuts_.data(), prefetch, block.dy);

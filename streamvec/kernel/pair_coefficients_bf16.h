@@ -239,6 +239,20 @@ inline float sum_of(const float* values, int32_t count) {
   return _mm512_reduce_add_ps(sum);
 }
 
+// The middle of a step: products c become coefficients, and out's sums of them the cuts. Loss and slope of the step;
+// when it is not finite the rest is not to be used.
+inline PairBlockResult coefficients_and_cuts(const PairBlock& block, int32_t n, int32_t m, float* c,
+                                             RowPrefetch& prefetch, const PackedCoefficients& out) {
+  PairBlockResult result;
+  result.loss = coefficients_from_products(block, n, m, c, prefetch, out);
+  result.finite = result.loss == result.loss;
+  if (!result.finite) return result;
+  result.slope = sum_of(out.input_sums, n) / block.scale;
+  cuts_from_sums(block.step_max, m, out.output_sums);
+  cuts_from_sums(block.step_max, n, out.input_sums);
+  return result;
+}
+
 #pragma GCC pop_options
 
 }  // namespace streamvec

@@ -135,6 +135,17 @@ void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
   work_.store(work_.load(std::memory_order_relaxed) + left, std::memory_order_relaxed);
 }
 
+void Hybrid::copy_met(std::span<float> met) const {
+  for (size_t slot = 0; slot < met.size(); ++slot)
+    met[slot] = static_cast<float>(met_[slot].load(std::memory_order_relaxed));
+}
+
+void Hybrid::add_met(std::span<const float> more) {
+  for (size_t slot = 0; slot < more.size(); ++slot)
+    if (more[slot] >= 0.5f)
+      met_[slot].fetch_add(static_cast<uint32_t>(std::lround(more[slot])), std::memory_order_relaxed);
+}
+
 void Hybrid::finish(Parameters& parameters) {
   const std::lock_guard lock(distilling_);
   const int64_t least = parameters.card != nullptr ? kPassesOfCard : kPassesLeast;

@@ -56,6 +56,10 @@ class Hybrid {
   // After training on a chunk: counts its words as met and distils a share of the vocabulary that goes with the chunk's
   // length. A thread that finds another one distilling leaves its share to the next.
   void learn(const Chunk& chunk, Parameters& parameters);
+  // How often the words were met, for a cluster to sum up: those of slots 0 .. met.size() - 1.
+  void copy_met(std::span<float> met) const;
+  // Adds what other nodes have met; less than nothing is nothing.
+  void add_met(std::span<const float> more);
   // At the end of a run: distils every word a few times more, so that the bag is that of the last rows.
   void finish(Parameters& parameters);
 

@@ -139,6 +139,13 @@ std::vector<Rbsg::Named> Rbsg::states() {
   return all;
 }
 
+std::vector<Matrix*> Rbsg::values() {
+  std::vector<Matrix*> all;
+  for (Encoder& encoder : encoders_)
+    for (const EncoderParameters::Named& each : encoder.values.all()) all.push_back(each.values);
+  return all;
+}
+
 Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
   STREAMVEC_CHECK_EQ(batch.centres.size(), batch.contexts.size());
   const std::lock_guard lock(mutex_);

@@ -96,6 +96,10 @@ class Rbsg {
   // "rbsg.centre.input", "rbsg.centre.input.adam.mean", ..., "rbsg.steps". To load: restore_characters(), then fill.
   std::vector<Named> states();
   const CharacterTable& characters() const { return characters_; }
+  // The encoders' values, without what Adam keeps, for a cluster to bring in step: to be used while what
+  // lock_values() gives is held, which is between two batches. They stay where they are.
+  std::vector<Matrix*> values();
+  std::unique_lock<std::mutex> lock_values() { return std::unique_lock(mutex_); }
   RbsgIndex index() const;
   // Gives the rows their characters back, those of "rbsg.*.characters" as many. kDataLoss as CharacterTable::restore.
   Status restore_characters(std::span<const char32_t> admitted);

@@ -6,6 +6,7 @@
 
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/card_testing.h"
+#include "streamvec/cuda/copies.h"
 #include "streamvec/model/rbsg.h"
 
 namespace streamvec {
@@ -84,6 +85,21 @@ TEST_F(RbsgOnCard, LearnsAsTheCpuDoes) {
     losses[cuda] = loss;
   }
   EXPECT_NEAR(losses[1] / losses[0], 1, 0.02);
+}
+
+TEST_F(RbsgOnCard, ABatchCopiesItsPlanThereAndItsLossBack) {
+  const auto rbsg = model(true);
+  (void)rbsg->train_batch(drawn_batch(1), 1e-3f);
+  ASSERT_TRUE(rbsg->settle().ok());
+  const cuda::Copies before = cuda::copies_so_far();
+  (void)rbsg->train_batch(drawn_batch(2), 1e-3f);
+  ASSERT_TRUE(rbsg->settle().ok());
+  const cuda::Copies after = cuda::copies_so_far();
+  // 500 pairs, and for each of at most 2 x 200 words some numbers for a few nodes: far from 4 x 64 x 64 weights.
+  EXPECT_GE(after.to_card - before.to_card, 500 * 8);
+  EXPECT_LE(after.to_card - before.to_card, 500 * 8 + 2 * kWords * 20 * 8);
+  EXPECT_EQ(after.to_card_count - before.to_card_count, 1);
+  EXPECT_LE(after.from_card - before.from_card, 64);
 }
 
 TEST_F(RbsgOnCard, NewCharactersInTheMiddleGetRowsThere) {

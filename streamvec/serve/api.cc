@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "streamvec/core/address.h"
 #include "streamvec/serve/progress_json.h"
 
 namespace streamvec {

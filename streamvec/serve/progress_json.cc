@@ -20,16 +20,9 @@ Json text(const std::string& value) {
   return value.empty() ? Json(nullptr) : Json(value);
 }
 
-Json json_of(const SourceMetrics& source) {
-  return {{"name", without_credentials(source.name)},
-          {"state", source.state},
-          {"documents", source.documents},
-          {"documents_per_s", number(source.documents_per_s)},
-          {"bytes_per_s", number(source.bytes_per_s)},
-          {"lag_s", number(source.lag_s)},
-          {"errors", source.errors},
-          {"last_error", text(source.last_error)},
-          {"permission", text(source.permission)}};
+// -1 is not known.
+Json known(int64_t value) {
+  return value >= 0 ? Json(value) : Json(nullptr);
 }
 
 Json json_of(const NodeProgress& node) {
@@ -40,7 +33,10 @@ Json json_of(const NodeProgress& node) {
           {"leader", node.leader},
           {"state", node.state},
           {"silent_s", number(node.silent_s)},
-          {"clock", node.clock >= 0 ? Json(node.clock) : Json(nullptr)}};
+          {"clock", known(node.clock)},
+          {"staleness", known(node.staleness)},
+          {"bytes_sent", known(node.bytes_sent)},
+          {"bytes_received", known(node.bytes_received)}};
 }
 
 Json cluster_of(const TrainProgress& progress) {
@@ -62,41 +58,31 @@ double short_number(float value) {
 
 }  // namespace
 
-std::string without_credentials(const std::string& name) {
-  const size_t scheme = name.find("://");
-  if (scheme == std::string::npos) return name;
-  const size_t begin = scheme + 3, end = std::min(name.find_first_of("/?#", begin), name.size());
-  const size_t at = name.rfind('@', end);
-  return at == std::string::npos || at < begin || at >= end ? name : name.substr(0, begin) + name.substr(at + 1);
-}
-
 nlohmann::ordered_json to_json(const TrainProgress& progress, double time_s) {
   const bool stream = progress.documents >= 0;
   Json sources = Json::array();
-  for (const SourceMetrics& source : progress.sources) sources.push_back(json_of(source));
-  return {
-      {"time", number(time_s)},
-      {"tokens", progress.tokens},
-      {"pairs", progress.pairs},
-      {"documents", stream ? Json(progress.documents) : Json(nullptr)},
-      {"seconds", number(progress.seconds)},
-      {"tokens_per_s", per_second(progress.tokens, progress.seconds)},
-      {"pairs_per_s", per_second(progress.pairs, progress.seconds)},
-      {"loss", number(progress.loss)},
-      {"prequential_loss", stream ? number(progress.prequential_loss) : Json(nullptr)},
-      {"lr", number(progress.lr)},
-      {"fraction", progress.fraction >= 0 ? Json(progress.fraction) : Json(nullptr)},
-      {"epoch", progress.epoch},
-      {"words", progress.vocab},
-      {"dim", progress.dim},
-      {"model", progress.model},
-      {"kernel", progress.kernel},
-      {"bottleneck", text(progress.bottleneck)},
-      {"replay", stream ? Json{{"chunks", progress.replay_chunks >= 0 ? Json(progress.replay_chunks) : Json(nullptr)},
-                               {"ratio", number(progress.replay_ratio)}}
-                        : Json(nullptr)},
-      {"sources", std::move(sources)},
-      {"cluster", cluster_of(progress)}};
+  for (const SourceMetrics& source : progress.sources) sources.push_back(to_json(source));
+  return {{"time", number(time_s)},
+          {"tokens", progress.tokens},
+          {"pairs", progress.pairs},
+          {"documents", known(progress.documents)},
+          {"seconds", number(progress.seconds)},
+          {"tokens_per_s", per_second(progress.tokens, progress.seconds)},
+          {"pairs_per_s", per_second(progress.pairs, progress.seconds)},
+          {"loss", number(progress.loss)},
+          {"prequential_loss", stream ? number(progress.prequential_loss) : Json(nullptr)},
+          {"lr", number(progress.lr)},
+          {"fraction", progress.fraction >= 0 ? Json(progress.fraction) : Json(nullptr)},
+          {"epoch", progress.epoch},
+          {"words", progress.vocab},
+          {"dim", progress.dim},
+          {"model", progress.model},
+          {"kernel", progress.kernel},
+          {"bottleneck", text(progress.bottleneck)},
+          {"replay", stream ? Json{{"chunks", known(progress.replay_chunks)}, {"ratio", number(progress.replay_ratio)}}
+                            : Json(nullptr)},
+          {"sources", std::move(sources)},
+          {"cluster", cluster_of(progress)}};
 }
 
 nlohmann::ordered_json to_json(const MapFrame& frame) {

@@ -2,15 +2,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 
 #include "streamvec/serve/vocabulary_map.h"
 #include "streamvec/train/trainer.h"
 
 namespace streamvec {
-
-// "nats://user:secret@host/x" without what stands before the '@'.
-std::string without_credentials(const std::string& name);
 
 // docs/SERVING.md has the fields. What is not known is null.
 nlohmann::ordered_json to_json(const TrainProgress& progress, double time_s);

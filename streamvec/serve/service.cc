@@ -171,9 +171,12 @@ class ServiceCore final : public Service, public HttpHandler {
     if (auto refusal = access_.check_site(request, tls, is_page)) return refusal;
     request.role = access_.role_of(request, proven, static_cast<int64_t>(unix_now()));
     if (call == nullptr) return admit_page(request);
-    if (request.method == "OPTIONS") return preflight(request, *call);
+    const bool asks_methods = request.method == "OPTIONS";
+    // A browser asks for a page of a site that is allowed before it sends a token.
+    if (asks_methods && !request.header("origin").empty()) return preflight(request, *call);
     // Before the method: who may not ask learns nothing.
     if (auto refusal = access_.check_role(request, call->role)) return refusal;
+    if (asks_methods) return preflight(request, *call);
     if (!allows(*call, request.method)) {
       HttpResponse refusal = error_response(405, "this call is made by " + std::string(call->methods));
       refusal.headers.push_back({"Allow", allowed_methods(*call)});
@@ -247,8 +250,9 @@ class ServiceCore final : public Service, public HttpHandler {
   void tell_metrics(Json metrics) {
     if (metrics.contains("sources") && metrics["sources"].is_array())
       for (Json& source : metrics["sources"])
-        if (source.is_object() && source.contains("name") && source["name"].is_string())
-          source["name"] = without_credentials(source["name"].get<std::string>());
+        for (const char* key : {"name", "last_error"})  // a file that an older version wrote may hold some
+          if (source.is_object() && source.contains(key) && source[key].is_string())
+            source[key] = without_credentials(source[key].get<std::string>());
     events_.tell("metrics", metrics, true);
     const Json::json_pointer words("/drift/words");
     Json fresh = Json::array();

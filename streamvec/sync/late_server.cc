@@ -2,21 +2,21 @@
 // mind, `told_`: its answer is how far the rows have moved from there, the others' changes included.
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <map>
 #include <utility>
 
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/owner.h"
+#include "streamvec/sync/shared_work.h"
 
 namespace streamvec {
 namespace {
 
 class LateServer final : public Owner {
  public:
-  LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {
-    missed_.reserve_zeroed(1, options.dim);
-  }
+  LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {}
 
  private:
   // What a worker believes, by our rows' places, and where the rows have moved away from it, a bit a key.
@@ -82,16 +82,13 @@ class LateServer final : public Owner {
   }
 
   // The row becomes what its sender knew, moved by the sender's change and what it had missed, combined.
-  void apply(RowKey key, float* change, float share, const float* known, float* row) {
+  void apply(float* change, float share, const float* known, float* missed, float* row) const {
     const auto dim = static_cast<int32_t>(options_.dim);
-    if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped) {
-      add_scaled(change, share, dim, row);
-    } else {
-      take_change(row, known, dim, missed_.row(0));
-      combine_late(options_.scheme.combine, missed_.row(0), dim, change);
-      blend(known, 1, change, 1, dim, row);
-    }
-    moved(key);
+    if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped)
+      return add_scaled(change, share, dim, row);
+    take_change(row, known, dim, missed);
+    combine_late(options_.scheme.combine, missed, dim, change);
+    blend(known, 1, change, 1, dim, row);
   }
 
   // The mean of the group, each change divided by how many groups went by since its worker heard of us.
@@ -117,39 +114,74 @@ class LateServer final : public Owner {
     for (auto& [worker, told] : told_) told.behind[key / 64] |= uint64_t{1} << (key % 64);
   }
 
+  // What one thread does of an answer: the rows from a place up to another.
+  struct Part {
+    Part(CodecKind codec, int64_t dim) : writer(codec, dim), reader(dim) { missed.reserve_zeroed(1, dim); }
+    RowWriter writer;
+    RowReader reader;  // of the push
+    RowBuffer missed;
+    size_t begin = 0, end = 0;
+    std::string payload;
+  };
+
   // Takes the push in, if one is given, and tells its worker how far our rows are from what it knows: one pass.
   void answer(NodeId worker, const Push* push, Outbox& out) {
-    const auto dim = static_cast<int32_t>(options_.dim);
     Told& told = told_.at(worker);
     Message message = update();
-    if (push != nullptr) {
-      STREAMVEC_CHECK(reader_.begin(push->codec, push->payload, static_cast<int64_t>(push->rows.size())).ok());
-      for (const RowKey key : push->rows) told.behind[key / 64] |= uint64_t{1} << (key % 64);
-    }
+    if (push != nullptr)
+      for (const RowKey key : push->rows) moved(key);
     take_behind(told, message.rows);
+    std::fill(told.behind.begin(), told.behind.end(), 0);
+    const int64_t parts = divide(message.rows.size(), push);
+    share_work(options_.crew, parts,
+               [&](int64_t part) { answer_part(message.rows, push, told, parts_[static_cast<size_t>(part)]); });
+    for (int64_t i = 0; i < parts; ++i) message.payload += parts_[static_cast<size_t>(i)].payload;
+    out.push_back({worker, std::move(message)});
+  }
+
+  // A payload whose rows depend on each other stays whole.
+  int64_t divide(size_t rows, const Push* push) {
+    const bool by_row = writer_.by_row() && (push == nullptr || push->codec == options_.scheme.codec);
+    const int64_t parts = by_row ? parts_of(options_.crew, rows) : 1;
+    while (std::ssize(parts_) < parts) parts_.emplace_back(options_.scheme.codec, options_.dim);
+    for (int64_t i = 0; i < parts; ++i) {
+      Part& part = parts_[static_cast<size_t>(i)];
+      part.begin = rows * static_cast<size_t>(i) / static_cast<size_t>(parts);
+      part.end = rows * static_cast<size_t>(i + 1) / static_cast<size_t>(parts);
+    }
+    return parts;
+  }
+
+  void answer_part(const std::vector<RowKey>& keys, const Push* push, Told& told, Part& part) {
+    const auto dim = static_cast<int32_t>(options_.dim);
+    size_t k = 0, pushed = 0;  // the next row of the push, and where it ends
+    if (push != nullptr && part.begin < part.end) {
+      pushed = push->rows.size();
+      STREAMVEC_CHECK(part.reader.begin(push->codec, push->payload, static_cast<int64_t>(pushed)).ok());
+      k = static_cast<size_t>(std::lower_bound(push->rows.begin(), push->rows.end(), keys[part.begin]) -
+                              push->rows.begin());
+    }
     const auto sent = [&](int64_t i, const float* change) {
-      add_scaled(change, 1, dim, told.values.row(rows_.find(message.rows[static_cast<size_t>(i)])));
+      add_scaled(change, 1, dim, told.values.row(rows_.find(keys[part.begin + static_cast<size_t>(i)])));
     };
-    writer_.begin(static_cast<int64_t>(message.rows.size()), message.payload);
-    const size_t pushed = push == nullptr ? 0 : push->rows.size();
-    for (size_t i = 0, k = 0; i < message.rows.size(); ++i) {
-      const RowKey key = message.rows[i];
-      const int64_t place = rows_.find(key);
-      if (i + kFetchAhead < message.rows.size()) {
-        const int64_t soon = rows_.find(message.rows[i + kFetchAhead]);
+    part.payload.clear();
+    part.writer.begin(static_cast<int64_t>(part.end - part.begin), part.payload);
+    for (size_t i = part.begin; i < part.end; ++i) {
+      const int64_t place = rows_.find(keys[i]);
+      if (i + kFetchAhead < part.end) {
+        const int64_t soon = rows_.find(keys[i + kFetchAhead]);
         fetch_row(rows_.row(soon), dim);
         fetch_row(told.values.row(soon), dim);
       }
-      if (k < pushed && push->rows[k] == key) {
-        apply(key, reader_.row(static_cast<int64_t>(k)), push->share(k), told.values.row(place), rows_.row(place));
+      if (k < pushed && push->rows[k] == keys[i]) {
+        apply(part.reader.row(static_cast<int64_t>(k)), push->share(k), told.values.row(place), part.missed.row(0),
+              rows_.row(place));
         ++k;
       }
-      take_change(rows_.row(place), told.values.row(place), dim, writer_.next());
-      writer_.add(sent);
-      told.behind[key / 64] &= ~(uint64_t{1} << (key % 64));
+      take_change(rows_.row(place), told.values.row(place), dim, part.writer.next());
+      part.writer.add(sent);
     }
-    writer_.finish(sent);
-    out.push_back({worker, std::move(message)});
+    part.writer.finish(sent);
   }
 
   static void take_behind(Told& told, std::vector<RowKey>& keys) {
@@ -162,8 +194,8 @@ class LateServer final : public Owner {
 
   std::map<NodeId, Told> told_;
   std::vector<Push> waiting_;
-  RowReader reader_;
-  RowBuffer missed_;
+  RowReader reader_;  // of a group's pushes
+  std::deque<Part> parts_;
 };
 
 }  // namespace

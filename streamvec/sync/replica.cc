@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/shared_work.h"
 
@@ -31,6 +30,7 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
       lengths_(live_.size()),
       pushed_at_(damped_ ? options.key_end : 0, 0) {
+  staleness_ = options.scheme.staleness;
   answers_.emplace_back(options.dim);
   pushes_.emplace_back(options.dim);
   row_.reserve_zeroed(1, options.dim);
@@ -54,6 +54,15 @@ Status Replica::copy_base() {
 float* Replica::live_row(RowKey key) const {
   return live_[key % live_.size()]->row(key / live_.size());
 }
+Replica::LiveLock Replica::locked(RowKey key) {
+  RowLocks& locks = options_.locks != nullptr ? *options_.locks : own_locks_;
+  const auto row = static_cast<int32_t>(key / live_.size());
+  const std::span<const int32_t> one(&row, 1), none;
+  const bool is_input = key % live_.size() == 0;
+  std::unique_lock<std::mutex> all;
+  if (options_.live_mutex != nullptr) all = std::unique_lock(*options_.live_mutex);
+  return {{locks, is_input ? one : none, is_input ? none : one}, std::move(all)};
+}
 float* Replica::base_row(RowKey key) {
   return base_[key % base_.size()].row(key / base_.size());
 }
@@ -74,7 +83,20 @@ int64_t Replica::bytes_of_base() const {
 }
 
 bool Replica::may_train() const {
-  return options_.scheme.admission != Admission::kSsp || slowest() >= clock_ - options_.scheme.staleness;
+  return options_.scheme.admission != Admission::kSsp || clock_ - slowest() <= staleness_;
+}
+
+std::vector<WorkerClock> Replica::clocks() const {
+  std::vector<WorkerClock> clocks;
+  for (const NodeId worker : view_.workers) {
+    int64_t clock = INT64_MAX;
+    for (const NodeId server : view_.servers) {
+      const auto owner = owners_.find(server);
+      clock = std::min(clock, owner == owners_.end() ? 0 : clock_of(owner->second.clocks, server, worker));
+    }
+    clocks.push_back({options_.self, worker, view_.servers.empty() ? 0 : clock});
+  }
+  return clocks;
 }
 
 int64_t Replica::slowest() const {
@@ -162,7 +184,7 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
       fetch_row(live_row(rows[i + kFetchAhead]), dim);
       fetch_row(base_row(rows[i + kFetchAhead]), dim);
     }
-    const ChangeSquares squares = take_change(live_row(rows[i]), base_row(rows[i]), dim, writer.next());
+    const ChangeSquares squares = change_of(rows[i], writer.next());
     if (options_.change_min > 0 && squares.change < options_.change_min * squares.known) continue;
     push.rows.push_back(rows[i]);
     writer.add(sent);
@@ -174,6 +196,11 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
   writer.finish(sent);
   message.rows = push.rows;
   push.payload = message.payload;
+}
+
+ChangeSquares Replica::change_of(RowKey key, float* change) {
+  const LiveLock lock = locked(key);
+  return take_change(live_row(key), base_row(key), static_cast<int32_t>(options_.dim), change);
 }
 
 double Replica::pull_since(RowKey key, double trained) const {
@@ -309,6 +336,7 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
     const float* instead_of = of_push ? pushes.row(static_cast<int64_t>(k++)) : zero_.row(0);
     if (!settled_ && !mine_to_take(from, key)) continue;
     const float share = damped_ && answered != nullptr ? late_share(pull_since(key, answered->trained)) : 1;
+    const LiveLock lock = locked(key);
     shift_both(to, instead_of, share, dim, live_row(key), base_row(key));
     touched_[key] = 1;
   }
@@ -426,7 +454,10 @@ void Replica::install_row(RowKey key, const float* value, std::span<const Worker
   if (orphan != orphans_.end() && orphan->second.clock > clock_of(clocks, orphan->second.server, options_.self))
     for (int32_t i = 0; i < dim; ++i) by[i] -= orphan->second.change[static_cast<size_t>(i)];
   subtract_from(value, dim, by);  // how far the owner is from what we have told or know to be in it
-  add_scaled(by, 1, dim, live_row(key));
+  {
+    const LiveLock lock = locked(key);
+    add_scaled(by, 1, dim, live_row(key));
+  }
   std::copy_n(value, options_.dim, base_row(key));
   if (orphan != orphans_.end()) orphans_.erase(orphan);
   touched_[key] = 1;

@@ -18,6 +18,7 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/kernel/row_buffer.h"
+#include "streamvec/kernel/row_codec.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/row_server.h"
 #include "streamvec/sync/row_stream.h"
@@ -41,6 +42,10 @@ class Replica {
   bool idle() const { return settled_ && in_flight_.empty(); }
   // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
   bool may_train() const;
+  // Of kSsp: another bound than the scheme's, from now on.
+  void set_staleness(int64_t staleness) { staleness_ = staleness; }
+  // Of all workers' pushes, up to where every owner has them.
+  std::vector<WorkerClock> clocks() const;
   // How much was trained here in all, in the units of SyncOptions::pull (words times learning rate). For kDamped; to
   // be told before begin() and receive().
   void set_trained(double steps) { trained_ = steps; }
@@ -97,14 +102,22 @@ class Replica {
     std::vector<WorkerClock> clocks;
   };
 
+  // Keeps training from a live row while it lasts, as far as the options ask for it.
+  struct LiveLock {
+    RowLocks::Guard row;
+    std::unique_lock<std::mutex> all;
+  };
+
   Replica(const SyncOptions& options, std::vector<Matrix*> live);
   Status copy_base();
   float* live_row(RowKey key) const;
+  LiveLock locked(RowKey key);
   float* base_row(RowKey key);
   const float* base_row(RowKey key) const;
   void push(std::span<const NodeId> owners, Outbox& out);
   void fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer,
             std::vector<Lengths>& lengths);
+  ChangeSquares change_of(RowKey key, float* change);
   static void note_length(RowKey key, float square, std::vector<Lengths>& lengths);
   void divide(std::span<const RowKey> due);
   double pull_since(RowKey key, double trained) const;
@@ -128,12 +141,14 @@ class Replica {
 
   const SyncOptions options_;
   const std::vector<Matrix*> live_;
+  RowLocks own_locks_;  // when none are given: nobody trains beside us
   std::vector<Matrix> base_;
   std::vector<uint8_t> touched_;  // by key: somebody has trained on it
   std::vector<NodeId> owner_;     // by key: the last that has told us its state
   View view_;
   std::map<uint32_t, std::vector<NodeId>> servers_of_;  // by epoch, since the last that was settled
   int64_t clock_ = 0;
+  int64_t staleness_ = 0;
   std::map<NodeId, OwnerState> owners_;
   std::map<NodeId, Push> in_flight_;
   // Changes sent to owners that are gone, by key: whether they were applied is not known yet.

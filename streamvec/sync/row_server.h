@@ -15,12 +15,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <vector>
 
 #include "streamvec/core/crew.h"
 #include "streamvec/core/status.h"
+#include "streamvec/model/row_locks.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/scheme.h"
 #include "streamvec/sync/shard.h"
@@ -46,6 +48,10 @@ struct SyncOptions {
   const std::vector<float>* pull = nullptr;
   int64_t message_rows_max = 8192;  // of values
   Crew* crew = nullptr;             // borrowed: helps with pushes and answers of many rows; none: one thread does all
+  RowLocks* locks = nullptr;        // borrowed: of the live tables' rows, where builds lock them
+  // Borrowed: held while a live row is read or moved, so that who trains under it loses nothing. None: training may
+  // lose what it adds at that very moment.
+  std::mutex* live_mutex = nullptr;
   // The value that every node gives a row before anybody has trained on it.
   std::function<void(RowKey, std::span<float>)> initial;
 };

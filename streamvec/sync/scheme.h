@@ -25,6 +25,7 @@ struct Scheme {
   int32_t backups = 1;    // of kBackup
   int64_t staleness = 2;  // of kSsp; more: waits less, and learns from older rows
   int32_t group = 2;      // of kSoftsync; more: fewer, steadier steps
+  bool adaptive = false;  // of kSsp: every node finds its own staleness (cluster/staleness_finder.h)
 
   // Rounds have one state for all workers; the others answer each worker with what it has missed.
   bool in_rounds() const { return admission == Admission::kBsp || admission == Admission::kBackup; }

@@ -8,8 +8,7 @@ namespace streamvec {
 namespace {
 
 constexpr int32_t kTables = 2;
-constexpr int32_t kSettlingRounds = 3;      // pushes of every worker
-constexpr int32_t kSettlingSteps = 20'000;  // a cluster that is not quiet by then hangs
+constexpr int32_t kSettlingSteps = 3'000;  // a cluster that is not quiet by then hangs
 
 }  // namespace
 
@@ -155,7 +154,7 @@ void SimulatedCluster::receive(Node& node, NodeId from, const std::string& bytes
     broken_ = message.status().message();
     return;
   }
-  if (options_.ignore_epoch) message->epoch = view_.epoch;
+  plant(node, *message);
   const bool to_server = message->kind == MessageKind::kPush || message->kind == MessageKind::kKnown ||
                          message->kind == MessageKind::kGiven || message->kind == MessageKind::kTaken;
   if (message->kind == MessageKind::kUpdate)
@@ -174,6 +173,15 @@ void SimulatedCluster::receive(Node& node, NodeId from, const std::string& bytes
   send_out(node, out);
 }
 
+// Puts the wanted faults into a message that has come.
+void SimulatedCluster::plant(const Node& node, Message& message) const {
+  if (options_.ignore_epoch) message.epoch = node.replica->epoch();
+  if (options_.skip_broadcast && message.kind == MessageKind::kValues && node.pushes.empty()) {
+    message.rows.clear();
+    message.payload.clear();
+  }
+}
+
 void SimulatedCluster::send_out(Node& node, Outbox& out) {
   for (Outgoing& outgoing : out) {
     if (outgoing.message.kind == MessageKind::kPush) ++pushes_;
@@ -186,13 +194,30 @@ void SimulatedCluster::send_out(Node& node, Outbox& out) {
 // Adds a whole number to some rows, in the worker's own column.
 void SimulatedCluster::train(Node& node) {
   if (!node.replica->settled() || !node.replica->may_train()) return;
-  if (options_.scheme.admission == Admission::kSsp)
-    staleness_most_ = std::max(staleness_most_, node.replica->clock() - node.replica->slowest());
+  if (options_.stamp_clocks) return read_stamps(node);
   for (int32_t i = 0; i < 3; ++i) {
     const RowKey key = random_.below(static_cast<uint32_t>(options_.rows));
     const auto amount = static_cast<int64_t>(1 + random_.below(5));
     node.tables[key % kTables].row(key / kTables)[node.id - 1] += static_cast<float>(amount);
     node.trained[key] += amount;
+  }
+}
+
+void SimulatedCluster::read_stamps(const Node& node) {
+  for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key)
+    for (const auto& [id, other] : nodes_) {
+      const auto stamped = static_cast<int64_t>(node.tables[key % kTables].row(key / kTables)[id - 1]);
+      staleness_most_ = std::max(staleness_most_, node.replica->clock() - stamped);
+      ++reads_;
+    }
+}
+
+// The push that begins will have everything of this clock in it.
+void SimulatedCluster::stamp(Node& node) {
+  const int64_t clock = node.replica->clock() + 1;
+  for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key) {
+    node.tables[key % kTables].row(key / kTables)[node.id - 1] = static_cast<float>(clock);
+    node.trained[key] = clock;
   }
 }
 
@@ -205,8 +230,13 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
   }
   std::vector<RowKey> due;
   for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key)
-    if (all || random_.uniform() < 0.5f) due.push_back(key);
+    if (all || options_.stamp_clocks || random_.uniform() < 0.5f) due.push_back(key);
+  if (options_.stamp_clocks && !all) stamp(node);
   node.replica->begin(due, out);
+  for (const RowKey key : due)
+    if (options_.drop_residual)
+      node.replica->known_value(
+          key, {node.tables[key % kTables].row(key / kTables), static_cast<size_t>(options_.nodes_ever)});
   for (const Outgoing& outgoing : out) {
     Node::Push push{outgoing.to, outgoing.message.clock, false, {}};
     for (const RowKey key : outgoing.message.rows) push.totals[key] = node.trained[key];
@@ -244,7 +274,7 @@ bool SimulatedCluster::settle() {
       done = news_.empty();
       for (auto& [id, node] : nodes_) {
         begin_push(*node, true);
-        done = done && node->settling >= kSettlingRounds;
+        done = done && node->settling >= options_.settling;
       }
     }
   }

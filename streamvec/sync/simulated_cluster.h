@@ -29,10 +29,15 @@ class SimulatedCluster {
     double loss = 0.05;       // of frames
     double repeat = 0.05;
     int32_t steps = 400;   // before everything is left to settle
+    int32_t settling = 3;  // pushes of every worker then, twice; codecs that leave much out need more
     double crash = 0.004;  // in a step
     double join = 0.004;
-    bool skip_dedupe = false;  // planted faults, to see that they are found
-    bool ignore_epoch = false;
+    bool stamp_clocks = false;  // (SSP) "training" leaves a worker's clock in its column, and reads the others'
+    // Planted faults, to see that they are found.
+    bool skip_dedupe = false;     // messages are taken as often and in the order in which they come
+    bool skip_broadcast = false;  // owners do not tell their rows to workers that are new
+    bool drop_residual = false;   // what a codec leaves out of a push is forgotten
+    bool ignore_epoch = false;    // messages of another membership are taken as of this one
   };
   explicit SimulatedCluster(const Options& options);
   ~SimulatedCluster();
@@ -41,7 +46,10 @@ class SimulatedCluster {
   std::string run();
   int64_t crashes() const { return crashes_; }
   int64_t pushes() const { return pushes_; }
-  int64_t staleness_most() const { return staleness_most_; }  // of any training step, in clocks (SSP)
+  // How far behind the reader's clock any value was that training has read, in clocks, and how many it has read
+  // (Options::stamp_clocks): by what is in the rows, not by what the protocol believes of them.
+  int64_t staleness_most() const { return staleness_most_; }
+  int64_t reads() const { return reads_; }
 
  private:
   struct Node;
@@ -54,6 +62,8 @@ class SimulatedCluster {
   Node& add_node();
   void step();
   void train(Node& node);
+  void read_stamps(const Node& node);
+  void stamp(Node& node);
   void begin_push(Node& node, bool all);
   void crash_one();
   void join_one();
@@ -62,6 +72,7 @@ class SimulatedCluster {
   void post(NodeId from, NodeId to, std::vector<std::string>& frames);
   void send_out(Node& node, Outbox& out);
   void receive(Node& node, NodeId from, const std::string& bytes);
+  void plant(const Node& node, Message& message) const;
   void tick_all();
   bool quiet() const;
   bool settle();
@@ -75,7 +86,7 @@ class SimulatedCluster {
   std::map<NodeId, std::unique_ptr<Node>> nodes_, dead_;
   std::vector<Frame> network_;
   std::vector<std::pair<double, std::pair<NodeId, View>>> news_;  // when a node learns of a membership
-  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0;
+  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0;
   std::string broken_;
 };
 

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/card_testing.h"
+#include "streamvec/cuda/copies.h"
 #include "streamvec/eval/neighbours.h"
 #include "streamvec/source/testing_files.h"
+#include "streamvec/train/checkpoint.h"
 #include "streamvec/train/trainer.h"
 
 namespace streamvec {
@@ -54,7 +57,8 @@ class TrainingOnCard : public testing::Test {
     int own = 0, all = 0;
     for (Slot slot = 0; slot < snapshot.vocabulary.size(); ++slot) {
       const std::string_view name = snapshot.vocabulary.word(slot);
-      for (const Neighbour& near : index.nearest(name, 10).value()) {
+      const std::vector<Neighbour> found = index.nearest(name, 10).value();
+      for (const Neighbour& near : found) {
         own += snapshot.vocabulary.word(near.slot).front() == name.front();
         ++all;
       }
@@ -97,6 +101,25 @@ TEST_F(TrainingOnCard, ReplayByLossIsRefusedWithWhatToTry) {
   EXPECT_THAT(card.status().message(), HasSubstr("--device cpu"));
 }
 
+TEST_F(TrainingOnCard, LaterEpochsCopyNoTextAgain) {
+  const std::string text = write_text(20'000);
+  const auto copied = [&](int epochs) {
+    std::filesystem::remove_all(path("cuda"));
+    options_.epochs = epochs;
+    const cuda::Copies before = cuda::copies_so_far();
+    const auto run = train_with("cuda", text);
+    EXPECT_TRUE(run.ok()) << run.status().message();
+    const cuda::Copies after = cuda::copies_so_far();
+    return cuda::Copies{after.to_card - before.to_card, after.from_card - before.from_card, 0, 0};
+  };
+  const cuda::Copies once = copied(1), often = copied(9);
+  constexpr int64_t kTokens = 20'000 * 12;
+  EXPECT_GE(once.to_card, 4 * kTokens);
+  // Each epoch says where its segments are: 40 bytes for hundreds of words.
+  EXPECT_LE(often.to_card - once.to_card, 8 * kTokens / 4);
+  EXPECT_LE(often.from_card - once.from_card, 8 * 4'096);
+}
+
 TEST_F(TrainingOnCard, HybridMakesVectorsOfSpellingsThere) {
   options_.model = "hybrid";
   options_.epochs = 3;
@@ -107,9 +130,10 @@ TEST_F(TrainingOnCard, HybridMakesVectorsOfSpellingsThere) {
   const Snapshot snapshot = std::move(load_snapshot(path("cuda"))).value();
   const NeighbourIndex index = std::move(NeighbourIndex::make(snapshot)).value();
   int own = 0;
-  for (uint32_t subject = 0; subject < 4; ++subject)
-    for (const Neighbour& near : index.nearest(word(subject, 77), 10).value())
-      own += snapshot.vocabulary.word(near.slot).front() == word(subject, 0).front();
+  for (uint32_t subject = 0; subject < 4; ++subject) {
+    const std::vector<Neighbour> found = index.nearest(word(subject, 77), 10).value();
+    for (const Neighbour& near : found) own += snapshot.vocabulary.word(near.slot).front() == word(subject, 0).front();
+  }
   EXPECT_GE(own, 30);  // of 40
 }
 

@@ -4,6 +4,10 @@
 
 #include <numeric>
 
+#include "streamvec/cluster/hybrid_node.h"
+#include "streamvec/cluster/node.h"
+#include "streamvec/cluster/ring_node.h"
+#include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/vocab/sampling.h"
 
 #ifdef STREAMVEC_GRPC
@@ -21,16 +25,28 @@ NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
   return static_cast<NodeId>(cluster.mpi ? rank : rank + 1);
 }
 
+}  // namespace
+
 Result<Scheme> scheme_of(const ClusterSettings& cluster) {
   Scheme scheme;
-  STREAMVEC_ASSIGN_OR_RETURN(scheme.admission, parse_admission(cluster.sync));
+  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid";
+  STREAMVEC_ASSIGN_OR_RETURN(scheme.admission, parse_admission(has_ring                 ? "bsp"
+                                                               : cluster.sync == "auto" ? "ssp"
+                                                                                        : cluster.sync));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.combine, parse_combine(cluster.combine));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec));
-  scheme.staleness = cluster.staleness;
+  scheme.adaptive = cluster.sync == "auto";
+  scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness;
   scheme.backups = cluster.backups;
   scheme.group = cluster.group;
   return scheme;
 }
+
+int64_t words_max_of(const ClusterSettings& cluster) {
+  return std::max<int64_t>(30 * cluster.words_min, 300'000);
+}
+
+namespace {
 
 #ifdef STREAMVEC_GRPC
 Result<std::unique_ptr<Transport>> listen(const ClusterSettings& settings) {
@@ -88,6 +104,8 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
 // learn too little from each other.
 constexpr double kPullOfPair = 0.005;
 
+}  // namespace
+
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
   const Subsampling subsampling(vocabulary, options.sample);
   const std::vector<double> drawn = unigram_probabilities(vocabulary);
@@ -106,8 +124,6 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
   return pulls;
 }
 
-}  // namespace
-
 Status check_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
   if (!cluster.on()) return {};
@@ -122,45 +138,147 @@ Status check_cluster(const TrainOptions& options) {
                  "clusters train on files, not on streams; leave out --stream, --half-life and "
                  "--replay, or --nodes");
   const std::string model = options.model.value_or("sgns");
-  if (model != "sgns" && model != "cbow")
-    return error(Code::kUnimplemented, "clusters train --model sgns and cbow, not ", model, "; leave out --nodes");
+  if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
+    return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg, not ", model,
+                 "; leave out --nodes");
+  if (model == "rbsg" && cluster.sync != "bsp" && cluster.sync != "ring" && cluster.sync != "hybrid" &&
+      cluster.sync != "auto")
+    return error(Code::kInvalidArgument, "--model rbsg has no rows that nodes could own, and --sync ", cluster.sync,
+                 " is about owners; try --sync ring");
+  if (cluster.servers > 0 && (cluster.sync == "ring" || model == "rbsg" || model == "hybrid"))
+    return error(Code::kInvalidArgument, "--servers is ", cluster.servers, ", and in a ring all nodes train; try ",
+                 "--servers 0");
   return scheme_of(cluster).status();
 }
 
-Result<std::unique_ptr<ClusterNode>> join_cluster(const TrainOptions& options, TrainingStart& start) {
+namespace {
+
+std::vector<NodeId> nodes_from(NodeId first, int32_t count) {
+  std::vector<NodeId> nodes(static_cast<size_t>(count));
+  std::iota(nodes.begin(), nodes.end(), first);
+  return nodes;
+}
+
+std::string fingerprint_text(const TrainOptions& options, const TrainingStart& start) {
+  return std::to_string(start.vocabulary.size()) + " words of " + std::to_string(start.parameters.dim()) +
+         " dimensions, --seed " + std::to_string(options.seed);
+}
+
+// The words' rows, for a ring: pulls of a table are every other one of row_pulls().
+void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
+  Matrix* const tables[] = {&start.parameters.input.rows, &start.parameters.output.rows};
+  for (size_t table = 0; table < 2; ++table) {
+    DenseTable dense;
+    dense.live = tables[table];
+    dense.combine = combine;
+    dense.against = 1 - static_cast<int64_t>(table);
+    dense.locks = &start.parameters.locks;
+    dense.is_output = table == 1;
+    for (size_t key = table; key < start.row_pulls.size(); key += 2) dense.pull.push_back(start.row_pulls[key]);
+    ring.tables.push_back(std::move(dense));
+  }
+}
+
+// The character model's encoders: each matrix as a whole, since no row of it is one word's.
+void add_encoders(Combine combine, int64_t rank, Rbsg& rbsg, RingOptions& ring) {
+  for (Matrix* values : rbsg.values()) {
+    DenseTable dense;
+    dense.live = values;
+    dense.combine = combine;
+    dense.by_row = false;
+    dense.rank = rank;
+    ring.tables.push_back(std::move(dense));
+  }
+  ring.with_tables = [&rbsg](const std::function<void()>& use) {
+    const auto held = rbsg.lock_values();
+    use();
+  };
+}
+
+// How often words were met, which the hybrid model's generator goes by: sums. The generator itself is made of rows and
+// counts, so that nothing else has to travel.
+Status add_counts(Hybrid& hybrid, RingOptions& ring) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix made, Matrix::make(hybrid.words(), 1));
+  auto counts = std::make_shared<Matrix>(std::move(made));
+  DenseTable dense;
+  dense.live = counts.get();
+  dense.combine = Combine::kSum;
+  ring.tables.push_back(std::move(dense));
+  ring.with_tables = [&hybrid, counts](const std::function<void()>& use) {
+    std::vector<float> met(static_cast<size_t>(counts->rows()));
+    hybrid.copy_met(met);
+    for (int64_t slot = 0; slot < counts->rows(); ++slot) *counts->row(slot) = met[static_cast<size_t>(slot)];
+    use();
+    for (int64_t slot = 0; slot < counts->rows(); ++slot)
+      met[static_cast<size_t>(slot)] = *counts->row(slot) - met[static_cast<size_t>(slot)];
+    hybrid.add_met(met);
+  };
+  return {};
+}
+
+RingOptions ring_options(const TrainOptions& options, const TrainingStart& start) {
+  RingOptions ring;
+  ring.nodes = nodes_from(node_of(options.cluster, 0), options.cluster.workers());
+  ring.words_min = options.cluster.words_min;
+  ring.words_max = words_max_of(options.cluster);
+  ring.dead_after_s = options.cluster.dead_after_s;
+  ring.threads = start.threads;
+  ring.fingerprint = fingerprint(options, start);
+  ring.fingerprint_of = fingerprint_text(options, start);
+  return ring;
+}
+
+Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart& start) {
+  const ClusterSettings& settings = options.cluster;
+  ClusterOptions cluster;
+  cluster.workers = nodes_from(node_of(settings, 0), settings.workers());
+  cluster.servers = cluster.workers;
+  if (settings.servers > 0) cluster.servers = nodes_from(node_of(settings, settings.workers()), settings.servers);
+  STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
+  cluster.sync.dim = start.parameters.dim();
+  cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
+  cluster.sync.change_min = 1e-4f;
+  cluster.sync.pull = &start.row_pulls;
+  cluster.sync.locks = &start.parameters.locks;
+  cluster.words_min = settings.words_min;
+  cluster.words_max = words_max_of(settings);
+  cluster.dead_after_s = settings.dead_after_s;
+  cluster.threads = start.threads;
+  start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
+  cluster.changed = start.parameters.changed.get();
+  cluster.fingerprint = fingerprint(options, start);
+  cluster.fingerprint_of = fingerprint_text(options, start);
+  return cluster;
+}
+
+template <typename Node>
+Result<std::unique_ptr<Synchronizer>> as_synchronizer(Result<std::unique_ptr<Node>> node) {
+  if (!node.ok()) return node.status();
+  return std::unique_ptr<Synchronizer>(std::move(*node));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
                              settings.mpi ? join_ranks(settings) : listen(settings));
   for (size_t i = 0; i < settings.nodes.size(); ++i)
     if (static_cast<int32_t>(i) != settings.rank)
       transport->add_peer(node_of(settings, static_cast<int32_t>(i)), settings.nodes[i]);
-
-  ClusterOptions cluster;
-  cluster.workers.resize(static_cast<size_t>(settings.workers()));
-  std::iota(cluster.workers.begin(), cluster.workers.end(), node_of(settings, 0));
-  cluster.servers = cluster.workers;
-  if (settings.servers > 0) {
-    cluster.servers.resize(static_cast<size_t>(settings.servers));
-    std::iota(cluster.servers.begin(), cluster.servers.end(), node_of(settings, settings.workers()));
-  }
-  STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
-  cluster.sync.dim = start.parameters.dim();
-  cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
-  cluster.sync.change_min = 1e-4f;
+  STREAMVEC_ASSIGN_OR_RETURN(const Combine combine, parse_combine(settings.combine));
   start.row_pulls = row_pulls(options, start.model, start.vocabulary);
-  cluster.sync.pull = &start.row_pulls;
-  cluster.words_min = settings.words_min;
-  cluster.words_max = std::max<int64_t>(30 * settings.words_min, 300'000);
-  cluster.dead_after_s = settings.dead_after_s;
-  cluster.threads = start.threads;
-  start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
-  cluster.changed = start.parameters.changed.get();
-  cluster.fingerprint = fingerprint(options, start);
-  cluster.fingerprint_of = std::to_string(start.vocabulary.size()) + " words of " +
-                           std::to_string(start.parameters.dim()) + " dimensions, --seed " +
-                           std::to_string(options.seed);
-  return ClusterNode::start(cluster, std::move(transport),
-                            {&start.parameters.input.rows, &start.parameters.output.rows});
+  Parameters& parameters = start.parameters;
+  RingOptions ring = ring_options(options, start);
+  const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
+  if (rows_in_ring) add_rows(combine, start, ring);
+  if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
+  if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
+  if (rows_in_ring || parameters.rbsg != nullptr) return as_synchronizer(RingNode::start(ring, std::move(transport)));
+  STREAMVEC_ASSIGN_OR_RETURN(const ClusterOptions owners, owner_options(options, start));
+  const std::vector<Matrix*> tables = {&parameters.input.rows, &parameters.output.rows};
+  if (!ring.tables.empty()) return as_synchronizer(HybridNode::start(owners, tables, ring, std::move(transport)));
+  return as_synchronizer(ClusterNode::start(owners, std::move(transport), tables));
 }
 
 }  // namespace streamvec

@@ -86,8 +86,8 @@ class Training {
     STREAMVEC_RETURN_IF_ERROR(watched);
     STREAMVEC_RETURN_IF_ERROR(settle());
     const bool finished = feed_.state().epoch >= options_.epochs;
-    if (finished) start_.own->finish(start_.parameters);
     const Status parted = part(begin);
+    if (finished && writes()) start_.own->finish(start_.parameters);
     show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
     state.finished = finished && parted.ok();
@@ -144,6 +144,9 @@ class Training {
     result.loss = stats.loss;
     result.refused = stats.refused;
   }
+
+  // Of a cluster one node writes: what only it saves, only it has to make.
+  bool writes() const { return writer_.has_value(); }
 
   // What workers have begun is finished and counted; no thread trains meanwhile.
   Status settle() {
@@ -268,10 +271,12 @@ class Training {
       progress.talking_s = cluster.talking_s;
       progress.finishing_s = cluster.finishing_s;
       progress.rows_pushed = cluster.rows_pushed;
+      progress.notes.insert(progress.notes.end(), cluster.notes.begin(), cluster.notes.end());
       for (const ClusterMember& one : cluster.members)
         progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
                                     one.taking_part ? one.silent_s > kSilent_s ? "silent" : "here" : "left out",
-                                    one.silent_s, one.clock});
+                                    one.silent_s, one.figures.clock, one.staleness, one.figures.bytes_sent,
+                                    one.figures.bytes_received});
     }
     return progress;
   }
@@ -283,7 +288,7 @@ class Training {
   Feed feed_;
   std::unique_ptr<SlotMapper> mapper_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
-  std::unique_ptr<ClusterNode> node_;  // before what it borrows goes
+  std::unique_ptr<Synchronizer> node_;  // before what it borrows goes
   KeptPieces kept_;
   std::optional<TrainedTotals> all_;  // of the whole cluster, at the end
   RunState reported_;

@@ -46,10 +46,11 @@ struct ClusterSettings {
   bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
-  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h)
+  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
+  int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
   int32_t backups = 1;             // of backup
   int32_t group = 2;               // of softsync
   int64_t words_min = 10'000;      // trained on a node between two pushes at least
@@ -74,7 +75,7 @@ struct TrainOptions {
   std::string schedule = "linear";   // linear (to nothing), constant, cosine
   std::string optimizer = "sgd";     // sgd, adagrad, adam
   std::string kernel = "auto";       // auto, reference, simd, bf16, amx
-  std::string device = "cpu";       // cpu, cuda, or auto: cuda where it is there and can train what is asked for
+  std::string device = "cpu";        // cpu, cuda, or auto: cuda where it is there and can train what is asked for
   int32_t batch = 0;                 // centre words of a block, pairs for rbsg; 0: its own best
   int64_t vocab_max = 0;             // most words kept; 0: no limit
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
@@ -101,9 +102,11 @@ struct Snapshot;  // model/snapshot.h
 struct NodeProgress {
   int32_t node = 0;
   bool worker = false, server = false, leader = false;
-  std::string state;    // "here", "silent" (for longer than others usually are), "left out"
-  double silent_s = 0;  // since something came from it
-  int64_t clock = -1;   // pushes it has made; -1 not known
+  std::string state;                             // "here", "silent" (for longer than others usually are), "left out"
+  double silent_s = 0;                           // since something came from it
+  int64_t clock = -1;                            // pushes it has made; -1 not known, as of all that follows
+  int64_t staleness = -1;                        // clocks behind the furthest
+  int64_t bytes_sent = -1, bytes_received = -1;  // on the wire, by it
 };
 
 // What the progress line and --json show.

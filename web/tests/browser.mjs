@@ -97,6 +97,22 @@ const scenarios = {
     return { renderers };
   },
 
+  async cluster() {
+    const dashboard = await open_page();
+    const { page, until } = dashboard;
+    // Of every node: which, role, state, clock, clocks behind, sent, received.
+    const cells = () => Array.from(document.querySelectorAll("#nodes tbody tr"), (row) => Array.from(row.children, (cell) => cell.innerText));
+    await page.evaluate(`window.node_cells = ${cells}`);
+    await until(() => window.node_cells().length === 2 && window.node_cells().every((cell) => /\d/.test(cell[3]) && cell[3] !== "0" &&
+      /^\d/.test(cell[4]) && /^[\d.]+ kB|^[\d.]+ MB/.test(cell[5]) && /^[\d.]+ kB|^[\d.]+ MB/.test(cell[6])));
+    const [leader, other] = await page.evaluate(() => window.node_cells());
+    assert.deepEqual([leader.slice(0, 3), other.slice(0, 3)], [["1 (leads)", "worker+server", "here"], ["2", "worker+server", "here"]]);
+    await until((old) => window.node_cells()[1][3] !== old, other[3]);
+    assert.match(await text_of(page, "#cluster-said"), /2 of 2 machines are here/);
+    await dashboard.close();
+    return {};
+  },
+
   async hostile() {
     const dashboard = await open_page();
     const { page, until } = dashboard;

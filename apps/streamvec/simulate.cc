@@ -1,0 +1,298 @@
+// streamvec simulate: how fast clusters would be that nobody here has. Costs are fitted on real runs of one node and of
+// two, held against a real run of four, then larger clusters run under virtual clocks (cluster/virtual_cluster.h).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+
+#include "apps/streamvec/child.h"
+#include "apps/streamvec/commands.h"
+#include "apps/streamvec/cores.h"
+#include "apps/streamvec/output.h"
+#include "apps/streamvec/progress.h"
+#include "apps/streamvec/signals.h"
+#include "apps/streamvec/temporary_directory.h"
+#include "apps/streamvec/training.h"
+#include "streamvec/cluster/virtual_cluster.h"
+#include "streamvec/ingest/open.h"
+#include "streamvec/train/cluster_start.h"
+#include "streamvec/train/counting.h"
+#include "streamvec/train/slot_mapper.h"
+#include "streamvec/train/training_start.h"
+
+namespace streamvec::cli {
+namespace {
+
+constexpr int32_t kFitNodes = 2, kCheckNodes = 4;
+constexpr int kFitRounds = 3;
+constexpr double kLoopbackBytesPerS = 2.5e9, kLoopbackLatencyS = 20e-6;  // of runs on this machine
+constexpr double kBitsPerByte = 8;
+constexpr const char* kNodesDefault = "4,16,64,256";
+
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+Result<std::vector<int32_t>> parse_nodes(const std::string& list) {
+  std::vector<int32_t> nodes;
+  for (const std::string& part : parts_of(list)) {
+    char* end = nullptr;
+    const long count = std::strtol(part.c_str(), &end, 10);
+    if (part.empty() || *end != '\0' || count < 1 || count > 4096)
+      return error(Code::kInvalidArgument, "--nodes has '", part, "'; give numbers of nodes, as in --nodes 4,16,64");
+    nodes.push_back(static_cast<int32_t>(count));
+  }
+  return nodes;
+}
+
+struct Bandwidth {
+  std::string name;
+  double bytes_per_s = 0;
+};
+
+Result<std::vector<Bandwidth>> parse_bandwidths(const std::string& list) {
+  std::vector<Bandwidth> all;
+  for (const std::string& part : parts_of(list)) {
+    char* unit = nullptr;
+    const double value = std::strtod(part.c_str(), &unit);
+    const std::string_view name = unit;
+    const double bits = name == "Gbit" ? 1e9 : name == "Mbit" ? 1e6 : 0;
+    if (!(value > 0) || bits == 0)
+      return error(Code::kInvalidArgument, "--bandwidth has '", part, "'; give Mbit or Gbit, as in --bandwidth 1Gbit");
+    all.push_back({part, value * bits / kBitsPerByte});
+  }
+  return all;
+}
+
+// The text in memory, as nodes would read it.
+struct Text {
+  Vocabulary vocabulary;
+  std::vector<Chunk> chunks;
+  std::shared_ptr<const SamplingTables> tables;
+  int64_t words = 0;
+};
+
+Result<Text> read_text(const TrainOptions& options, const std::vector<std::string>& sources, const TrainHooks& hooks) {
+  Text text;
+  STREAMVEC_ASSIGN_OR_RETURN(const std::unique_ptr<Source> source, open_sources(sources));
+  if (source->capabilities().endless || !source->capabilities().replayable)
+    return error(Code::kInvalidArgument, source->name(), " cannot be read twice; give files");
+  STREAMVEC_ASSIGN_OR_RETURN(const Counted counted, count_words(*source, options.tokenizer, 0, 1, hooks));
+  if (counted.stopped) return error(Code::kCancelled, "stopped");
+  text.vocabulary = counted.words.make_vocabulary({.min_count = options.min_count}, {});
+  if (text.vocabulary.size() == 0)
+    return error(Code::kInvalidArgument, source->name(), " has no word ", options.min_count,
+                 " times; try --min-count 1 or more text");
+  STREAMVEC_RETURN_IF_ERROR(source->seek(""));
+  FixedSlotMapper mapper(text.vocabulary, options.sample);
+  Tokenizer tokenizer(options.tokenizer);
+  Tokens tokens;
+  for (std::vector<Document> documents;; documents.clear()) {
+    STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, source->read(16, Deadline::never(), documents));
+    if (count == 0) break;
+    for (const Document& document : documents) {
+      tokenizer.tokenize(document.text, tokens);
+      text.tables = mapper.map(tokens, text.chunks.emplace_back());
+      text.words += static_cast<int64_t>(text.chunks.back().slots.size());
+    }
+  }
+  return text;
+}
+
+class Simulation {
+ public:
+  Simulation(const Arguments& arguments, std::string work, const std::atomic<bool>& stop)
+      : arguments_(arguments), work_(std::move(work)), stop_(stop), line_(2), options_(train_options(arguments)) {
+    cores_ = static_cast<double>(allowed_cores().size());
+    if (options_.epochs == 0) options_.epochs = 1;
+  }
+
+  Result<int> run() {
+    STREAMVEC_ASSIGN_OR_RETURN(const auto nodes,
+                               parse_nodes(arguments_.given("nodes") ? arguments_.text("nodes") : kNodesDefault));
+    STREAMVEC_ASSIGN_OR_RETURN(const auto bandwidths, parse_bandwidths(arguments_.text("bandwidth")));
+    STREAMVEC_RETURN_IF_ERROR(prepare());
+    STREAMVEC_RETURN_IF_ERROR(fit());
+    STREAMVEC_RETURN_IF_ERROR(check());
+    for (const Bandwidth& bandwidth : bandwidths)
+      for (const int32_t count : nodes) STREAMVEC_RETURN_IF_ERROR(predict(count, bandwidth));
+    line_.clear();
+    STREAMVEC_RETURN_IF_ERROR(arguments_.flag("json") ? print_json(json_) : print(table_.str()));
+    return 0;
+  }
+
+ private:
+  Status prepare() {
+    options_.cluster.sync = arguments_.text("sync");
+    options_.cluster.combine = arguments_.text("combine");
+    options_.cluster.codec = arguments_.text("codec");
+    options_.cluster.staleness = arguments_.integer("staleness");
+    options_.cluster.backups = static_cast<int32_t>(arguments_.integer("backups"));
+    options_.cluster.group = static_cast<int32_t>(arguments_.integer("group"));
+    options_.cluster.words_min = arguments_.integer("sync-words");
+    if (options_.cluster.sync == "ring" || options_.cluster.sync == "hybrid" || options_.cluster.sync == "auto")
+      return error(Code::kUnimplemented, "owners of rows are simulated, not --sync ", options_.cluster.sync,
+                   "; try bsp, backup, ssp, softsync or async");
+    STREAMVEC_ASSIGN_OR_RETURN(text_, read_text(options_, arguments_.words, hooks_on(line_, stop_)));
+    STREAMVEC_ASSIGN_OR_RETURN(virtual_.scheme, scheme_of(options_.cluster));
+    virtual_.model = model_options(options_, "sgns", 1);
+    virtual_.parameters.rows = text_.vocabulary.size();
+    virtual_.parameters.dim = options_.dim.value_or(200);
+    virtual_.parameters.seed = options_.seed;
+    virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary);
+    virtual_.words_min = options_.cluster.words_min;
+    virtual_.words_max = words_max_of(options_.cluster);
+    virtual_.lr = static_cast<float>(options_.lr.value_or(default_learning_rate("sgns", OptimizerKind::kSgd)));
+    virtual_.epochs = options_.epochs;
+    virtual_.seed = options_.seed;
+    return {};
+  }
+
+  // A real run of so many nodes, each on one thread.
+  Result<Json> measure(int32_t nodes) {
+    line_.show("measuring a real run of " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes"));
+    std::vector<std::string> words;
+    if (nodes > 1) words = {"launch", "-n", std::to_string(nodes), "--pin", "--"};
+    words.push_back("train");
+    words.insert(words.end(), arguments_.words.begin(), arguments_.words.end());
+    words.insert(words.end(), {"--out", work_ + "/" + std::to_string(nodes), "--threads", "1", "--json"});
+    for (const char* option : {"dim", "window", "negatives", "sample", "min-count", "epochs", "lr", "seed", "kernel"})
+      if (arguments_.given(option)) words.insert(words.end(), {std::string("--") + option, arguments_.text(option)});
+    if (nodes > 1)
+      for (const char* option : {"sync", "combine", "codec", "staleness", "backups", "group", "sync-words"})
+        words.insert(words.end(), {std::string("--") + option, arguments_.text(option)});
+    STREAMVEC_ASSIGN_OR_RETURN(const std::string printed, run_program(words, stop_));
+    if (stop_) return error(Code::kCancelled, "stopped");
+    Json report = Json::parse(printed, nullptr, false);
+    if (!report.is_object()) return error(Code::kInternal, "a run of ", nodes, " nodes printed no report");
+    return report;
+  }
+
+  Result<VirtualReport> simulate(int32_t nodes, const VirtualCosts& costs) {
+    VirtualOptions options = virtual_;
+    options.nodes = nodes;
+    options.costs = costs;
+    STREAMVEC_ASSIGN_OR_RETURN(const auto cluster, VirtualCluster::make(options, text_.chunks, *text_.tables));
+    return cluster->run([this] { return stop_.load(); });
+  }
+
+  // Nodes that share cores take as much longer.
+  VirtualCosts here(int32_t nodes) const {
+    VirtualCosts costs = costs_;
+    const double shared = std::max(1.0, nodes / cores_);
+    costs.word_s *= shared;
+    costs.row_s *= shared;
+    costs.bytes_per_s = kLoopbackBytesPerS;
+    costs.latency_s = kLoopbackLatencyS;
+    return costs;
+  }
+
+  // What a word costs follows from one node; what a row costs from what two nodes spent on talking.
+  Status fit() {
+    STREAMVEC_ASSIGN_OR_RETURN(const Json one, measure(1));
+    one_s_ = one.at("seconds").get<double>();
+    costs_.word_s = one_s_ / static_cast<double>(std::max<int64_t>(text_.words * options_.epochs, 1));
+    STREAMVEC_ASSIGN_OR_RETURN(const Json two, measure(kFitNodes));
+    VirtualReport report;
+    for (int round = 0; round < kFitRounds; ++round) {
+      line_.show("fitting costs");
+      STREAMVEC_ASSIGN_OR_RETURN(report, simulate(kFitNodes, here(kFitNodes)));
+      const double rows = static_cast<double>(std::max<int64_t>(report.rows_moved, 1)) / kFitNodes;
+      costs_.row_s = two.at("talking_s").get<double>() / std::max(1.0, kFitNodes / cores_) / rows;
+    }
+    STREAMVEC_ASSIGN_OR_RETURN(report, simulate(kFitNodes, here(kFitNodes)));
+    json_["costs"] = {{"word_ns", rounded(1e9 * costs_.word_s)}, {"row_ns", rounded(1e9 * costs_.row_s)}};
+    json_["fitted"] = compared(kFitNodes, two, report);
+    table_ << "a word " << rounded(std::round(1e9 * costs_.word_s)) << " ns, a row "
+           << rounded(std::round(1e9 * costs_.row_s)) << " ns\n";
+    tell("fitted", json_["fitted"]);
+    return {};
+  }
+
+  Status check() {
+    STREAMVEC_ASSIGN_OR_RETURN(const Json four, measure(kCheckNodes));
+    STREAMVEC_ASSIGN_OR_RETURN(const VirtualReport report, simulate(kCheckNodes, here(kCheckNodes)));
+    json_["checked"] = compared(kCheckNodes, four, report);
+    tell("checked", json_["checked"]);
+    table_ << "\n  nodes  bandwidth  seconds  speed-up  bytes/pair  waiting s  talking s  loss\n";
+    return {};
+  }
+
+  static Json compared(int32_t nodes, const Json& measured, const VirtualReport& predicted) {
+    const double seconds = measured.at("seconds").get<double>();
+    return {{"nodes", nodes},
+            {"measured_s", rounded(seconds)},
+            {"predicted_s", rounded(predicted.seconds)},
+            {"error", rounded(seconds > 0 ? predicted.seconds / seconds - 1 : 0)},
+            {"measured_pushes", measured.at("pushes")},
+            {"predicted_pushes", predicted.pushes / nodes},
+            {"measured_bytes", measured.at("bytes_sent")},
+            {"predicted_bytes", predicted.bytes / nodes}};
+  }
+
+  void tell(const char* how, const Json& compared) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s on %d nodes here: predicted %.3g s, measured %.3g s, error %+.0f%%\n", how,
+                  compared["nodes"].get<int>(), compared["predicted_s"].get<double>(),
+                  compared["measured_s"].get<double>(), 100 * compared["error"].get<double>());
+    table_ << text;
+  }
+
+  Status predict(int32_t nodes, const Bandwidth& bandwidth) {
+    line_.show("simulating " + std::to_string(nodes) + " nodes at " + bandwidth.name);
+    VirtualCosts costs = costs_;
+    costs.bytes_per_s = bandwidth.bytes_per_s;
+    costs.latency_s = 1e-6 * arguments_.real("latency");
+    const Result<VirtualReport> result = simulate(nodes, costs);
+    if (!result.ok() && result.status().code() != Code::kResourceExhausted) return result.status();
+    Json row = {{"nodes", nodes}, {"bandwidth", bandwidth.name}};
+    char text[160];
+    if (result.ok()) {
+      const double bytes_per_pair =
+          static_cast<double>(result->bytes) / static_cast<double>(std::max<int64_t>(result->pairs, 1));
+      row.update({{"seconds", rounded(result->seconds)},
+                  {"speed_up", rounded(one_s_ / result->seconds)},
+                  {"bytes_per_pair", rounded(bytes_per_pair)},
+                  {"pushes", result->pushes / nodes},
+                  {"waiting_s", rounded(result->waiting_s)},
+                  {"talking_s", rounded(result->talking_s)},
+                  {"staleness_most", result->staleness_most},
+                  {"loss", rounded(result->loss)}});
+      std::snprintf(text, sizeof text, "  %5d  %9s  %7.3g  %8.3g  %10.3g  %9.3g  %9.3g  %.4f\n", nodes,
+                    bandwidth.name.c_str(), result->seconds, one_s_ / result->seconds, bytes_per_pair,
+                    result->waiting_s, result->talking_s, result->loss);
+      table_ << text;
+    } else {
+      row["failure"] = result.status().message();
+      table_ << "  " << nodes << " nodes: " << result.status().message() << "\n";
+    }
+    json_["predicted"].push_back(row);
+    return {};
+  }
+
+  const Arguments& arguments_;
+  const std::string work_;
+  const std::atomic<bool>& stop_;
+  ProgressLine line_;
+  TrainOptions options_;
+  double cores_ = 1;
+  Text text_;
+  VirtualOptions virtual_;
+  VirtualCosts costs_;
+  double one_s_ = 0;
+  Json json_;
+  std::ostringstream table_;
+};
+
+}  // namespace
+
+Result<int> run_simulate(const Arguments& arguments) {
+  const std::atomic<bool>& stop = stop_on_signals();
+  STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory work, TemporaryDirectory::make("streamvec-simulate"));
+  return Simulation(arguments, work.path(), stop).run();
+}
+
+}  // namespace streamvec::cli

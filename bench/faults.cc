@@ -1,0 +1,441 @@
+// Does a cluster keep every change when its nodes are killed, cut off and stopped, and does it ever hang?
+//
+//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--schemes 5] [--at-once 4] [--seed 1]
+//
+// Clusters of five processes over gRPC on loopback, two faults each, at moments of chance, also while they end; every
+// scheme in turn. "Training" adds whole numbers, each node to a column of its own, and notes every total in memory that
+// outlives it. At the end: nodes that ended well must have equal rows, with all that each of them has added; of a node
+// that was lost, its column must be a total that it once had, and no less than what a living owner has acknowledged.
+// backup and softsync drop or scale changes by definition: of them only that nothing hangs and nothing is added twice.
+// --schemes: the first so many of bsp, ssp, async, backup, softsync.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "streamvec/cluster/node.h"
+#include "streamvec/core/clock.h"
+#include "streamvec/core/random.h"
+#include "streamvec/transport/grpc/grpc_transport.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int kNodes = 5, kTables = 2, kRows = 10, kKeys = kTables * kRows;
+constexpr int kTotalsMax = 4'096;
+constexpr double kDeadAfter = 1.5, kHangsAfter = 150;  // seconds
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+enum class End : int32_t { kNone, kWell, kError };
+
+// What a node leaves behind, whatever becomes of it.
+struct NodeLog {
+  std::atomic<int32_t> port{0};
+  std::atomic<bool> training{false};
+  std::atomic<End> end{End::kNone};
+  char message[160] = {};
+  std::atomic<int32_t> totals[kKeys] = {};       // how many there are of
+  std::array<int32_t, kTotalsMax> total[kKeys];  // what its column of the row has been, one after the other
+  std::atomic<int32_t> acknowledged[kKeys] = {};
+  float rows[kKeys][kNodes];  // at the end
+
+  int32_t last(int key) const { return totals[key] == 0 ? 0 : total[key][static_cast<size_t>(totals[key] - 1)]; }
+  bool had(int key, int32_t value) const {
+    return value == 0 || std::count(total[key].begin(), total[key].begin() + totals[key], value) > 0;
+  }
+};
+
+struct ClusterLog {
+  std::atomic<bool> finish{false};
+  NodeLog nodes[kNodes];
+};
+
+// All faults of a run, and what came of them.
+struct Outcome {
+  std::atomic<int64_t> clusters{0}, kills{0}, cuts{0}, stops{0}, lost{0}, twice{0}, hangs{0}, unequal{0}, wrong_end{0};
+  std::atomic<int64_t> checked{0};
+};
+
+template <typename T>
+T* shared() {
+  void* memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  return new (memory) T;
+}
+
+// --- a node --------------------------------------------------------------------------------------------------------
+
+std::atomic<bool> is_cut{false};
+
+// A network that a signal cuts and another mends.
+class CutTransport final : public Transport {
+ public:
+  explicit CutTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {
+    std::signal(SIGUSR1, [](int) { is_cut = true; });
+    std::signal(SIGUSR2, [](int) { is_cut = false; });
+  }
+  NodeId self() const override { return inner_->self(); }
+  void add_peer(NodeId node, const std::string& address) override { inner_->add_peer(node, address); }
+  void remove_peer(NodeId node) override { inner_->remove_peer(node); }
+  void send(NodeId to, std::string frame) override {
+    if (!is_cut) inner_->send(to, std::move(frame));
+  }
+  Status receive(Deadline deadline, NodeId& from, std::string& frame) override {
+    const Status got = inner_->receive(deadline, from, frame);
+    return got.ok() && is_cut ? error(Code::kDeadlineExceeded, "cut off") : got;
+  }
+  int64_t queued_bytes(NodeId to) const override { return inner_->queued_bytes(to); }
+  TransportTotals totals() const override { return inner_->totals(); }
+
+ private:
+  const std::unique_ptr<Transport> inner_;
+};
+
+Result<std::unique_ptr<Transport>> connect(ClusterLog& log, int node) {
+  GrpcTransport::Options options;
+  options.self = static_cast<NodeId>(node + 1);
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<GrpcTransport> transport, GrpcTransport::listen(options));
+  const std::string address = transport->address();
+  log.nodes[node].port = std::stoi(address.substr(address.rfind(':') + 1));
+  const auto start = Clock::now();
+  for (int i = 0; i < kNodes; ++i) {
+    while (log.nodes[i].port == 0 && seconds_since(start) < kHangsAfter / 2) sleep_for(0.002);
+    if (i != node)
+      transport->add_peer(static_cast<NodeId>(i + 1), "127.0.0.1:" + std::to_string(log.nodes[i].port.load()));
+  }
+  return std::unique_ptr<Transport>(std::make_unique<CutTransport>(std::move(transport)));
+}
+
+// Adds to its column until it is told to finish, and notes what it has added and what is acknowledged of it.
+class Trainer {
+ public:
+  Trainer(ClusterLog& log, int node, uint64_t seed)
+      : cluster_(log), log_(log.nodes[node]), node_(node), random_(seed) {}
+
+  Status run(const Scheme& scheme) {
+    STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, connect(cluster_, node_));
+    ClusterOptions options;
+    for (NodeId id = 1; id <= kNodes; ++id) options.workers.push_back(id);
+    options.servers = options.workers;
+    options.sync.scheme = scheme;
+    options.sync.dim = kNodes;
+    options.sync.key_end = kKeys;
+    options.sync.live_mutex = &mutex_;
+    options.words_min = 20;
+    options.words_max = 400;
+    options.dead_after_s = kDeadAfter;
+    options.start_within_s = kHangsAfter / 2;
+    std::vector<Matrix*> tables;
+    for (Matrix& table : tables_) {
+      table = std::move(Matrix::make(kRows, kNodes)).value();
+      tables.push_back(&table);
+    }
+    STREAMVEC_ASSIGN_OR_RETURN(auto node, ClusterNode::start(options, std::move(transport), tables));
+    STREAMVEC_RETURN_IF_ERROR(node->await_start().status());
+    log_.training = true;
+    STREAMVEC_RETURN_IF_ERROR(train(*node));
+    STREAMVEC_RETURN_IF_ERROR(node->finish({}).status());
+    for (int key = 0; key < kKeys; ++key) std::copy_n(row(key), kNodes, log_.rows[key]);
+    return {};
+  }
+
+ private:
+  float* row(int key) { return tables_[key % kTables].row(key / kTables); }
+
+  Status train(ClusterNode& node) {
+    while (!cluster_.finish) {
+      for (int i = 0; i < 5; ++i) add();
+      note_acknowledged(node.stats().pushes);
+      STREAMVEC_RETURN_IF_ERROR(node.trained(10));
+      sleep_for(0.001);
+    }
+    return {};
+  }
+
+  void add() {
+    const int key = static_cast<int>(random_.below(kKeys));
+    if (log_.totals[key] == kTotalsMax) return;
+    const int32_t total = log_.last(key) + 1 + static_cast<int32_t>(random_.below(5));
+    const std::lock_guard lock(mutex_);
+    log_.total[key][static_cast<size_t>(log_.totals[key])] = total;
+    ++log_.totals[key];
+    row(key)[node_] = static_cast<float>(total);  // no other node adds to this column
+  }
+
+  // What was added when push k had begun is in push k + 1, unless a new membership refuses that, and acknowledged when
+  // the push after it begins.
+  void note_acknowledged(int64_t pushes) {
+    constexpr int64_t kSurely = 4;
+    if (!seen_.empty() && seen_.back().first == pushes) return;
+    seen_.emplace_back(pushes, std::array<int32_t, kKeys>{});
+    for (int key = 0; key < kKeys; ++key) seen_.back().second[static_cast<size_t>(key)] = log_.last(key);
+    for (; seen_.front().first + kSurely <= pushes; seen_.pop_front())
+      for (int key = 0; key < kKeys; ++key) log_.acknowledged[key] = seen_.front().second[static_cast<size_t>(key)];
+  }
+
+  ClusterLog& cluster_;
+  NodeLog& log_;
+  const int node_;
+  Random random_;
+  std::mutex mutex_;
+  Matrix tables_[kTables];
+  std::deque<std::pair<int64_t, std::array<int32_t, kKeys>>> seen_;  // totals by the number of pushes begun
+};
+
+[[noreturn]] void be_node(ClusterLog& log, int node, const Scheme& scheme, uint64_t seed) {
+  const Status status = Trainer(log, node, seed).run(scheme);
+  std::snprintf(log.nodes[node].message, sizeof(log.nodes[node].message), "%s", std::string(status.message()).c_str());
+  log.nodes[node].end = status.ok() ? End::kWell : End::kError;
+  _exit(0);
+}
+
+// --- a cluster and its faults --------------------------------------------------------------------------------------
+
+enum class Fault { kKill, kCut, kStop };
+
+struct Plan {
+  Admission scheme = Admission::kBsp;
+  std::vector<Fault> faults;
+  uint64_t seed = 0;
+};
+
+class FaultyCluster {
+ public:
+  FaultyCluster(const Plan& plan, Outcome& outcome)
+      : plan_(plan), outcome_(outcome), random_(plan.seed), log_(shared<ClusterLog>()) {
+    scheme_.admission = plan.scheme;
+    scheme_.combine = Combine::kSum;
+    scheme_.codec = CodecKind::kFp32;
+  }
+
+  void run() {
+    for (int i = 0; i < kNodes; ++i) {
+      pids_[i] = fork();
+      if (pids_[i] == 0) be_node(*log_, i, scheme_, mix(plan_.seed, static_cast<uint64_t>(i)));
+    }
+    const auto start = Clock::now();
+    while (!all_training() && seconds_since(start) < kHangsAfter) sleep_for(0.005);
+    const double end_after = 0.2 + 1.5 * random_.uniform();
+    std::thread finish([&] {
+      sleep_for(end_after);
+      log_->finish = true;
+    });
+    for (size_t i = 0; i < plan_.faults.size(); ++i) {
+      sleep_for(0.8 * random_.uniform());
+      strike(plan_.faults[i], i + 1 == plan_.faults.size());
+    }
+    finish.join();
+    await_end();
+    check();
+    ++outcome_.clusters;
+  }
+
+ private:
+  bool all_training() const {
+    return std::all_of(log_->nodes, log_->nodes + kNodes, [](const NodeLog& node) { return node.training.load(); });
+  }
+
+  // Of nodes that were spared so far; of the leader rarely and last, since it ends all.
+  int victim(bool last) {
+    if (last && random_.uniform() < 0.1f) return 0;
+    int node = 0;
+    while (node == 0 || struck_[node]) node = 1 + static_cast<int>(random_.below(kNodes - 1));
+    return node;
+  }
+
+  void strike(Fault fault, bool last) {
+    const int node = victim(last);
+    struck_[node] = true;
+    const bool for_long = random_.uniform() < 0.5f;
+    const double span = kDeadAfter * (for_long ? 1.6 : 0.3);
+    switch (fault) {
+      case Fault::kKill:
+        kill(pids_[node], SIGKILL);
+        ++outcome_.kills;
+        return;
+      case Fault::kCut:
+        kill(pids_[node], SIGUSR1);
+        sleep_for(span);
+        kill(pids_[node], SIGUSR2);
+        ++outcome_.cuts;
+        return;
+      case Fault::kStop:
+        kill(pids_[node], SIGSTOP);
+        sleep_for(span);
+        kill(pids_[node], SIGCONT);
+        ++outcome_.stops;
+        return;
+    }
+  }
+
+  void await_end() {
+    const auto start = Clock::now();
+    for (int i = 0; i < kNodes; ++i) {
+      while (waitpid(pids_[i], nullptr, WNOHANG) == 0) {
+        if (seconds_since(start) < kHangsAfter) {
+          sleep_for(0.01);
+          continue;
+        }
+        ++outcome_.hangs;
+        complain("node " + std::to_string(i + 1) + " hangs");
+        kill(pids_[i], SIGKILL);
+        waitpid(pids_[i], nullptr, 0);
+      }
+    }
+  }
+
+  bool ended_well(int node) const { return log_->nodes[node].end == End::kWell; }
+
+  void check() {
+    int first = 0;
+    while (first < kNodes && !ended_well(first)) ++first;
+    if (!struck_[0] && first != 0) {
+      ++outcome_.wrong_end;
+      complain(std::string("the leader was spared and ended with: ") + log_->nodes[0].message);
+    }
+    if (first == kNodes) return;
+    const bool exact =
+        plan_.scheme == Admission::kBsp || plan_.scheme == Admission::kSsp || plan_.scheme == Admission::kAsync;
+    for (int key = 0; key < kKeys; ++key)
+      for (int node = 0; node < kNodes; ++node) {
+        const float value = log_->nodes[first].rows[key][node];
+        check_value(key, node, value, exact);
+        for (int other = first + 1; exact && other < kNodes; ++other)
+          if (ended_well(other) && log_->nodes[other].rows[key][node] != value) {
+            ++outcome_.unequal;
+            complain("nodes differ in row " + std::to_string(key));
+          }
+      }
+  }
+
+  void check_value(int key, int node, float value, bool exact) {
+    ++outcome_.checked;
+    const NodeLog& log = log_->nodes[node];
+    const auto whole = static_cast<int32_t>(std::lround(value));
+    const auto least = ended_well(node) ? log.last(key) : owner_lives(key) ? log.acknowledged[key].load() : 0;
+    const std::string what = "row " + std::to_string(key) + " has " + std::to_string(value) + " of node " +
+                             std::to_string(node + 1) + ", which added " + std::to_string(log.last(key)) +
+                             (ended_well(node) ? "" : ", was lost, and had acknowledged " + std::to_string(least));
+    if (value > static_cast<float>(log.last(key)) + 0.01f || (exact && !log.had(key, whole))) {
+      ++outcome_.twice;
+      complain(what);
+    } else if (exact && whole < least) {
+      ++outcome_.lost;
+      complain(what);
+    }
+  }
+
+  // The row had one owner from the beginning to the end.
+  bool owner_lives(int key) const {
+    std::vector<NodeId> servers;
+    for (NodeId id = 1; id <= kNodes; ++id) servers.push_back(id);
+    const int owner = static_cast<int>(owner_of(static_cast<RowKey>(key), servers)) - 1;
+    return ended_well(owner);
+  }
+
+  void complain(const std::string& what) const {
+    std::fprintf(stderr, "seed %llu, scheme %d: %s\n", static_cast<unsigned long long>(plan_.seed),
+                 static_cast<int>(plan_.scheme), what.c_str());
+  }
+
+  const Plan plan_;
+  Outcome& outcome_;
+  Random random_;
+  ClusterLog* const log_;
+  Scheme scheme_;
+  pid_t pids_[kNodes] = {};
+  bool struck_[kNodes] = {};
+};
+
+// --- a campaign ----------------------------------------------------------------------------------------------------
+
+std::vector<Plan> plans(const std::map<std::string, int64_t>& options) {
+  constexpr Admission kSchemes[] = {Admission::kBsp, Admission::kSsp, Admission::kAsync, Admission::kBackup,
+                                    Admission::kSoftsync};
+  const auto schemes = std::clamp<size_t>(static_cast<size_t>(options.at("schemes")), 1, std::size(kSchemes));
+  std::vector<Fault> faults;
+  faults.insert(faults.end(), static_cast<size_t>(options.at("kills")), Fault::kKill);
+  faults.insert(faults.end(), static_cast<size_t>(options.at("cuts")), Fault::kCut);
+  faults.insert(faults.end(), static_cast<size_t>(options.at("stops")), Fault::kStop);
+  Random random(static_cast<uint64_t>(options.at("seed")));
+  for (size_t i = faults.size(); i > 1; --i) std::swap(faults[i - 1], faults[random.below(static_cast<uint32_t>(i))]);
+  std::vector<Plan> plans;
+  for (size_t i = 0; i < faults.size(); ++i) {
+    if (i % 2 == 0) {
+      plans.emplace_back();
+      plans.back().scheme = kSchemes[plans.size() % schemes];
+      plans.back().seed = mix(static_cast<uint64_t>(options.at("seed")), i);
+    }
+    plans.back().faults.push_back(faults[i]);
+  }
+  return plans;
+}
+
+int run(const std::map<std::string, int64_t>& options) {
+  auto* outcome = shared<Outcome>();
+  int64_t running = 0;
+  int broken = 0;
+  const auto await_one = [&] {
+    int status = 0;
+    wait(&status);
+    --running;
+    if (status != 0) ++broken;
+  };
+  for (const Plan& plan : plans(options)) {
+    if (running == options.at("at-once")) await_one();
+    ++running;
+    if (fork() == 0) {
+      FaultyCluster(plan, *outcome).run();
+      _exit(0);
+    }
+  }
+  while (running > 0) await_one();
+  std::printf(
+      "%lld clusters of %d: %lld kills, %lld cuts, %lld stops; %lld values checked; lost %lld, twice %lld, "
+      "unequal %lld, hangs %lld, leaders that ended wrongly %lld\n",
+      static_cast<long long>(outcome->clusters), kNodes, static_cast<long long>(outcome->kills),
+      static_cast<long long>(outcome->cuts), static_cast<long long>(outcome->stops),
+      static_cast<long long>(outcome->checked), static_cast<long long>(outcome->lost),
+      static_cast<long long>(outcome->twice), static_cast<long long>(outcome->unequal),
+      static_cast<long long>(outcome->hangs), static_cast<long long>(outcome->wrong_end));
+  const int64_t bad = outcome->lost + outcome->twice + outcome->unequal + outcome->hangs + outcome->wrong_end + broken;
+  return bad == 0 && outcome->checked > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace streamvec
+
+int main(int argc, char** argv) {
+  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100},  {"stops", 100},
+                                            {"schemes", 5}, {"at-once", 4}, {"seed", 1}};
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = std::strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : argv[i];
+    if (options.count(name) == 0 || i + 1 == argc) {
+      std::fprintf(stderr,
+                   "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--schemes N] [--at-once N] [--seed N]\n");
+      return 2;
+    }
+    options[name] = std::atoll(argv[i + 1]);
+  }
+  return streamvec::run(options);
+}

@@ -1,0 +1,111 @@
+#include "streamvec/cluster/leader.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace streamvec {
+
+std::set<NodeId> all_of(const View& view) {
+  std::set<NodeId> all(view.workers.begin(), view.workers.end());
+  all.insert(view.servers.begin(), view.servers.end());
+  return all;
+}
+
+void Leader::receive(NodeId from, const Control& control) {
+  const bool is_of_now = control.view.epoch == view_.epoch;
+  switch (control.kind) {
+    case ControlKind::kHello:
+      present_.insert(from);
+      break;
+    case ControlKind::kFinished:
+      finished_.insert(from);
+      trained_.tokens += control.trained.tokens;
+      trained_.pairs += control.trained.pairs;
+      trained_.loss += control.trained.loss;
+      trained_.loss_pairs += control.trained.loss_pairs;
+      break;
+    case ControlKind::kFlushed:
+      if (!is_of_now) break;
+      flushed_.insert(from);
+      flushed_clock_ = std::max(flushed_clock_, control.clock);
+      break;
+    case ControlKind::kSettled:
+      if (is_of_now) settled_.insert(from);
+      break;
+    default:
+      break;
+  }
+}
+
+Result<std::vector<Control>> Leader::decide(double now_s, const std::map<NodeId, double>& heard_s) {
+  if (view_.epoch == 0) return begin(now_s);
+  std::vector<Control> orders;
+  const View next = without_silent(now_s, heard_s);
+  if (next.workers.size() < view_.workers.size() || next.servers.size() < view_.servers.size()) {
+    if (next.workers.empty() || next.servers.empty())
+      return error(Code::kUnavailable, "no ", next.workers.empty() ? "worker" : "owner of rows",
+                   " is left: none was heard for ", options_.dead_after_s, " s");
+    take_view(next, orders);
+  }
+  end_stages(orders);
+  return orders;
+}
+
+Result<std::vector<Control>> Leader::begin(double now_s) {
+  std::vector<Control> orders;
+  const std::set<NodeId> wanted = all_of(options_.all);
+  if (present_ == wanted) {
+    take_view({1, options_.all.workers, options_.all.servers}, orders);
+    return orders;
+  }
+  if (now_s - started_s_ <= options_.start_within_s) return orders;
+  std::string missing;
+  for (const NodeId node : wanted)
+    if (present_.count(node) == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
+  return error(Code::kUnavailable, "node ", missing, " did not come within ", options_.start_within_s,
+               " s; are all nodes started with the same --nodes?");
+}
+
+View Leader::without_silent(double now_s, const std::map<NodeId, double>& heard_s) const {
+  View next{view_.epoch + 1, {}, {}};
+  const auto lives = [&](NodeId node) {
+    return node == options_.self || now_s - heard_s.at(node) <= options_.dead_after_s;
+  };
+  std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), lives);
+  std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), lives);
+  return next;
+}
+
+// Owners that are gone may have lost something: what had begun to end begins to end again.
+void Leader::take_view(const View& view, std::vector<Control>& orders) {
+  view_ = view;
+  Control told{ControlKind::kView};
+  told.view = view;
+  orders.push_back(told);
+  flushed_.clear();
+  settled_.clear();
+  if (ending_) orders.push_back({ControlKind::kFlush});
+}
+
+void Leader::end_stages(std::vector<Control>& orders) {
+  if (all_in(settled_)) {
+    orders.push_back({ControlKind::kEnd});
+    settled_.clear();
+  } else if (all_in(flushed_)) {
+    Control settle{ControlKind::kSettle};
+    settle.clock = flushed_clock_;
+    orders.push_back(settle);
+    flushed_.clear();
+  } else if (all_in(finished_)) {
+    orders.push_back({ControlKind::kFlush});
+    finished_.clear();
+    ending_ = true;
+  }
+}
+
+bool Leader::all_in(const std::set<NodeId>& nodes) const {
+  return std::all_of(view_.workers.begin(), view_.workers.end(), [&](NodeId node) { return nodes.count(node) > 0; });
+}
+
+}  // namespace streamvec

@@ -1,0 +1,58 @@
+// What only the node that leads knows and decides: begin when all are there, leave out the silent, end when all have
+// finished. A pure state machine: what nodes say, when they were heard and the time are handed in; what it decides is
+// told to all nodes by whoever runs it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "streamvec/cluster/control.h"
+#include "streamvec/core/status.h"
+#include "streamvec/sync/view.h"
+
+namespace streamvec {
+
+// Everybody of a membership.
+std::set<NodeId> all_of(const View& view);
+
+class Leader {
+ public:
+  struct Options {
+    NodeId self = 0;
+    View all;  // those that are to come; its epoch counts for nothing
+    double start_within_s = 60, dead_after_s = 10;
+  };
+  Leader(Options options, double now_s) : options_(std::move(options)), started_s_(now_s) {}
+
+  // What a node has said, this one included. Flushes and settlements of an earlier membership count for nothing.
+  void receive(NodeId from, const Control& control);
+
+  // What is to be told to all now, in this order; mostly nothing. A new membership (kView) is told also to those that
+  // are not in it any more. `heard_s`: when each node was heard last. kUnavailable: the cluster has failed.
+  Result<std::vector<Control>> decide(double now_s, const std::map<NodeId, double>& heard_s);
+
+  const std::set<NodeId>& present() const { return present_; }  // those that have come
+  const TrainedTotals& trained() const { return trained_; }     // by the workers that have finished
+  std::set<NodeId> members() const { return all_of(view_); }    // nobody before the beginning
+
+ private:
+  Result<std::vector<Control>> begin(double now_s);
+  View without_silent(double now_s, const std::map<NodeId, double>& heard_s) const;
+  void take_view(const View& view, std::vector<Control>& orders);
+  void end_stages(std::vector<Control>& orders);
+  bool all_in(const std::set<NodeId>& nodes) const;
+
+  const Options options_;
+  const double started_s_;
+  View view_;
+  std::set<NodeId> present_, finished_, flushed_, settled_;
+  int64_t flushed_clock_ = 0;  // the highest of those that have flushed
+  bool ending_ = false;        // all have finished
+  TrainedTotals trained_;
+};
+
+}  // namespace streamvec

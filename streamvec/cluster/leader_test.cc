@@ -1,0 +1,96 @@
+#include "streamvec/cluster/leader.h"
+
+#include <gtest/gtest.h>
+
+namespace streamvec {
+namespace {
+
+class LeaderOfThree : public testing::Test {
+ protected:
+  void say(NodeId from, ControlKind kind, uint32_t epoch = 1, int64_t clock = 0) {
+    Control control{kind};
+    control.view.epoch = epoch;
+    control.clock = clock;
+    leader.receive(from, control);
+  }
+  void all_say(ControlKind kind) {
+    for (const NodeId node : {1, 2, 3}) say(node, kind);
+  }
+  // What is decided at a time when node 3 was heard at `third_s`, the others just now.
+  std::vector<Control> decided(double now_s, double third_s) {
+    Result<std::vector<Control>> orders = leader.decide(now_s, {{1, now_s}, {2, now_s}, {3, third_s}});
+    EXPECT_TRUE(orders.ok());
+    return orders.ok() ? *orders : std::vector<Control>{};
+  }
+
+  Leader leader{{1, {0, {1, 2, 3}, {1, 2, 3}}, 60, 10}, 0};
+};
+
+TEST_F(LeaderOfThree, BeginsWhenAllHaveCome) {
+  say(1, ControlKind::kHello);
+  say(3, ControlKind::kHello);
+  EXPECT_TRUE(decided(1, 1).empty());
+  say(2, ControlKind::kHello);
+  const std::vector<Control> orders = decided(1, 1);
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].kind, ControlKind::kView);
+  EXPECT_EQ(orders[0].view.epoch, 1);
+  EXPECT_EQ(orders[0].view.workers, (std::vector<NodeId>{1, 2, 3}));
+  EXPECT_TRUE(decided(1, 1).empty());
+}
+
+TEST_F(LeaderOfThree, NamesWhoDidNotComeInTime) {
+  say(1, ControlKind::kHello);
+  say(3, ControlKind::kHello);
+  const Result<std::vector<Control>> orders = leader.decide(61, {});
+  ASSERT_FALSE(orders.ok());
+  EXPECT_NE(orders.status().message().find("node 2 did not come"), std::string::npos);
+}
+
+TEST_F(LeaderOfThree, LeavesOutTheSilent) {
+  all_say(ControlKind::kHello);
+  decided(0, 0);
+  EXPECT_TRUE(decided(10, 0).empty());
+  const std::vector<Control> orders = decided(10.5, 0);
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].view.epoch, 2);
+  EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1, 2}));
+}
+
+TEST_F(LeaderOfThree, EndsInTwoStagesAfterAllHaveFinished) {
+  all_say(ControlKind::kHello);
+  decided(0, 0);
+  say(1, ControlKind::kFinished);
+  say(2, ControlKind::kFinished);
+  EXPECT_TRUE(decided(0, 0).empty());
+  say(3, ControlKind::kFinished);
+  ASSERT_EQ(decided(0, 0).front().kind, ControlKind::kFlush);
+  say(1, ControlKind::kFlushed, 1, 7);
+  say(2, ControlKind::kFlushed, 1, 9);
+  say(3, ControlKind::kFlushed, 1, 8);
+  const Control settle = decided(0, 0).front();
+  EXPECT_EQ(settle.kind, ControlKind::kSettle);
+  EXPECT_EQ(settle.clock, 9);
+  all_say(ControlKind::kSettled);
+  EXPECT_EQ(decided(0, 0).front().kind, ControlKind::kEnd);
+}
+
+TEST_F(LeaderOfThree, BeginsToEndAgainWhenANodeIsLostMeanwhile) {
+  all_say(ControlKind::kHello);
+  decided(0, 0);
+  all_say(ControlKind::kFinished);
+  decided(0, 0);
+  say(1, ControlKind::kFlushed);
+  const std::vector<Control> orders = decided(20, 0);
+  ASSERT_EQ(orders.size(), 2);
+  EXPECT_EQ(orders[0].kind, ControlKind::kView);
+  EXPECT_EQ(orders[1].kind, ControlKind::kFlush);
+  say(1, ControlKind::kFlushed, 2);
+  say(2, ControlKind::kFlushed, 1);  // of the membership before
+  EXPECT_TRUE(decided(20, 0).empty());
+  say(2, ControlKind::kFlushed, 2);
+  EXPECT_EQ(decided(20, 0).front().kind, ControlKind::kSettle);
+}
+
+}  // namespace
+}  // namespace streamvec

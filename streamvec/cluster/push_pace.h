@@ -1,0 +1,49 @@
+// When a worker pushes and which rows: as often as the time that talking may take allows, rows by how fast training
+// moves them (row_schedule.h). Used by the talking thread alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "streamvec/cluster/row_schedule.h"
+
+namespace streamvec {
+
+class PushPace {
+ public:
+  struct Options {
+    int64_t words_min = 10'000;   // trained here between two pushes at least
+    int64_t words_max = 100'000;  // then threads wait for a push
+    int32_t threads = 1;          // that train here
+    double talking_share = 0.2;   // of their time, at most, goes into talking
+    int64_t workers = 1;
+  };
+  // What a node has done so far.
+  struct Done {
+    int64_t words = 0;     // trained
+    double steps = 0;      // the same, each word times its rate
+    double now_s = 0;      // the time
+    double talking_s = 0;  // of processors, used for talking
+  };
+  // `pull`: by key, as SyncOptions::pull; zeros: all rows alike.
+  PushPace(const Options& options, std::span<const float> pull) : options_(options), schedule_(pull, options.workers) {}
+
+  // Enough was trained since the last push, or none has begun for long: others may wait for it.
+  bool is_time(const Done& done) const;
+  // What the last push has cost is no more than its share of the time since it began, or threads wait for another.
+  bool can_afford(const Done& done) const;
+  // A push begins.
+  void begin(const Done& done);
+  // The rows of push number `push` that has begun, a bit a key. `mean_square`: Replica::mean_square().
+  std::span<const uint64_t> rows(int64_t push, double mean_square) const;
+
+ private:
+  const Options options_;
+  const RowSchedule schedule_;
+  Done begun_;  // when the last push began
+  int64_t pushes_ = 0;
+  double steps_a_push_ = 0;  // of late
+};
+
+}  // namespace streamvec

@@ -1,0 +1,245 @@
+#include "streamvec/sync/dense_replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "streamvec/core/random.h"
+#include "streamvec/kernel/logistic_rows.h"
+#include "streamvec/kernel/row_codec.h"
+#include "streamvec/kernel/row_ops.h"
+
+namespace streamvec {
+namespace {
+
+constexpr uint64_t kSpaceDraws = 11;      // the same on all nodes
+constexpr int64_t kMeasuredRows = 2'048;  // the most frequent: their lengths stand for those that a row meets
+
+enum Scratch { kChange, kMean, kOwn, kScratchRows };
+
+}  // namespace
+
+Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options) {
+  std::unique_ptr<DenseReplica> replica(new DenseReplica(options));
+  for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
+  for (Table& table : replica->tables_) {
+    if (table.squares < 0) continue;
+    table.squares = replica->size_;
+    replica->size_ += table.options.by_row ? table.base.rows() : 1;
+  }
+  int64_t cols = 0;
+  for (const Table& table : replica->tables_) cols = std::max(cols, table.base.cols());
+  replica->rows_.reserve_zeroed(kScratchRows, cols);
+  return replica;
+}
+
+Status DenseReplica::add_table(const DenseTable& options) {
+  Table table;
+  table.options = options;
+  if (options.combine == Combine::kDamped && options.pull.empty()) table.options.combine = Combine::kAdasum;
+  STREAMVEC_ASSIGN_OR_RETURN(table.base, options.live->copy());
+  const int64_t rows = table.base.rows(), cols = table.base.cols();
+  table.changes = size_;
+  table.squares = table.options.combine == Combine::kAdasum ? 0 : -1;
+  table.brought = static_cast<int64_t>(brought_.size());
+  brought_.resize(brought_.size() + static_cast<size_t>(rows * cols));
+  if (options.rank > 0 && (rows + cols) * options.rank < rows * cols) {
+    table.low = std::make_unique<LowRank>(rows, cols, options.rank, mix(kSpaceDraws, tables_.size()));
+    table.squares = -1;  // they are those of its second values
+    table.right = second_size_;
+    second_size_ += table.low->right_size() + 1;
+    table.rest = rest_size_;
+    rest_size_ += rows * cols + 1;
+    expanded_.resize(std::max(expanded_.size(), static_cast<size_t>(rows * cols)));
+  }
+  size_ += table.low ? table.low->left_size() : rows * cols;
+  tables_.push_back(std::move(table));
+  return {};
+}
+
+// Tables differ in width, and the padding of each has to be zero.
+void DenseReplica::clear_scratch() {
+  for (int64_t row = 0; row < kScratchRows; ++row) std::fill_n(rows_.row(row), rows_.view().stride, 0.0f);
+}
+
+RowLocks::Guard DenseReplica::locked(const Table& table, int64_t row) {
+  const auto slot = static_cast<Slot>(row);
+  const std::span<const Slot> one(&slot, 1), none;
+  RowLocks& locks = table.options.locks != nullptr ? *table.options.locks : own_locks_;
+  return {locks, table.options.is_output ? none : one, table.options.is_output ? one : none};
+}
+
+void DenseReplica::bring(std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == size_);
+  before_ = std::exchange(begun_, trained_);
+  for (size_t at = 0; at < tables_.size(); ++at) bring_table(at, values);
+}
+
+void DenseReplica::bring_table(size_t at, std::span<float> values) {
+  Table& table = tables_[at];
+  const auto cols = static_cast<int32_t>(table.base.cols());
+  const bool damped = table.options.combine == Combine::kDamped;
+  double lengths = 0, square = 0;
+  clear_scratch();
+  for (int64_t row = 0; row < table.base.rows(); ++row) {
+    float* change = rows_.row(kChange);
+    float* base = table.base.row(row);
+    ChangeSquares squares;
+    {
+      const RowLocks::Guard lock = locked(table, row);
+      squares = take_change(table.options.live->row(row), base, cols, change);
+    }
+    std::copy_n(change, cols, brought_.begin() + table.brought + row * cols);
+    if (table.low) continue;
+    add_scaled(change, 1, cols, base);
+    const int64_t place = table.changes + row * cols;
+    const float share = damped ? damped_share(pull_since(at, row, before_), options_.nodes) : 1;
+    std::transform(change, change + cols, values.begin() + place, [share](float value) { return share * value; });
+    square += squares.change;
+    if (row < kMeasuredRows) lengths += squares.known;
+    if (table.squares >= 0 && table.options.by_row) values[static_cast<size_t>(table.squares + row)] = squares.change;
+  }
+  if (table.low) {
+    const auto size = static_cast<size_t>(table.base.rows() * cols);
+    return table.low->project(
+        std::span(brought_).subspan(static_cast<size_t>(table.brought), size),
+        values.subspan(static_cast<size_t>(table.changes), static_cast<size_t>(table.low->left_size())));
+  }
+  if (table.squares >= 0 && !table.options.by_row)
+    values[static_cast<size_t>(table.squares)] = static_cast<float>(square);
+  table.length = lengths / static_cast<double>(std::clamp<int64_t>(table.base.rows(), 1, kMeasuredRows));
+}
+
+// What a node has said of its change is all that counts as told; the rest stays for the next round.
+void DenseReplica::bring_second(std::span<const float> means, std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == second_size_);
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    const auto size = static_cast<size_t>(table.base.rows() * table.base.cols());
+    const std::span<float> change = std::span(brought_).subspan(static_cast<size_t>(table.brought), size);
+    const auto right = values.subspan(static_cast<size_t>(table.right), static_cast<size_t>(table.low->right_size()));
+    table.low->span_space(
+        means.subspan(static_cast<size_t>(table.changes), static_cast<size_t>(table.low->left_size())));
+    table.low->project_back(change, right);
+    table.low->expand(right, change);
+    float square = 0;  // of what was said: the basis is orthonormal
+    for (const float value : right) square += value * value;
+    values[static_cast<size_t>(table.right + table.low->right_size())] = square;
+    const int64_t cols = table.base.cols();
+    for (int64_t row = 0; row < table.base.rows(); ++row)
+      for (int64_t k = 0; k < cols; ++k) table.base.row(row)[k] += change[static_cast<size_t>(row * cols + k)];
+  }
+}
+
+void DenseReplica::take(std::span<const float> means, std::span<const float> second_means) {
+  STREAMVEC_CHECK(static_cast<int64_t>(means.size()) == size_);
+  STREAMVEC_CHECK(static_cast<int64_t>(second_means.size()) == second_size_);
+  for (size_t at = 0; at < tables_.size(); ++at)
+    tables_[at].low ? take_low(tables_[at], second_means) : take_table(at, means);
+}
+
+void DenseReplica::take_low(Table& table, std::span<const float> means) {
+  const auto right = means.subspan(static_cast<size_t>(table.right), static_cast<size_t>(table.low->right_size()));
+  const double factor = low_gain(table, means[static_cast<size_t>(table.right + table.low->right_size())], right);
+  table.low->expand(right, expanded_);
+  table.low->keep(right);
+  shift(table, expanded_, factor);
+}
+
+double DenseReplica::low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const {
+  if (table.options.combine == Combine::kMean) return 1;
+  if (table.options.combine == Combine::kSum) return static_cast<double>(options_.nodes);
+  double square = 0;
+  for (const float value : mean) square += double{value} * value;
+  return gain(mean_of_squares, square);
+}
+
+void DenseReplica::bring_rest(std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == rest_size_);
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    const int64_t cols = table.base.cols();
+    double square = 0;
+    for (int64_t i = 0; i < table.base.rows() * cols; ++i) {
+      float& base = table.base.row(i / cols)[i % cols];
+      const float change = table.options.live->row(i / cols)[i % cols] - base;
+      base += change;
+      square += double{change} * change;
+      values[static_cast<size_t>(table.rest + i)] = brought_[static_cast<size_t>(table.brought + i)] = change;
+    }
+    values[static_cast<size_t>(table.rest + table.base.rows() * cols)] = static_cast<float>(square);
+  }
+}
+
+void DenseReplica::take_rest(std::span<const float> means) {
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    const int64_t size = table.base.rows() * table.base.cols();
+    const auto mean = means.subspan(static_cast<size_t>(table.rest), static_cast<size_t>(size));
+    shift(table, mean, low_gain(table, means[static_cast<size_t>(table.rest + size)], mean));
+  }
+}
+
+void DenseReplica::shift(Table& table, std::span<const float> means, double factor) {
+  const int64_t cols = table.base.cols();
+  for (int64_t row = 0; row < table.base.rows(); ++row)
+    for (int64_t k = 0; k < cols; ++k) {
+      const auto place = static_cast<size_t>(row * cols + k);
+      const auto move =
+          static_cast<float>(factor * means[place] - brought_[static_cast<size_t>(table.brought) + place]);
+      table.options.live->row(row)[k] += move;
+      table.base.row(row)[k] += move;
+    }
+}
+
+void DenseReplica::take_table(size_t at, std::span<const float> means) {
+  Table& table = tables_[at];
+  const auto cols = static_cast<int32_t>(table.base.cols());
+  const bool damped = table.options.combine == Combine::kDamped;
+  const double of_table = table_gain(table, means);
+  clear_scratch();
+  for (int64_t row = 0; row < table.base.rows(); ++row) {
+    const auto place = static_cast<size_t>(table.changes + row * cols);
+    float *mean = rows_.row(kMean), *own = rows_.row(kOwn);
+    std::copy_n(means.begin() + static_cast<int64_t>(place), cols, mean);
+    std::copy_n(brought_.begin() + table.brought + row * cols, cols, own);
+    const auto factor = static_cast<float>(row_gain(table, row, mean, of_table, means));
+    for (int32_t k = 0; k < cols; ++k) mean[k] *= factor;
+    const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;
+    const RowLocks::Guard lock = locked(table, row);
+    shift_both(mean, own, late, cols, table.options.live->row(row), table.base.row(row));
+  }
+}
+
+double DenseReplica::gain(double mean_of_squares, double square_of_mean) const {
+  const auto nodes = static_cast<double>(options_.nodes);
+  if (mean_of_squares <= 0) return 1;
+  return square_of_mean * nodes <= mean_of_squares ? nodes : std::max(1.0, mean_of_squares / square_of_mean);
+}
+
+// 1 where each row has its own.
+double DenseReplica::table_gain(const Table& table, std::span<const float> means) const {
+  if (table.options.combine != Combine::kAdasum || table.options.by_row) return 1;
+  double square = 0;
+  for (int64_t i = 0; i < table.base.rows() * table.base.cols(); ++i) {
+    const double value = means[static_cast<size_t>(table.changes + i)];
+    square += value * value;
+  }
+  return gain(means[static_cast<size_t>(table.squares)], square);
+}
+
+double DenseReplica::row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
+                              std::span<const float> means) const {
+  if (table.options.combine == Combine::kMean) return 1;
+  if (table.options.combine != Combine::kAdasum) return static_cast<double>(options_.nodes);
+  if (!table.options.by_row) return table_gain;
+  return gain(means[static_cast<size_t>(table.squares + row)],
+              dot(mean, mean, static_cast<int32_t>(table.base.cols())));
+}
+
+double DenseReplica::pull_since(size_t table, int64_t row, double then) const {
+  const DenseTable& options = tables_[table].options;
+  const Table& against = tables_[options.against < 0 ? table : static_cast<size_t>(options.against)];
+  return double{options.pull[static_cast<size_t>(row)]} * against.length * (trained_ - then);
+}
+
+}  // namespace streamvec

@@ -1,0 +1,99 @@
+// A node's side of rounds in which all nodes change all values at once: what it brings to a round, and what it makes of
+// the mean of all that was brought (transport/collective.h). A pure state machine: no clock, thread or network. All
+// nodes compute the same from the same mean, so that what they agree on is equal to the bit.
+//
+// As with owners of rows (replica.h) there are two values, the live one that training goes on with and `base`, what all
+// agree on, counting the round under way: training need not wait for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "streamvec/core/matrix.h"
+#include "streamvec/core/status.h"
+#include "streamvec/kernel/row_buffer.h"
+#include "streamvec/model/row_locks.h"
+#include "streamvec/sync/combiner.h"
+#include "streamvec/sync/low_rank.h"
+
+namespace streamvec {
+
+struct DenseTable {
+  Matrix* live = nullptr;  // borrowed; the same shape and initial values on all nodes
+  // kAdasum: the mean of the changes, lengthened by the ratio of their mean square to its own: 1 when they are equal,
+  // the number of nodes when they are at right angles, and never more. What Adasum is between two rows, of any number
+  // of them at once.
+  Combine combine = Combine::kMean;
+  bool by_row = true;         // kAdasum goes by each row; false: by the whole table
+  std::vector<float> pull;    // of kDamped, by row (SyncOptions::pull); none: as kAdasum
+  int64_t rank = 0;           // the table's change as two thin matrices (low_rank.h), where that is less; 0: as it is
+  RowLocks* locks = nullptr;  // borrowed: of builds that lock rows while they are trained on
+  bool is_output = false;     // which of the two tables it is to them
+  int64_t against = -1;       // of kDamped: the table whose rows its rows are trained against; -1: itself
+};
+
+// Used by one thread, while others may train on the live tables, as in Replica.
+class DenseReplica {
+ public:
+  struct Options {
+    int64_t nodes = 1;
+    std::vector<DenseTable> tables;
+  };
+  static Result<std::unique_ptr<DenseReplica>> make(const Options& options);
+
+  int64_t size() const { return size_; }  // values that a round takes
+  // How much was trained here in all, in the units of `pull`; to be told before bring() and take().
+  void set_trained(double steps) { trained_ = steps; }
+  // A new round: writes what changed here since the last one. REQUIRES: values.size() == size(); the last was taken.
+  void bring(std::span<float> values);
+  // Tables of a rank need the mean of what all brought, and bring so many values more; 0: there are none.
+  int64_t second_size() const { return second_size_; }
+  void bring_second(std::span<const float> means, std::span<float> values);
+  // The round's end: the means, over all nodes, of what they brought.
+  void take(std::span<const float> means, std::span<const float> second_means = {});
+
+  // A last round, of all that tables of a rank have left out: after it every node has the same. 0: nothing was.
+  int64_t rest_size() const { return rest_size_; }
+  void bring_rest(std::span<float> values);
+  void take_rest(std::span<const float> means);
+
+ private:
+  struct Table {
+    DenseTable options;
+    Matrix base;
+    int64_t changes = 0, squares = 0;  // where they begin in a round's values; -1: it needs no squares
+    int64_t brought = 0;               // where its changes begin in brought_
+    std::unique_ptr<LowRank> low;      // its changes are of this; `right` is where they begin in the second values
+    int64_t right = 0, rest = 0;
+    double length = 0;  // mean square of the first rows, as last measured
+  };
+
+  explicit DenseReplica(const Options& options) : options_(options) {}
+  Status add_table(const DenseTable& table);
+  void clear_scratch();
+  RowLocks::Guard locked(const Table& table, int64_t row);
+  void bring_table(size_t at, std::span<float> values);
+  void take_table(size_t at, std::span<const float> means);
+  void take_low(Table& table, std::span<const float> means);
+  void shift(Table& table, std::span<const float> means, double factor);
+  double low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const;
+  double table_gain(const Table& table, std::span<const float> means) const;
+  double row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
+                  std::span<const float> means) const;
+  double gain(double mean_of_squares, double square_of_mean) const;
+  // How far training has moved the row towards its rest since `then`.
+  double pull_since(size_t table, int64_t row, double then) const;
+
+  const Options options_;
+  std::vector<Table> tables_;
+  int64_t size_ = 0, second_size_ = 0, rest_size_ = 0;
+  std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
+  std::vector<float> expanded_;
+  RowBuffer rows_;
+  RowLocks own_locks_;                           // of tables that have none
+  double trained_ = 0, begun_ = 0, before_ = 0;  // now, when this round began, when the one before did
+};
+
+}  // namespace streamvec

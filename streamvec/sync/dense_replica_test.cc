@@ -1,0 +1,199 @@
+#include "streamvec/sync/dense_replica.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kRows = 5, kCols = 7;
+
+// Nodes that meet in rounds inside one process: what a ring does, without one.
+class Rounds {
+ public:
+  Rounds(int nodes, DenseTable like) {
+    for (int i = 0; i < nodes; ++i) tables.push_back(std::move(Matrix::make(kRows, kCols)).value());
+    for (Matrix& table : tables) {
+      for (int64_t row = 0; row < kRows; ++row) table.row(row)[row % kCols] = 1;
+      like.live = &table;
+      replicas.push_back(std::move(DenseReplica::make({nodes, {like}})).value());
+    }
+  }
+
+  void bring() {
+    means = mean_of(replicas[0]->size(), [](DenseReplica& replica, std::span<float> values) { replica.bring(values); });
+    second = mean_of(replicas[0]->second_size(),
+                     [&](DenseReplica& replica, std::span<float> values) { replica.bring_second(means, values); });
+  }
+  void take() {
+    for (auto& replica : replicas) replica->take(means, second);
+  }
+  std::vector<float> mean_of(int64_t size, const std::function<void(DenseReplica&, std::span<float>)>& bring) {
+    std::vector<float> mean(static_cast<size_t>(size));
+    for (auto& replica : replicas) {
+      std::vector<float> values(mean.size());
+      bring(*replica, values);
+      for (size_t i = 0; i < mean.size(); ++i) mean[i] += values[i] / static_cast<float>(replicas.size());
+    }
+    return mean;
+  }
+  void round() {
+    bring();
+    take();
+  }
+  void set_trained(double steps) {
+    for (auto& replica : replicas) replica->set_trained(steps);
+  }
+
+  std::vector<Matrix> tables;
+  std::vector<std::unique_ptr<DenseReplica>> replicas;
+  std::vector<float> means, second;
+};
+
+float& at(Rounds& rounds, size_t node, int64_t row, int64_t col) {
+  return rounds.tables[node].row(row)[col];
+}
+
+DenseTable combined_by(Combine combine, bool by_row = true) {
+  DenseTable table;
+  table.combine = combine;
+  table.by_row = by_row;
+  return table;
+}
+
+// Node i moves its rows by what this draws, in each round anew.
+std::vector<float> drawn(int round, size_t node) {
+  Random random(mix(5, static_cast<uint64_t>(round), node));
+  std::vector<float> changes(kRows * kCols);
+  for (float& change : changes) change = random.uniform() - 0.5f;
+  return changes;
+}
+
+// One process that is told all nodes' changes and does as the definition says.
+class Definition : public ::testing::TestWithParam<std::tuple<Combine, int>> {};
+
+TEST_P(Definition, EveryNodeEndsWhereOneProcessWouldThatKnowsAllChanges) {
+  const auto [combine, nodes] = GetParam();
+  Rounds rounds(nodes, combined_by(combine));
+  std::vector<double> plain(kRows * kCols);
+  for (int64_t row = 0; row < kRows; ++row) plain[static_cast<size_t>(row * kCols + row % kCols)] = 1;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<double> sums(plain.size()), squares(kRows), of_sum(kRows);
+    for (size_t node = 0; node < static_cast<size_t>(nodes); ++node) {
+      const auto changes = drawn(round, node);
+      for (size_t i = 0; i < changes.size(); ++i) {
+        rounds.tables[node].row(static_cast<int64_t>(i) / kCols)[i % kCols] += changes[i];
+        sums[i] += changes[i];
+        squares[i / kCols] += static_cast<double>(changes[i]) * changes[i];
+      }
+    }
+    for (size_t i = 0; i < sums.size(); ++i) of_sum[i / kCols] += sums[i] * sums[i];
+    for (size_t i = 0; i < sums.size(); ++i) {
+      // |sum|^2 / n^2 is the square of the mean, squares / n the mean of the squares.
+      const double ratio = nodes * squares[i / kCols] / of_sum[i / kCols];
+      const double gain = combine == Combine::kSum    ? nodes
+                          : combine == Combine::kMean ? 1
+                                                      : std::min<double>(nodes, std::max(1.0, ratio));
+      plain[i] += gain * sums[i] / nodes;
+    }
+    rounds.round();
+    for (size_t node = 0; node < static_cast<size_t>(nodes); ++node)
+      for (size_t i = 0; i < plain.size(); ++i)
+        ASSERT_NEAR(rounds.tables[node].row(static_cast<int64_t>(i) / kCols)[i % kCols], plain[i], 1e-4)
+            << "round " << round << ", node " << node;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Combiners, Definition,
+                         ::testing::Combine(::testing::Values(Combine::kSum, Combine::kMean, Combine::kAdasum),
+                                            ::testing::Values(1, 2, 3, 8)));
+
+TEST(DenseReplica, AdasumIsTheMeanOfEqualChangesAndTheSumOfThoseAtRightAngles) {
+  for (const bool by_row : {true, false}) {
+    Rounds rounds(4, combined_by(Combine::kAdasum, by_row));
+    for (size_t node = 0; node < 4; ++node) at(rounds, node, 2, 6) += 8;
+    rounds.round();
+    EXPECT_NEAR(at(rounds, 1, 2, 6), 8, 1e-5);
+    for (size_t node = 0; node < 4; ++node) at(rounds, node, 0, 1 + static_cast<int64_t>(node)) += 8;
+    rounds.round();
+    for (int64_t col = 1; col <= 4; ++col) EXPECT_NEAR(at(rounds, 3, 0, col), 8, 1e-5);
+  }
+}
+
+TEST(DenseReplica, OppositeChangesMoveNothingAndStayFinite) {
+  Rounds rounds(2, combined_by(Combine::kAdasum));
+  at(rounds, 0, 1, 0) += 3;
+  at(rounds, 1, 1, 0) -= 3;
+  rounds.round();
+  EXPECT_EQ(at(rounds, 0, 1, 0), 0);
+  EXPECT_EQ(at(rounds, 1, 1, 0), 0);
+}
+
+TEST(DenseReplica, WhatIsTrainedWhileARoundIsUnderWayGoesWithTheNext) {
+  Rounds rounds(2, combined_by(Combine::kSum));
+  at(rounds, 0, 0, 3) += 1;
+  rounds.bring();
+  at(rounds, 0, 0, 3) += 10;
+  at(rounds, 1, 0, 3) += 100;
+  rounds.take();
+  EXPECT_EQ(at(rounds, 0, 0, 3), 11);
+  EXPECT_EQ(at(rounds, 1, 0, 3), 101);
+  rounds.round();
+  EXPECT_EQ(at(rounds, 0, 0, 3), 111);
+  EXPECT_EQ(at(rounds, 1, 0, 3), 111);
+}
+
+// What a round leaves out is in the next ones, as far as nodes agree on it; the rest goes at the end.
+TEST(DenseReplica, OfARankEveryNodeEndsWithTheSumAllTheSame) {
+  DenseTable thin = combined_by(Combine::kSum, false);
+  thin.rank = 1;
+  Rounds rounds(3, thin);
+  EXPECT_LT(rounds.replicas[0]->size() + rounds.replicas[0]->second_size(), kRows * kCols);
+  std::vector<float> sums(kRows * kCols);
+  for (int64_t row = 0; row < kRows; ++row) sums[static_cast<size_t>(row * kCols + row % kCols)] = 1;
+  for (size_t node = 0; node < 3; ++node) {
+    const auto changes = drawn(0, node);
+    for (size_t i = 0; i < changes.size(); ++i) {
+      rounds.tables[node].row(static_cast<int64_t>(i) / kCols)[i % kCols] += changes[i];
+      sums[i] += changes[i];
+    }
+  }
+  const auto value = [&](size_t node, size_t i) {
+    return double{at(rounds, node, static_cast<int64_t>(i) / kCols, static_cast<int64_t>(i) % kCols)};
+  };
+  const auto furthest_mean = [&] {
+    double most = 0;
+    for (size_t i = 0; i < sums.size(); ++i)
+      most = std::max(most, std::abs((value(0, i) + value(1, i) + value(2, i)) / 3 - sums[i]));
+    return most;
+  };
+  rounds.round();
+  EXPECT_GT(furthest_mean(), 0.1);  // one round cannot say all
+  for (int round = 0; round < 60; ++round) rounds.round();
+  EXPECT_LT(furthest_mean(), 1e-3);
+  const auto rest = rounds.mean_of(rounds.replicas[0]->rest_size(),
+                                   [](DenseReplica& replica, std::span<float> values) { replica.bring_rest(values); });
+  for (auto& replica : rounds.replicas) replica->take_rest(rest);
+  for (size_t node = 0; node < 3; ++node)
+    for (size_t i = 0; i < sums.size(); ++i) EXPECT_NEAR(value(node, i), sums[i], 1e-3);
+}
+
+TEST(DenseReplica, DampsRowsThatEveryNodeAloneHasBroughtToRest) {
+  DenseTable damped = combined_by(Combine::kDamped);
+  damped.pull = {0, 1e6f, 0, 0, 0};
+  Rounds rounds(4, damped);
+  rounds.round();  // measures the rows' lengths
+  rounds.set_trained(1);
+  for (size_t node = 0; node < 4; ++node)
+    for (int64_t row = 0; row < 2; ++row) at(rounds, node, row, 3) += 1;
+  rounds.round();
+  EXPECT_NEAR(at(rounds, 2, 0, 3), 4, 1e-5);  // never at rest: all that was done
+  EXPECT_NEAR(at(rounds, 2, 1, 3), 1, 1e-2);  // each alone was there
+}
+
+}  // namespace
+}  // namespace streamvec

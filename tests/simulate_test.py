@@ -1,0 +1,36 @@
+"""streamvec simulate: costs fitted on real runs, larger clusters under virtual clocks."""
+import json
+
+import pytest
+import support
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("simulate") / "corpus.txt"
+    path.write_text(support.topical_text(150_000))
+    return path
+
+
+def test_predicts_every_size_and_network_from_costs_fitted_here(corpus):
+    done = support.run("simulate", corpus, "--dim", 16, "--sync-words", 1000, "--nodes", "2,8", "--bandwidth", "1Mbit,10Gbit",
+                       "--json", exit=0)
+    report = json.loads(done.out)
+    assert report["costs"]["word_ns"] > 0 and report["costs"]["row_ns"] > 0
+    for stage, nodes in [("fitted", 2), ("checked", 4)]:
+        figures = report[stage]
+        assert figures["nodes"] == nodes
+        assert figures["error"] == pytest.approx(figures["predicted_s"] / figures["measured_s"] - 1, abs=1e-3)
+    rows = {(row["nodes"], row["bandwidth"]): row for row in report["predicted"]}
+    assert set(rows) == {(nodes, bandwidth) for nodes in [2, 8] for bandwidth in ["1Mbit", "10Gbit"]}
+    for row in rows.values():
+        assert row["seconds"] > 0 and row["bytes_per_pair"] > 0 and row["loss"] > 0
+    # What is computed, not measured: a wire of 125 KB/s makes everything wait for it.
+    assert rows[8, "10Gbit"]["seconds"] < rows[8, "1Mbit"]["seconds"]
+
+
+@pytest.mark.parametrize("options, words", [(["--nodes", "4,x"], "'x'"), (["--bandwidth", "fast"], "'fast'"),
+                                            (["--sync", "ring"], "owners of rows are simulated")])
+def test_what_cannot_be_simulated_is_named(options, words, corpus):
+    done = support.run("simulate", corpus, *options, exit=1)
+    assert words in done.err
