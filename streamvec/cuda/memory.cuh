@@ -1,4 +1,4 @@
-// Memory on the card and beside it, and CUDA's errors as values. Of .cu files only.
+// Memory on the card and beside it, and CUDA's errors as values. Of sources that are compiled with CUDA only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -84,14 +84,17 @@ inline cudaError_t copy_later(Way way, void* to, const void* from, size_t bytes,
 // Waits, also for what the default stream has to do before.
 inline cudaError_t copy_now(Way way, void* to, const void* from, size_t bytes) {
   count_copy(way, bytes);
-  return cudaMemcpy(to, from, bytes, way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+  const cudaError_t code =
+      cudaMemcpy(to, from, bytes, way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+  return code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;  // it may be on its way yet
 }
 // Likewise, `rows` rows of `width` bytes each; a pitch is what lies from one to the next.
 inline cudaError_t copy_rows_now(Way way, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                  size_t rows) {
   count_copy(way, width * rows);
-  return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, rows,
-                      way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+  const cudaError_t code = cudaMemcpy2D(to, to_pitch, from, from_pitch, width, rows,
+                                        way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+  return code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;
 }
 
 // Waits until the values have left host memory.

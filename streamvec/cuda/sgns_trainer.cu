@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -30,7 +31,7 @@ constexpr size_t kFirstBatchWords = 1 << 17;  // batches grow with what was trai
 
 // How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35
 // for its positive and as much for its negatives; an output has one or the other. Counts are taken back from
-// count^0.75.
+// count^0.75. Of AdaGrad: how often a block has the row.
 std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& options) {
   constexpr double kSlope = 0.35, kPower = 1 / 0.75;
   const std::span<const uint64_t> ends = tables.negatives.ends();
@@ -42,10 +43,14 @@ std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& o
     sum += word[i];
   }
   const double pairs = static_cast<double>(options.centres) * (options.window + 1) * kSlope;
+  const double negatives = options.negatives_shared, columns = options.centres + 2.0 * options.window;
   std::vector<float2> crowds(ends.size());
   for (size_t i = 0; i < ends.size(); ++i) {
     const double share = sum > 0 ? word[i] / sum : 0;
-    crowds[i] = {static_cast<float>(pairs * 2 * share), static_cast<float>(pairs * (share + negative[i]))};
+    crowds[i] = options.adagrad ? make_float2(static_cast<float>(columns * share),
+                                              static_cast<float>(options.centres * share + negatives * negative[i]))
+                                : make_float2(static_cast<float>(pairs * 2 * share),
+                                              static_cast<float>(pairs * (share + negative[i])));
   }
   return crowds;
 }
@@ -73,6 +78,7 @@ SgnsShape shape_of(const SgnsOptions& options) {
   shape.share = static_cast<float>(options.negatives) / static_cast<float>(options.negatives_shared);
   const int32_t blocks = std::max(kSegmentNegatives / options.negatives_shared, 1);
   shape.segment_words = std::min(kSegmentWordsMax, blocks * options.centres);
+  shape.kind = {options.bf16, options.adagrad};
   return shape;
 }
 
@@ -92,14 +98,19 @@ class CardTrainer final : public SgnsTrainer {
 
   Status begin() {
     const auto values = static_cast<size_t>(options_.rows_max) * static_cast<size_t>(shape_.stride);
-    STREAMVEC_RETURN_IF_ERROR(check_device_memory("both tables", 2.0 * sizeof(float) * static_cast<double>(values),
+    STREAMVEC_RETURN_IF_ERROR(check_device_memory("both tables", 2.0 * static_cast<double>(values * value_bytes_),
                                                   "a smaller --dim or --vocab-max, or --device cpu"));
     STREAMVEC_CUDA_RETURN_IF_ERROR(prepare_sgns_kernel(shape_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&compute_, cudaStreamNonBlocking));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&copy_, cudaStreamNonBlocking));
-    for (CardBuffer<float>* table : {&input_, &output_}) {
-      STREAMVEC_RETURN_IF_ERROR(table->allocate(values));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table->data(), 0, values * sizeof(float), compute_));
+    for (CardBuffer<std::byte>& table : tables_) {
+      STREAMVEC_RETURN_IF_ERROR(table.allocate(values * value_bytes_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table.data(), 0, values * value_bytes_, compute_));
+    }
+    const size_t sums = options_.adagrad ? static_cast<size_t>(options_.rows_max) : 0;
+    for (CardBuffer<float>& table : sums_) {
+      STREAMVEC_RETURN_IF_ERROR(table.allocate(sums));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table.data(), 0, sums * sizeof(float), compute_));
     }
     for (Batch& batch : batches_) STREAMVEC_RETURN_IF_ERROR(batch.allocate());
     // An empty run: kernels are brought to the card when they are first called.
@@ -111,8 +122,15 @@ class CardTrainer final : public SgnsTrainer {
   Status put(MatrixView<const float> input, MatrixView<const float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(copy_rows(input, input_)));
-    return note(copy_rows(output, output_));
+    STREAMVEC_RETURN_IF_ERROR(note(copy_rows(input, tables_[0])));
+    return note(copy_rows(output, tables_[1]));
+  }
+
+  Status put_sums(MatrixView<const float> input, MatrixView<const float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(note(bring(input, sizeof(float), sums_[0].data())));
+    return note(bring(output, sizeof(float), sums_[1].data()));
   }
 
   Status put_row(int64_t row, std::span<const float> input, std::span<const float> output) override {
@@ -151,14 +169,9 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  Status add(const Chunk& chunk, float lr, uint64_t draw) override {
-    return add_all(encoded(chunk), {lr, draw, 0}, nullptr);
-  }
-  Status add_fresh(const Chunk& chunk, float lr, uint64_t draw) override {
-    return add_all(encoded(chunk), {lr, draw, 1}, nullptr);
-  }
+  Status add(const Chunk& chunk, const SgnsManner& manner) override { return add_all(encoded(chunk), manner, nullptr); }
   Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) override {
-    return add_all(encoded(chunk), {lr, draw, 0}, &key);
+    return add_all(encoded(chunk), {.lr = lr, .draw = draw}, &key);
   }
 
   bool known(uint64_t key) const override {
@@ -175,7 +188,7 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     const KeptChunk chunk = known_.at(key);
-    return note(add_segments(chunk.words, chunk.count, {lr, draw, 0}));
+    return note(add_segments(chunk.words, chunk.count, {.lr = lr, .draw = draw}));
   }
 
   Result<SgnsTotals> totals(bool all) override {
@@ -187,11 +200,23 @@ class CardTrainer final : public SgnsTrainer {
     return std::exchange(totals_, SgnsTotals());
   }
 
+  std::vector<SgnsTold> told() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(told_, {});
+  }
+
   Status get(MatrixView<float> input, MatrixView<float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(fetch_rows(input_, input)));
-    return note(fetch_rows(output_, output));
+    STREAMVEC_RETURN_IF_ERROR(note(fetch_rows(tables_[0], input)));
+    return note(fetch_rows(tables_[1], output));
+  }
+
+  Status get_sums(MatrixView<float> input, MatrixView<float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(note(take(sums_[0].data(), sizeof(float), input)));
+    return note(take(sums_[1].data(), sizeof(float), output));
   }
 
  private:
@@ -206,6 +231,9 @@ class CardTrainer final : public SgnsTrainer {
     CardBuffer<float> card_values;
     PinnedBuffer<KernelTotals> totals;
     CardBuffer<KernelTotals> card_totals;
+    PinnedBuffer<ToldTotals> told;  // of chunks with names
+    CardBuffer<ToldTotals> card_told;
+    std::vector<uint64_t> names;
     CardBuffer<int32_t> next;
     uint32_t* home = nullptr;  // of the words, once they are on the card
     size_t words_count = 0, segments_count = 0, rows = 0;
@@ -241,23 +269,19 @@ class CardTrainer final : public SgnsTrainer {
     const uint32_t* words;
     int32_t count;
   };
-  // How a chunk is trained on.
-  struct Manner {
-    float lr;
-    uint64_t draw;
-    int32_t fresh;
-  };
 
   // What is longer than a batch can be is cut.
-  Status add_all(std::span<const uint32_t> words, const Manner& manner, const uint64_t* key) {
+  Status add_all(std::span<const uint32_t> words, const SgnsManner& manner, const uint64_t* key) {
     const size_t most = std::min(kBatchWords, kBatchSegments * static_cast<size_t>(shape_.segment_words));
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     if (words.size() <= most) return note(add_words(words, manner, key));
     all_kept_ = all_kept_ && key == nullptr;
-    for (size_t at = 0; at < words.size(); at += most)
-      STREAMVEC_RETURN_IF_ERROR(note(add_words(words.subspan(at, std::min(most, words.size() - at)),
-                                               {manner.lr, mix(manner.draw, at), manner.fresh}, nullptr)));
+    SgnsManner part = manner;
+    for (size_t at = 0; at < words.size(); at += most) {
+      part.draw = mix(manner.draw, at);
+      STREAMVEC_RETURN_IF_ERROR(note(add_words(words.subspan(at, std::min(most, words.size() - at)), part, nullptr)));
+    }
     return {};
   }
 
@@ -267,7 +291,7 @@ class CardTrainer final : public SgnsTrainer {
     return status;
   }
 
-  Status add_words(std::span<const uint32_t> words, const Manner& manner, const uint64_t* key) {
+  Status add_words(std::span<const uint32_t> words, const SgnsManner& manner, const uint64_t* key) {
     if (batches_[filling_].words_count + words.size() > kBatchWords) STREAMVEC_RETURN_IF_ERROR(submit());
     STREAMVEC_RETURN_IF_ERROR(make_room(segments_of(words.size())));
     Batch& batch = batches_[filling_];
@@ -314,14 +338,21 @@ class CardTrainer final : public SgnsTrainer {
     return batches_[filling_].segments_count + segments > kBatchSegments ? submit() : Status();
   }
 
-  Status add_segments(const uint32_t* words, int32_t count, const Manner& manner) {
+  Status add_segments(const uint32_t* words, int32_t count, const SgnsManner& manner) {
     const auto parts = static_cast<int32_t>(segments_of(static_cast<size_t>(count)));
     STREAMVEC_RETURN_IF_ERROR(make_room(static_cast<size_t>(parts)));
     Batch& batch = batches_[filling_];
+    int32_t told = -1;
+    if (manner.name) {
+      STREAMVEC_RETURN_IF_ERROR(batch.told.allocate(kBatchSegments));
+      STREAMVEC_RETURN_IF_ERROR(batch.card_told.allocate(kBatchSegments));
+      told = static_cast<int32_t>(batch.names.size());
+      batch.names.push_back(*manner.name);
+    }
     const auto place = [&](int32_t part) { return static_cast<int32_t>(int64_t{count} * part / parts); };
     for (int32_t i = 0; i < parts; ++i)
-      batch.segments[batch.segments_count++] = {words,     count,       place(i),    place(i + 1),
-                                                manner.lr, manner.draw, manner.fresh};
+      batch.segments[batch.segments_count++] = {words,     count,       place(i),     place(i + 1),
+                                                manner.lr, manner.draw, manner.fresh, told};
     batch.work += static_cast<size_t>(count);
     const size_t enough = std::clamp(static_cast<size_t>(words_given_ / 4), kFirstBatchWords, kBatchWords);
     return batch.work >= enough || (options_.at_once && idle()) ? submit() : Status();
@@ -359,18 +390,32 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status launch(Batch& batch) {
+    const SgnsArguments arguments = arguments_of(batch);
+    const size_t told = batch.names.size() * sizeof(ToldTotals);
     if (batch.rows > 0)
-      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_put_rows(batch.card_updates.data(), static_cast<int32_t>(batch.rows),
-                                                     batch.card_values.data(), shape_.stride, input_.data(),
-                                                     output_.data(), compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_put_rows(
+          arguments, batch.card_updates.data(), static_cast<int32_t>(batch.rows), batch.card_values.data(), compute_));
+    if (told > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.card_told.data(), 0, told, compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.card_totals.data(), 0, sizeof(KernelTotals), compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.next.data(), 0, sizeof(int32_t), compute_));
+    if (arguments.lanes > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
+    if (told > 0)
+      STREAMVEC_CUDA_RETURN_IF_ERROR(
+          copy_later(Way::kFromCard, batch.told.data(), batch.card_told.data(), told, compute_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(
+        copy_later(Way::kFromCard, batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals), compute_));
+    return {};
+  }
+
+  SgnsArguments arguments_of(const Batch& batch) const {
     SgnsArguments arguments{};
     arguments.shape = shape_;
     arguments.inputs = shape_.inputs();
     arguments.outputs = shape_.outputs();
-    arguments.input = input_.data();
-    arguments.output = output_.data();
+    arguments.input = tables_[0].data();
+    arguments.output = tables_[1].data();
+    for (int side = 0; side < 2; ++side) arguments.sums[side] = sums_[side].data();
+    arguments.per_value = 1.0f / static_cast<float>(options_.dim);
     arguments.thresholds = thresholds_.data();
     arguments.thresholds_count = words_known_;
     arguments.ends = ends_.data();
@@ -388,10 +433,8 @@ class CardTrainer final : public SgnsTrainer {
     arguments.segments_count = static_cast<int32_t>(batch.segments_count);
     arguments.next_segment = batch.next.data();
     arguments.totals = batch.card_totals.data();
-    if (arguments.lanes > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
-    STREAMVEC_CUDA_RETURN_IF_ERROR(
-        copy_later(Way::kFromCard, batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals), compute_));
-    return {};
+    arguments.told = batch.card_told.data();
+    return arguments;
   }
 
   int32_t blocks_now() const {
@@ -407,6 +450,7 @@ class CardTrainer final : public SgnsTrainer {
       collect(batch);
     }
     batch.words_count = batch.segments_count = batch.rows = batch.work = 0;
+    batch.names.clear();
     return {};
   }
 
@@ -419,6 +463,10 @@ class CardTrainer final : public SgnsTrainer {
     totals_.slope += totals.slope;
     totals_.fresh_pairs += static_cast<int64_t>(totals.fresh_pairs);
     totals_.fresh_loss += totals.fresh_loss;
+    for (size_t i = 0; i < batch.names.size(); ++i)
+      told_.push_back(
+          {batch.names[i], static_cast<int64_t>(batch.told[i].pairs), batch.told[i].loss, batch.told[i].slope});
+    batch.names.clear();
     batch.in_work = false;
   }
 
@@ -431,19 +479,53 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  Status copy_rows(MatrixView<const float> from, CardBuffer<float>& to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(
-        copy_rows_now(Way::kToCard, to.data(), static_cast<size_t>(shape_.stride) * sizeof(float), from.data,
-                      static_cast<size_t>(from.stride) * sizeof(float), static_cast<size_t>(from.cols) * sizeof(float),
-                      static_cast<size_t>(from.rows)));
+  // Rows of fp32 to where they lie `pitch` bytes apart, and back.
+  static Status bring(MatrixView<const float> from, size_t pitch, float* to) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kToCard, to, pitch, from.data, bytes(from.stride),
+                                                 bytes(from.cols), static_cast<size_t>(from.rows)));
     return {};
   }
+  static Status take(const float* from, size_t pitch, MatrixView<float> to) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kFromCard, to.data, bytes(to.stride), from, pitch, bytes(to.cols),
+                                                 static_cast<size_t>(to.rows)));
+    return {};
+  }
+  static size_t bytes(int64_t values) { return static_cast<size_t>(values) * sizeof(float); }
 
-  Status fetch_rows(const CardBuffer<float>& from, MatrixView<float> to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(
-        copy_rows_now(Way::kFromCard, to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
-                      static_cast<size_t>(shape_.stride) * sizeof(float), static_cast<size_t>(to.cols) * sizeof(float),
-                      static_cast<size_t>(to.rows)));
+  Status copy_rows(MatrixView<const float> from, CardBuffer<std::byte>& to) {
+    if (!options_.bf16) return bring(from, bytes(shape_.stride), reinterpret_cast<float*>(to.data()));
+    return for_staged(from, to, [&](MatrixView<const float> rows, std::byte* at, int64_t values) {
+      // Past `dim` there are zeros.
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(stage_.data(), 0, bytes(values), compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+      STREAMVEC_RETURN_IF_ERROR(bring(rows, bytes(shape_.stride), stage_.data()));
+      return status_of(launch_to_bf16(stage_.data(), at, values, compute_), "rows to bf16");
+    });
+  }
+
+  Status fetch_rows(CardBuffer<std::byte>& from, MatrixView<float> to) {
+    if (!options_.bf16) return take(reinterpret_cast<const float*>(from.data()), bytes(shape_.stride), to);
+    return for_staged(to, from, [&](MatrixView<float> rows, const std::byte* at, int64_t values) {
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_from_bf16(at, stage_.data(), values, compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+      return take(stage_.data(), bytes(shape_.stride), rows);
+    });
+  }
+
+  // Some rows after others, as many as fit into stage_: `on_rows` gets them, their place in the table, and how many
+  // values they are there.
+  template <typename View, typename OnRows>
+  Status for_staged(View rows, CardBuffer<std::byte>& table, const OnRows& on_rows) {
+    constexpr int64_t kStagedRows = 65'536;
+    STREAMVEC_RETURN_IF_ERROR(stage_.allocate(static_cast<size_t>(std::min(kStagedRows, rows.rows) * shape_.stride)));
+    for (int64_t first = 0; first < rows.rows; first += kStagedRows) {
+      View part = rows;
+      part.data = rows.row(first);
+      part.rows = std::min(kStagedRows, rows.rows - first);
+      std::byte* at = table.data() + static_cast<size_t>(first * shape_.stride) * value_bytes_;
+      STREAMVEC_RETURN_IF_ERROR(on_rows(part, at, part.rows * shape_.stride));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+    }
     return {};
   }
 
@@ -452,7 +534,10 @@ class CardTrainer final : public SgnsTrainer {
   cudaStream_t compute_ = nullptr, copy_ = nullptr;
   mutable std::mutex mutex_;
   Status status_;  // the first error of the card
-  CardBuffer<float> input_, output_;
+  const size_t value_bytes_ = options_.bf16 ? 2 : sizeof(float);
+  CardBuffer<std::byte> tables_[2];  // input, output
+  CardBuffer<float> sums_[2];        // of AdaGrad
+  CardBuffer<float> stage_;          // rows on their way into tables of bf16, and out
   CardBuffer<uint64_t> ends_;
   CardBuffer<Slot> guide_;
   CardBuffer<uint32_t> thresholds_;
@@ -467,6 +552,7 @@ class CardTrainer final : public SgnsTrainer {
   bool keep_no_more_ = false, all_kept_ = true;
   std::unordered_map<uint64_t, KeptChunk> known_;
   SgnsTotals totals_;
+  std::vector<SgnsTold> told_;
 };
 
 // Segments are as long as the card's shared memory allows.

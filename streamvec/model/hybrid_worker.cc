@@ -16,11 +16,14 @@ class HybridWorker final : public ModelWorker {
     return stats;
   }
 
-  StepStats step_fresh(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
-    const StepStats stats = tables_->step_fresh(chunk, tables, lr, random);
+  StepStats step_noted(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
+                       const ChunkNote& note) override {
+    const StepStats stats = tables_->step_noted(chunk, tables, lr, random, note);
     parameters_.hybrid->learn(chunk, parameters_);
     return stats;
   }
+
+  std::vector<ChunkStats> told() override { return tables_->told(); }
 
   Result<StepStats> settle() override { return tables_->settle(); }
 

@@ -70,7 +70,15 @@ void Parameters::put_on_card(int64_t row) {
 Status Parameters::fetch_rows() {
   if (card == nullptr) return {};
   const std::lock_guard lock(*row_mutex_);
-  return card->get(input.rows.view(), output.rows.view());
+  STREAMVEC_RETURN_IF_ERROR(card->get(input.rows.view(), output.rows.view()));
+  if (options.optimizer != OptimizerKind::kAdagrad) return {};
+  return card->get_sums(adagrad_sums(input).view(), adagrad_sums(output).view());
+}
+
+Status Parameters::put_rows() {
+  STREAMVEC_RETURN_IF_ERROR(card->put(input.rows.view(), output.rows.view()));
+  if (options.optimizer != OptimizerKind::kAdagrad) return {};
+  return card->put_sums(adagrad_sums(input).view(), adagrad_sums(output).view());
 }
 
 void Parameters::set_word(Slot slot, std::string_view word) {

@@ -39,7 +39,7 @@ struct RbsgOptions {
   RecurrentCell cell = RecurrentCell::kLstm;
   bool fold_case = false;       // the words are case-folded: spellings that are asked for have to be, too
   std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
-  bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h); LSTM alone
+  bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h)
 };
 
 // Thread-safe: what one thread asks for waits until the batch of another is done. One seed and one number of threads

@@ -22,12 +22,19 @@ std::string drawn_word(Random& random) {
 
 constexpr int32_t kWords = 200;
 
-RbsgOptions options_of(bool cuda) {
-  return {.dim = 50, .hidden = 64, .character_dim = 24, .negatives = 5, .threads = 2, .seed = 5, .cuda = cuda};
+RbsgOptions options_of(bool cuda, RecurrentCell cell) {
+  return {.dim = 50,
+          .hidden = 64,
+          .character_dim = 24,
+          .negatives = 5,
+          .threads = 2,
+          .seed = 5,
+          .cell = cell,
+          .cuda = cuda};
 }
 
-std::unique_ptr<Rbsg> model(bool cuda) {
-  auto made = std::move(Rbsg::make(options_of(cuda))).value();
+std::unique_ptr<Rbsg> model(bool cuda, RecurrentCell cell = RecurrentCell::kLstm) {
+  auto made = std::move(Rbsg::make(options_of(cuda, cell))).value();
   Random random(3);
   for (Slot slot = 0; slot < kWords; ++slot) made->set_word(slot, drawn_word(random));
   return made;
@@ -49,9 +56,12 @@ class RbsgOnCard : public ::testing::Test {
   void SetUp() override { STREAMVEC_SKIP_WITHOUT_CARD(); }
 };
 
+class RbsgCellsOnCard : public RbsgOnCard, public ::testing::WithParamInterface<RecurrentCell> {};
+INSTANTIATE_TEST_SUITE_P(Cells, RbsgCellsOnCard, ::testing::Values(RecurrentCell::kLstm, RecurrentCell::kGru));
+
 // Adam's first mean is a tenth of the slope. The CPU's slopes agree with finite differences (rbsg_test.cc).
-TEST_F(RbsgOnCard, LossAndSlopesAreTheCpus) {
-  const auto card = model(true), cpu = model(false);
+TEST_P(RbsgCellsOnCard, LossAndSlopesAreTheCpus) {
+  const auto card = model(true, GetParam()), cpu = model(false, GetParam());
   const RbsgBatch batch = drawn_batch(1);
   const Rbsg::BatchStats expected = cpu->train_batch(batch, 1e-3f);
   Rbsg::BatchStats stats = card->train_batch(batch, 1e-3f);
@@ -73,10 +83,10 @@ TEST_F(RbsgOnCard, LossAndSlopesAreTheCpus) {
   }
 }
 
-TEST_F(RbsgOnCard, LearnsAsTheCpuDoes) {
+TEST_P(RbsgCellsOnCard, LearnAsTheCpuDoes) {
   double losses[2];
   for (const bool cuda : {false, true}) {
-    const auto rbsg = model(cuda);
+    const auto rbsg = model(cuda, GetParam());
     double loss = 0;
     for (uint64_t i = 0; i < 60; ++i) {
       const double done = rbsg->train_batch(drawn_batch(i), 3e-3f).loss + rbsg->settle().value().loss;

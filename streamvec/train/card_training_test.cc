@@ -93,9 +93,34 @@ TEST_F(TrainingOnCard, WordsOfAStreamThatLoseTheirSlotsLeaveTheirRowsToOthers) {
   EXPECT_EQ(card->updates_refused, 0);
 }
 
-TEST_F(TrainingOnCard, ReplayByLossIsRefusedWithWhatToTry) {
+TEST_F(TrainingOnCard, AStreamGoesByWhatItsChunksWereLikeThere) {
+  const std::string text = write_text(10'000);
   options_.stream.on = true;
-  options_.stream.replay = "loss";
+  for (const char* replay : {"loss", "gradient"}) {
+    options_.stream.replay = replay;
+    std::filesystem::remove_all(path("cuda"));
+    const auto card = train_with("cuda", text);
+    ASSERT_TRUE(card.ok()) << card.status().message();
+    EXPECT_GT(card->prequential_loss, 0);
+    EXPECT_GT(own_share("cuda"), 0.9) << replay;
+  }
+}
+
+TEST_F(TrainingOnCard, TablesOfBf16AndAdagradLearnTheSame) {
+  const std::string text = write_text(20'000);
+  options_.epochs = 3;
+  for (const auto& [table, optimizer] : {std::pair{"bf16", "sgd"}, {"fp32", "adagrad"}, {"bf16", "adagrad"}}) {
+    options_.table = table;
+    options_.optimizer = optimizer;
+    std::filesystem::remove_all(path("cuda"));
+    const auto card = train_with("cuda", text);
+    ASSERT_TRUE(card.ok()) << card.status().message();
+    EXPECT_GT(own_share("cuda"), 0.9) << table << " " << optimizer;
+  }
+}
+
+TEST_F(TrainingOnCard, WhatItCannotTrainIsRefusedWithWhatToTry) {
+  options_.optimizer = "adam";
   const auto card = train_with("cuda", write_text(10));
   ASSERT_FALSE(card.ok());
   EXPECT_THAT(card.status().message(), HasSubstr("--device cpu"));

@@ -81,8 +81,7 @@ class StreamLearner {
   LearnerTotals learn_together(Thread& thread, Random& random);
   LearnerTotals learn_singly(Thread& thread, Random& random);
   void learn_halves(Thread& thread, Random& random);
-  static StepStats step(Thread& thread, const Chunk& chunk, bool fresh, const SamplingTables& tables, float lr,
-                        Random& random);
+  void update_priorities(Thread& thread);
   void show_fresh(Thread& thread);
   void append(const ReplayItem& item, Chunk& chunk, int64_t& stale) const;
 

@@ -66,7 +66,7 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
 
 double rate_of_device(const TrainOptions& options, const std::string& model) {
   constexpr double kRateOfCard = 1.2;
-  return options.device == "cuda" && model != "rbsg" ? kRateOfCard : 1;
+  return options.device == "cuda" && model != "rbsg" && options.optimizer == "sgd" ? kRateOfCard : 1;
 }
 
 ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads) {
@@ -78,6 +78,7 @@ ModelOptions model_options(const TrainOptions& options, const std::string& model
   made.kernel = options.kernel;
   made.threads = threads;
   made.cuda = options.device == "cuda";
+  made.bf16_tables = options.table == "bf16";
   return made;
 }
 
