@@ -191,15 +191,16 @@ bool train_in_order(const Settings& settings, const Text& text, Rbsg& rbsg) {
     batches.back().negatives.resize(static_cast<size_t>(settings.pool));
     pool.sample(random, batches.back().negatives);
   }
-  double start = 0, pairs = 0, loss = 0;
+  double start = 0, pairs = 0, loss = 0, flops = 0;
   const auto add = [&](const Rbsg::BatchStats& stats) {
     pairs += static_cast<double>(stats.pairs);
     loss += stats.loss;
+    flops += stats.flops;  // of the CPU's batches alone
   };
   for (int32_t b = 0; b < settings.batches + kWarmUp; ++b) {
     if (b == kWarmUp) {
       if (!rbsg.settle().ok()) return false;
-      pairs = loss = 0;
+      pairs = loss = flops = 0;
       start = seconds();
     }
     add(rbsg.train_batch(batches[static_cast<size_t>(b)], 1e-3f));
@@ -210,6 +211,7 @@ bool train_in_order(const Settings& settings, const Text& text, Rbsg& rbsg) {
   const double time = seconds() - start;
   std::printf("an epoch: %.3f s; %.3f ms a batch; mean loss %.5f\n", time / pairs * kEpochPairs,
               1e3 * time / settings.batches, loss / pairs);
+  if (flops > 0) std::printf("an epoch's products: %.2f TFLOP\n", flops / pairs * kEpochPairs * 1e-12);
   return true;
 }
 

@@ -77,6 +77,11 @@ if(STREAMVEC_CUDA AND CMAKE_CUDA_COMPILER)
   # CMake 3.25 does not know that nvcc has had C++20 since 12.0.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  # Several GPUs: its header now, the library when it is first asked for.
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(NOT NCCL_INCLUDE_DIR)
+    message(STATUS "Without a group of several GPUs (NCCL): nccl.h was not found")
+  endif()
 elseif(STREAMVEC_CUDA_REQUIRED)
   message(FATAL_ERROR "CUDA: nvcc was not found; name it with -DCMAKE_CUDA_COMPILER=, or take the preset release")
 elseif(STREAMVEC_CUDA)

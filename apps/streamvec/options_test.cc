@@ -157,6 +157,7 @@ TEST(Options, DefaultsAreThoseOfTheTrainer) {
   EXPECT_EQ(parsed->text("schedule"), trainer.schedule);
   EXPECT_EQ(parsed->text("optimizer"), trainer.optimizer);
   EXPECT_EQ(parsed->text("kernel"), trainer.kernel);
+  EXPECT_EQ(parsed->text("table"), trainer.table);
   EXPECT_EQ(parsed->integer("batch"), trainer.batch);
   EXPECT_EQ(parsed->integer("vocab-max"), trainer.vocab_max);
   EXPECT_EQ(parsed->integer("seed"), static_cast<int64_t>(trainer.seed));

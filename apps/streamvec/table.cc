@@ -233,8 +233,11 @@ constexpr std::array kOptions = std::to_array<Option>({
      "of glove: for co-occurrences; of files, the rest goes to temporary files in DIR", 1, 1 << 24},
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train eval reproduce",
-     "where to train and to compute eval's large products: cuda is an NVIDIA GPU (training: sgns with sgd and rbsg, of "
-     "files and standard input), auto takes it where it can"},
+     "where to train and to compute eval's large products: cuda is an NVIDIA GPU (training: sgns and hybrid with sgd "
+     "or adagrad, and rbsg), auto takes it where it can"},
+    {"table", Kind::kChoice, "fp32|bf16", "fp32", "", "train",
+     "with --device cuda, sgns and hybrid: how rows are kept there; bf16 takes half the memory, steps rounded by "
+     "chance"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train simulate",
      "learning rate at the start (sgd 0.05, on a card 0.06, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); "
      "of a stream, all the time (half of that)",

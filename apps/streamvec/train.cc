@@ -155,6 +155,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.optimizer = arguments.text("optimizer");
   options.kernel = arguments.text("kernel");
   options.device = arguments.text("device");
+  options.table = arguments.text("table");
   options.batch = static_cast<int32_t>(arguments.integer("batch"));
   options.vocab_max = arguments.integer("vocab-max");
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));

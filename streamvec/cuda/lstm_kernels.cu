@@ -12,7 +12,7 @@ namespace streamvec::cuda {
 namespace {
 
 constexpr int kCellThreads = 256;
-constexpr int kGates = 4;
+constexpr int kKept = 4;
 constexpr int kStages = 4;
 constexpr int32_t kLargeLevel = 192;  // nodes
 
@@ -34,36 +34,90 @@ __device__ int64_t node_at(const LevelNodes& level, int32_t i) {
   return i < inner ? level.inner_begin + i : level.leaf_begin + i - inner;
 }
 
-struct Cell {
-  float in, forget, g, out, c, h;
+// What of a step a cell needs: of its gates, what the character and what the state before give; `parent` is that
+// state's node, 0 where there is none.
+template <int kGates>
+struct Gates {
+  float input[kGates], recurrent[kGates];
 };
 
-__device__ Cell cell_of(const float (&z)[kGates], float c_before) {
-  Cell cell{sigmoid(z[0]), sigmoid(z[1]), tanhf(z[2]), sigmoid(z[3]), 0, 0};
-  cell.c = cell.forget * c_before + cell.in * cell.g;
-  cell.h = cell.out * tanhf(cell.c);
-  return cell;
-}
+struct Lstm {
+  static constexpr int kGates = 4;
 
-__device__ void put_cell(const LstmSide& side, int64_t H, int64_t node, int64_t k, const Cell& cell) {
-  float* gates = side.gates + node * kGates * H + k;
-  gates[0] = cell.in;
-  gates[H] = cell.forget;
-  gates[2 * H] = cell.g;
-  gates[3 * H] = cell.out;
-  side.c[node * H + k] = cell.c;
-  side.h[node * H + k] = cell.h;
-}
+  static __device__ void step(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k,
+                              const Gates<kGates>& z) {
+    const float in = sigmoid(z.input[0] + z.recurrent[0]), forget = sigmoid(z.input[1] + z.recurrent[1]);
+    const float g = tanhf(z.input[2] + z.recurrent[2]), out = sigmoid(z.input[3] + z.recurrent[3]);
+    const float c = forget * (parent == 0 ? 0 : side.c[parent * H + k]) + in * g;
+    float* kept = side.gates + node * kKept * H + k;
+    kept[0] = in;
+    kept[H] = forget;
+    kept[2 * H] = g;
+    kept[3 * H] = out;
+    side.c[node * H + k] = c;
+    side.h[node * H + k] = out * tanhf(c);
+  }
 
+  // The way back of one value; `dh` is whole, `dc` what children gave. Returns what the parent's `dc` gets.
+  static __device__ float climb(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k, float dh,
+                                float dc, Gates<kGates>& dz) {
+    const float* kept = side.gates + node * kKept * H + k;
+    const float in = kept[0], forget = kept[H], g = kept[2 * H], out = kept[3 * H];
+    const float tanh_c = tanhf(side.c[node * H + k]);
+    const float c_before = parent == 0 ? 0 : side.c[parent * H + k];
+    dc += dh * out * (1 - tanh_c * tanh_c);
+    const float slopes[kGates] = {dc * g * in * (1 - in), dc * c_before * forget * (1 - forget), dc * in * (1 - g * g),
+                                  dh * tanh_c * out * (1 - out)};
+#pragma unroll
+    for (int gate = 0; gate < kGates; ++gate) dz.input[gate] = dz.recurrent[gate] = slopes[gate];
+    return dc * forget;
+  }
+};
+
+struct Gru {
+  static constexpr int kGates = 3;
+
+  static __device__ void step(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k,
+                              const Gates<kGates>& x) {
+    const float r = sigmoid(x.input[0] + x.recurrent[0]), z = sigmoid(x.input[1] + x.recurrent[1]);
+    const float u = x.recurrent[2], n = tanhf(x.input[2] + r * u);
+    const float before = parent == 0 ? 0 : side.h[parent * H + k];
+    float* kept = side.gates + node * kKept * H + k;
+    kept[0] = r;
+    kept[H] = z;
+    kept[2 * H] = n;
+    kept[3 * H] = u;
+    side.h[node * H + k] = n + z * (before - n);
+  }
+
+  static __device__ float climb(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k, float dh,
+                                float past, Gates<kGates>& dx) {
+    const float* kept = side.gates + node * kKept * H + k;
+    const float r = kept[0], z = kept[H], n = kept[2 * H], u = kept[3 * H];
+    const float before = parent == 0 ? 0 : side.h[parent * H + k];
+    dh += past;
+    const float dn = dh * (1 - z) * (1 - n * n);
+    dx.input[0] = dx.recurrent[0] = dn * u * r * (1 - r);
+    dx.input[1] = dx.recurrent[1] = dh * (before - n) * z * (1 - z);
+    dx.input[2] = dn;
+    dx.recurrent[2] = dn * r;
+    return dh * z;
+  }
+};
+
+template <typename Cell>
 __global__ void first_level_kernel(LstmLevel work) {
+  constexpr int kGates = Cell::kGates;
   const LstmSide& side = of_side(work.sides);
   const int64_t i = blockIdx.x * int64_t{kCellThreads} + threadIdx.x, H = work.hidden, k = i % H;
   if (i < H) side.h[k] = 0;
   if (i / H >= nodes_of(side.level)) return;
   const int64_t node = node_at(side.level, static_cast<int32_t>(i / H));
   const float* table = side.table + side.characters[node] * kGates * H + k;
-  const float z[kGates] = {table[0], table[H], table[2 * H], table[3 * H]};
-  put_cell(side, H, node, k, cell_of(z, 0));
+  Gates<kGates> z{};
+#pragma unroll
+  for (int gate = 0; gate < kGates; ++gate) z.input[gate] = table[gate * H];
+  Cell::step(side, H, node, 0, k, z);
 }
 
 // A kernel may begin before the one that is queued ahead of it ends: what comes before this call must not depend on it,
@@ -111,21 +165,22 @@ __device__ void in_steps(int32_t steps, const Weights& bring_weights, const Rows
   }
 }
 
-// kNodes nodes by kUnits units of the state, all four gates of each: a warp has 8 units and kWarpNodes x 16 nodes.
+// kNodes nodes by kUnits units of the state, all gates of each: a warp has 8 units and kWarpNodes x 16 nodes.
 // Steps take kDepth columns of h, and each of kShares sets of warps a share of them: a level has so few tiles that a
 // multiprocessor would otherwise have too few warps to hide what they wait for.
-template <int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
+template <typename Cell, int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
 struct ForwardTile {
   static constexpr int kUnitWarps = kUnits / 8, kWarps = kUnitWarps * (kNodes / 16 / kWarpNodes);  // of a set
   static constexpr int kThreads = 32 * kWarps * kShares;
-  static constexpr int kPitch = kDepth + 4, kColumns = kGates * kUnits, kColumnPitch = kColumns + 8;
+  static constexpr int kPitch = kDepth + 4, kColumns = Cell::kGates * kUnits, kColumnPitch = kColumns + 8;
   static constexpr int kStage = kNodes * kPitch + kDepth * kColumnPitch;  // values
   static constexpr size_t kBytes = kStages * kStage * sizeof(float);
 };
 
-template <typename Tile, int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
+template <typename Cell, int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
 __device__ void next_level_tile(const LstmLevel& work) {
-  constexpr int kPitch = Tile::kPitch;
+  using Tile = ForwardTile<Cell, kNodes, kUnits, kWarpNodes, kDepth, kShares>;
+  constexpr int kPitch = Tile::kPitch, kGates = Cell::kGates;
   extern __shared__ __align__(16) float stages[];
   __shared__ int64_t parents[kNodes];
   const LstmSide& side = of_side(work.sides);
@@ -197,56 +252,52 @@ __device__ void next_level_tile(const LstmLevel& work) {
     if (first + row >= count || unit >= H) continue;
     const int64_t node = node_at(side.level, first + row);
     const float* table = side.table + int64_t{side.characters[node]} * kGates * H + unit;
-    const float c_before = side.c[parents[row] * H + unit];
-    float z[kGates];
+    Gates<kGates> z{};
 #pragma unroll
     for (int gate = 0; gate < kGates; ++gate) {
-      z[gate] = table[int64_t{gate} * H];
+      z.input[gate] = table[int64_t{gate} * H];
 #pragma unroll
       for (int set = 0; set < kShares; ++set)
-        z[gate] += stages[(set * kNodes + row) * Tile::kColumns + gate * kUnits + i % kUnits];
+        z.recurrent[gate] += stages[(set * kNodes + row) * Tile::kColumns + gate * kUnits + i % kUnits];
     }
-    put_cell(side, H, node, unit, cell_of(z, c_before));
+    Cell::step(side, H, node, parents[row], unit, z);
   }
 }
 
-template <int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
+template <typename Cell, int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
 __global__ __launch_bounds__(
-    (ForwardTile<kNodes, kUnits, kWarpNodes, kDepth, kShares>::kThreads)) void next_level_kernel(LstmLevel work) {
-  next_level_tile<ForwardTile<kNodes, kUnits, kWarpNodes, kDepth, kShares>, kNodes, kUnits, kWarpNodes, kDepth,
-                  kShares>(work);
+    (ForwardTile<Cell, kNodes, kUnits, kWarpNodes, kDepth, kShares>::kThreads)) void next_level_kernel(LstmLevel work) {
+  next_level_tile<Cell, kNodes, kUnits, kWarpNodes, kDepth, kShares>(work);
 }
 
 // One value of one cell on the way back; `dh` is whole.
+template <typename Cell>
 __device__ void climb_cell(const LstmSide& side, const LstmSlopes& slopes, int64_t H, int64_t node, int64_t k, float dh,
                            float dc_from_children) {
+  constexpr int kGates = Cell::kGates;
   const int64_t parent = side.parents[node];
-  const float* gates = side.gates + node * kGates * H + k;
-  const float in = gates[0], forget = gates[H], g = gates[2 * H], out = gates[3 * H];
-  const float tanh_c = tanhf(side.c[node * H + k]);
-  const float c_before = parent == 0 ? 0 : side.c[parent * H + k];
-  const float dc = dc_from_children + dh * out * (1 - tanh_c * tanh_c);
-  const float dz[kGates] = {dc * g * in * (1 - in), dc * c_before * forget * (1 - forget), dc * in * (1 - g * g),
-                            dh * tanh_c * out * (1 - out)};
+  Gates<kGates> dz;
+  const float dc_before = Cell::climb(side, H, node, parent, k, dh, dc_from_children, dz);
   float* to = of_side(slopes.dz) + node * kGates * H + k;
   float* sum = of_side(slopes.dz_sum) + parent * kGates * H + k;
 #pragma unroll
   for (int gate = 0; gate < kGates; ++gate) {
-    to[gate * H] = dz[gate];
-    if (parent != 0) atomicAdd(sum + gate * H, dz[gate]);
+    to[gate * H] = dz.input[gate];
+    if (parent != 0) atomicAdd(sum + gate * H, dz.recurrent[gate]);
   }
-  if (parent != 0) atomicAdd(of_side(slopes.dc) + parent * H + k, dc * forget);
+  if (parent != 0) atomicAdd(of_side(slopes.dc) + parent * H + k, dc_before);
 }
 
+template <typename Cell>
 __global__ void climb_leaves_kernel(LstmLevel work, LstmSlopes slopes) {
   const LstmSide& side = of_side(work.sides);
   const int64_t i = blockIdx.x * int64_t{kCellThreads} + threadIdx.x, H = work.hidden, k = i % H;
   const int64_t node = side.level.leaf_begin + i / H;
-  if (node < side.level.leaf_end) climb_cell(side, slopes, H, node, k, of_side(slopes.dh)[node * H + k], 0);
+  if (node < side.level.leaf_end) climb_cell<Cell>(side, slopes, H, node, k, of_side(slopes.dh)[node * H + k], 0);
 }
 
 // kSide x kSide values of dh, and their cells. The blocks of a cluster have a gate's share of the product each, and
-// then a quarter of the rows. A warp has kWarpRows x 16 rows and 16 columns of a product.
+// then their share of the values. A warp has kWarpRows x 16 rows and 16 columns of a product.
 template <int kSide, int kWarpRows, int kDepth, int kShares>
 struct BackwardTile {
   static constexpr int kPitch = kDepth + 4;
@@ -256,12 +307,12 @@ struct BackwardTile {
   static constexpr size_t kBytes = kStages * kStage * sizeof(float);
 };
 
-template <int kSide, int kWarpRows, int kDepth, int kShares>
-__global__ __cluster_dims__(kGates, 1, 1)
+template <typename Cell, int kSide, int kWarpRows, int kDepth, int kShares>
+__global__ __cluster_dims__(Cell::kGates, 1, 1)
     __launch_bounds__((BackwardTile<kSide, kWarpRows, kDepth, kShares>::kThreads)) void climb_level_kernel(
         LstmLevel work, LstmSlopes slopes) {
   using Tile = BackwardTile<kSide, kWarpRows, kDepth, kShares>;
-  constexpr int kPitch = Tile::kPitch;
+  constexpr int kPitch = Tile::kPitch, kGates = Cell::kGates;
   extern __shared__ __align__(16) float stages[];
   const LstmSide& side = of_side(work.sides);
   const int32_t H = work.hidden, count = inner_of(side.level), gate = static_cast<int32_t>(blockIdx.x) % kGates;
@@ -271,7 +322,7 @@ __global__ __cluster_dims__(kGates, 1, 1)
   const int32_t thread = static_cast<int32_t>(threadIdx.x), lane = thread % 32;
   const int32_t warp = thread / 32 % Tile::kWarps, share = thread / 32 / Tile::kWarps;
 
-  // `rows` rows of 4 H values each, from the gate's columns on.
+  // `rows` rows of G H values each, from the gate's columns on.
   const auto bring = [&](const float* from, int32_t first_row, int32_t rows, int32_t step, float* to) {
     for (int32_t i = thread; i < kSide * (kDepth / 4); i += Tile::kThreads) {
       const int32_t row = i / (kDepth / 4), k = i % (kDepth / 4) * 4, depth = step * kDepth + k;
@@ -327,13 +378,14 @@ __global__ __cluster_dims__(kGates, 1, 1)
     for (int set = 1; set < kShares; ++set) stages[i] += stages[set * kValues + i];
   const auto cluster = cooperative_groups::this_cluster();
   cluster.sync();
-  for (int32_t i = thread; i < kSide / kGates * kSide; i += Tile::kThreads) {
-    const int32_t at = gate * (kSide / kGates * kSide) + i, row = first + at / kSide, k = first_column + at % kSide;
+  constexpr int kOwnValues = (kValues + kGates - 1) / kGates;
+  for (int32_t at = gate * kOwnValues + thread; at < min((gate + 1) * kOwnValues, kValues); at += Tile::kThreads) {
+    const int32_t row = first + at / kSide, k = first_column + at % kSide;
     if (row >= count || k >= H) continue;
     const int64_t node = side.level.inner_begin + row;
     float dh = of_side(slopes.dh)[node * H + k];
     for (unsigned rank = 0; rank < kGates; ++rank) dh += cluster.map_shared_rank(stages, rank)[at];
-    climb_cell(side, slopes, H, node, k, dh, of_side(slopes.dc)[node * H + k]);
+    climb_cell<Cell>(side, slopes, H, node, k, dh, of_side(slopes.dc)[node * H + k]);
   }
   cluster.sync();  // what others read stays until they have
 }
@@ -367,49 +419,62 @@ cudaError_t let_have(Kernel kernel, size_t bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
 }
 
-template <int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
+template <typename Cell, int kNodes, int kUnits, int kWarpNodes, int kDepth, int kShares>
 cudaError_t next_level(const LstmLevel& work, cudaStream_t stream) {
-  using Tile = ForwardTile<kNodes, kUnits, kWarpNodes, kDepth, kShares>;
-  constexpr auto kernel = next_level_kernel<kNodes, kUnits, kWarpNodes, kDepth, kShares>;
+  using Tile = ForwardTile<Cell, kNodes, kUnits, kWarpNodes, kDepth, kShares>;
+  constexpr auto kernel = next_level_kernel<Cell, kNodes, kUnits, kWarpNodes, kDepth, kShares>;
   static const cudaError_t prepared = let_have(kernel, Tile::kBytes);
   if (prepared != cudaSuccess) return prepared;
   return queue_early<Tile>(+kernel, dim3(pieces(work.hidden, kUnits), pieces(most_nodes(work), kNodes), 2), stream,
                            work);
 }
 
-template <int kSide, int kWarpRows, int kDepth, int kShares>
+template <typename Cell, int kSide, int kWarpRows, int kDepth, int kShares>
 cudaError_t climb_level(const LstmLevel& work, const LstmSlopes& slopes, int32_t rows, cudaStream_t stream) {
   using Tile = BackwardTile<kSide, kWarpRows, kDepth, kShares>;
-  constexpr auto kernel = climb_level_kernel<kSide, kWarpRows, kDepth, kShares>;
+  constexpr auto kernel = climb_level_kernel<Cell, kSide, kWarpRows, kDepth, kShares>;
   static const cudaError_t prepared = let_have(kernel, Tile::kBytes);
   if (prepared != cudaSuccess) return prepared;
-  return queue_early<Tile>(+kernel, dim3(pieces(work.hidden, kSide) * kGates, pieces(rows, kSide), 2), stream, work,
-                           slopes);
+  return queue_early<Tile>(+kernel, dim3(pieces(work.hidden, kSide) * Cell::kGates, pieces(rows, kSide), 2), stream,
+                           work, slopes);
+}
+
+template <typename Cell>
+cudaError_t next_level_of(const LstmLevel& work, int32_t nodes, cudaStream_t stream) {
+  return nodes < kLargeLevel ? next_level<Cell, 32, 16, 1, 64, 4>(work, stream)
+                             : next_level<Cell, 64, 32, 2, 32, 2>(work, stream);
+}
+
+template <typename Cell>
+cudaError_t climb_level_of(const LstmLevel& work, const LstmSlopes& slopes, int32_t rows, cudaStream_t stream) {
+  return rows < kLargeLevel ? climb_level<Cell, 32, 1, 64, 4>(work, slopes, rows, stream)
+                            : climb_level<Cell, 64, 2, 32, 2>(work, slopes, rows, stream);
 }
 
 }  // namespace
 
 void first_lstm_level(const LstmLevel& work, cudaStream_t stream) {
   const dim3 grid(pieces(int64_t{most_nodes(work)} * work.hidden, kCellThreads), 1, 2);
-  if (grid.x > 0) first_level_kernel<<<grid, kCellThreads, 0, stream>>>(work);
+  const auto kernel = work.gru ? first_level_kernel<Gru> : first_level_kernel<Lstm>;
+  if (grid.x > 0) kernel<<<grid, kCellThreads, 0, stream>>>(work);
 }
 
 cudaError_t next_lstm_level(const LstmLevel& work, cudaStream_t stream) {
   const int32_t nodes = most_nodes(work);
   if (nodes == 0) return cudaSuccess;
-  return nodes < kLargeLevel ? next_level<32, 16, 1, 64, 4>(work, stream) : next_level<64, 32, 2, 32, 2>(work, stream);
+  return work.gru ? next_level_of<Gru>(work, nodes, stream) : next_level_of<Lstm>(work, nodes, stream);
 }
 
 void climb_lstm_leaves(const LstmLevel& leaves, const LstmSlopes& slopes, cudaStream_t stream) {
   const dim3 grid(pieces(int64_t{most_nodes(leaves)} * leaves.hidden, kCellThreads), 1, 2);
-  if (grid.x > 0) climb_leaves_kernel<<<grid, kCellThreads, 0, stream>>>(leaves, slopes);
+  const auto kernel = leaves.gru ? climb_leaves_kernel<Gru> : climb_leaves_kernel<Lstm>;
+  if (grid.x > 0) kernel<<<grid, kCellThreads, 0, stream>>>(leaves, slopes);
 }
 
 cudaError_t climb_lstm_level(const LstmLevel& work, const LstmSlopes& slopes, cudaStream_t stream) {
   const int32_t rows = std::max(inner_of(work.sides[0].level), inner_of(work.sides[1].level));
   if (rows == 0) return cudaSuccess;
-  return rows < kLargeLevel ? climb_level<32, 1, 64, 4>(work, slopes, rows, stream)
-                            : climb_level<64, 2, 32, 2>(work, slopes, rows, stream);
+  return work.gru ? climb_level_of<Gru>(work, slopes, rows, stream) : climb_level_of<Lstm>(work, slopes, rows, stream);
 }
 
 }  // namespace streamvec::cuda

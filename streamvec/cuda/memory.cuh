@@ -1,4 +1,4 @@
-// Memory on the card and beside it, and CUDA's errors as values. Of .cu files only.
+// Memory on the card and beside it, and CUDA's errors as values. Of sources that are compiled with CUDA only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "streamvec/core/status.h"
+#include "streamvec/cuda/copies.h"
 #include "streamvec/cuda/device.h"
 
 namespace streamvec::cuda {
@@ -69,12 +70,38 @@ using CardBuffer = Buffer<T, true>;
 template <typename T>
 using PinnedBuffer = Buffer<T, false>;
 
+// All copies between the host and the card are made by these, and counted (copies.h).
+enum class Way { kFromCard, kToCard };
+inline void count_copy(Way way, size_t bytes) {
+  count_copy(way == Way::kToCard, static_cast<int64_t>(bytes));
+}
+// In the order of the stream.
+inline cudaError_t copy_later(Way way, void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  count_copy(way, bytes);
+  return cudaMemcpyAsync(to, from, bytes, way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                         stream);
+}
+// Waits, also for what the default stream has to do before.
+inline cudaError_t copy_now(Way way, void* to, const void* from, size_t bytes) {
+  count_copy(way, bytes);
+  const cudaError_t code =
+      cudaMemcpy(to, from, bytes, way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+  return code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;  // it may be on its way yet
+}
+// Likewise, `rows` rows of `width` bytes each; a pitch is what lies from one to the next.
+inline cudaError_t copy_rows_now(Way way, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                 size_t rows) {
+  count_copy(way, width * rows);
+  const cudaError_t code = cudaMemcpy2D(to, to_pitch, from, from_pitch, width, rows,
+                                        way == Way::kToCard ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+  return code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;
+}
+
 // Waits until the values have left host memory.
 template <typename T>
 Status upload(std::span<const T> values, CardBuffer<T>& to, cudaStream_t stream) {
   STREAMVEC_RETURN_IF_ERROR(to.allocate(values.size()));
-  STREAMVEC_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(to.data(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream));
+  STREAMVEC_CUDA_RETURN_IF_ERROR(copy_later(Way::kToCard, to.data(), values.data(), values.size_bytes(), stream));
   STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream));
   return {};
 }

@@ -68,4 +68,9 @@ __device__ inline void add_to(float* at, float x, float y, float z, float w) {
                : "memory");
 }
 
+// Likewise four values of bf16 at an 8-byte boundary, as pairs.
+__device__ inline void add_to(__nv_bfloat16* at, uint32_t xy, uint32_t zw) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.v2.bf16x2 [%0], {%1,%2};" : : "l"(at), "r"(xy), "r"(zw) : "memory");
+}
+
 }  // namespace streamvec::cuda

@@ -172,7 +172,7 @@ class CardPairAdam final : public PairAdam {
     for (int64_t first = 0; first < pairs_count_; first += batch)
       STREAMVEC_RETURN_IF_ERROR(run_batch(first, std::min(batch, pairs_count_ - first), draw));
     double loss = 0;
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(&loss, loss_.data(), sizeof loss, cudaMemcpyDeviceToHost, stream_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_later(Way::kFromCard, &loss, loss_.data(), sizeof loss, stream_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
     return loss;
   }
@@ -182,9 +182,9 @@ class CardPairAdam final : public PairAdam {
     const size_t dim_bytes = static_cast<size_t>(options_.dim) * sizeof(float);
     const size_t quad_bytes = static_cast<size_t>(quads_) * sizeof(float4);
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to, to_card ? quad_bytes : dim_bytes, from,
-                                                to_card ? dim_bytes : quad_bytes, dim_bytes,
-                                                static_cast<size_t>(2 * options_.rows), cudaMemcpyDefault));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(
+        copy_rows_now(to_card ? Way::kToCard : Way::kFromCard, to, to_card ? quad_bytes : dim_bytes, from,
+                      to_card ? dim_bytes : quad_bytes, dim_bytes, static_cast<size_t>(2 * options_.rows)));
     return {};
   }
 

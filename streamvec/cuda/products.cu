@@ -159,7 +159,7 @@ class Products final : public CardProducts {
     }));
     std::vector<Answer> found(questions.size());
     STREAMVEC_CUDA_RETURN_IF_ERROR(
-        cudaMemcpy(found.data(), answers_.data(), found.size() * sizeof(Answer), cudaMemcpyDeviceToHost));
+        copy_now(Way::kFromCard, found.data(), answers_.data(), found.size() * sizeof(Answer)));
     for (size_t i = 0; i < found.size(); ++i) answers[i] = {found[i].add.row, found[i].mul.row};
     return {};
   }
@@ -175,7 +175,7 @@ class Products final : public CardProducts {
       STREAMVEC_RETURN_IF_ERROR(
           blas_->add_cross_gram(wide_[0].data(), x.cols, wide_[1].data(), y.cols, count, sums_.data()));
     }
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy(out.data(), sums_.data(), out.size_bytes(), cudaMemcpyDeviceToHost));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_now(Way::kFromCard, out.data(), sums_.data(), out.size_bytes()));
     return {};
   }
 
@@ -192,9 +192,9 @@ class Products final : public CardProducts {
   Status bring(MatrixView<const float> rows, int64_t first, int64_t count, CardBuffer<float>& to) {
     STREAMVEC_RETURN_IF_ERROR(to.allocate(static_cast<size_t>(count * rows.cols)));
     const size_t width = static_cast<size_t>(rows.cols) * sizeof(float);
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data(), width, rows.row(first),
-                                                static_cast<size_t>(rows.stride) * sizeof(float), width,
-                                                static_cast<size_t>(count), cudaMemcpyHostToDevice));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kToCard, to.data(), width, rows.row(first),
+                                                 static_cast<size_t>(rows.stride) * sizeof(float), width,
+                                                 static_cast<size_t>(count)));
     return {};
   }
 
@@ -250,8 +250,7 @@ class Products final : public CardProducts {
                                                                         hits_.data());
       return status_of(cudaGetLastError(), "nearest rows");
     }));
-    STREAMVEC_CUDA_RETURN_IF_ERROR(
-        cudaMemcpy(found.data(), hits_.data(), found.size() * sizeof(Found), cudaMemcpyDeviceToHost));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_now(Way::kFromCard, found.data(), hits_.data(), found.size() * sizeof(Found)));
     for (size_t i = 0; i < found.size(); ++i)
       if (found[i].row >= 0) hits[i] = {found[i].row, found[i].score};
     return {};

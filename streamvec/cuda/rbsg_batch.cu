@@ -8,7 +8,7 @@
 namespace streamvec::cuda {
 namespace {
 
-constexpr int kGates = 4;
+constexpr int kKept = 4;  // values of a cell that the way back needs, for each unit
 
 struct SideRows {
   const float* from;
@@ -45,7 +45,7 @@ size_t levels_of(const RbsgPlanned& batch) {
 }  // namespace
 
 RbsgSteps::RbsgSteps(const RbsgShape& shape) : shape_(shape) {
-  const int64_t gates = kGates * shape.hidden;
+  const int64_t gates = int64_t{shape.gates()} * shape.hidden;
   const int64_t rows[] = {shape.characters, shape.character_dim, shape.hidden, 1, shape.hidden, 1};
   const int64_t cols[] = {shape.character_dim, gates, gates, gates, shape.dim, shape.dim};
   for (int side = 0; side < 2; ++side)
@@ -90,9 +90,10 @@ Status RbsgSteps::copy(const EncoderViews (&views)[2], Kind kind, bool to_card) 
       STREAMVEC_CHECK_EQ(view.cols, card.cols);
       const size_t host_pitch = static_cast<size_t>(view.stride) * sizeof(float);
       const size_t width = static_cast<size_t>(card.cols) * sizeof(float);
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to_card ? card.data : view.data, to_card ? width : host_pitch,
-                                                  to_card ? view.data : card.data, to_card ? host_pitch : width, width,
-                                                  static_cast<size_t>(card.rows), cudaMemcpyDefault));
+      const auto rows = static_cast<size_t>(card.rows);
+      STREAMVEC_CUDA_RETURN_IF_ERROR(
+          to_card ? copy_rows_now(Way::kToCard, card.data, width, view.data, host_pitch, width, rows)
+                  : copy_rows_now(Way::kFromCard, view.data, host_pitch, card.data, width, width, rows));
     }
   return {};
 }
@@ -111,7 +112,7 @@ Status RbsgSteps::queue(RbsgPlanned& batch) {
 // Memory that is given back is first waited for, by CUDA: what is in work may use it.
 Status RbsgSteps::reserve_for(const RbsgPlanned& batch) {
   const auto H = static_cast<size_t>(shape_.hidden), D = static_cast<size_t>(shape_.dim);
-  const auto C = static_cast<size_t>(shape_.character_dim), G = kGates * H;
+  const auto C = static_cast<size_t>(shape_.character_dim), G = static_cast<size_t>(shape_.gates()) * H;
   zeroed_size_ = 0;
   std::pair<float**, size_t> places[11];
   size_t count = 0;
@@ -125,9 +126,10 @@ Status RbsgSteps::reserve_for(const RbsgPlanned& batch) {
     const auto nodes = static_cast<size_t>(plan.nodes), inner = static_cast<size_t>(plan.inner);
     const auto words = static_cast<size_t>(plan.words), letters = static_cast<size_t>(plan.alphabet_size);
     const std::pair<CardBuffer<float>*, size_t> wanted[] = {
-        {&e.letters, letters * C}, {&e.table, letters * G},   {&e.h, nodes * H},   {&e.c, nodes * H},
-        {&e.gates, nodes * G},     {&e.words, words * H},     {&e.out, words * D}, {&e.dwords, words * H},
-        {&e.dz, nodes * G},        {&e.dletters, letters * C}};
+        {&e.letters, letters * C}, {&e.table, letters * G},       {&e.h, nodes * H},
+        {&e.c, nodes * H},         {&e.gates, nodes * kKept * H}, {&e.words, words * H},
+        {&e.out, words * D},       {&e.dwords, words * H},        {&e.dz, nodes * G},
+        {&e.dletters, letters * C}};
     for (const auto& [buffer, size] : wanted) STREAMVEC_RETURN_IF_ERROR(reserve(*buffer, size));
     place(e.dout, words * D);
     place(e.dh, nodes * H);
@@ -144,7 +146,7 @@ Status RbsgSteps::reserve_for(const RbsgPlanned& batch) {
 }
 
 Status RbsgSteps::forward(const RbsgPlanned& batch) {
-  const int64_t H = shape_.hidden, G = kGates * H, C = shape_.character_dim, D = shape_.dim;
+  const int64_t H = shape_.hidden, G = shape_.gates() * H, C = shape_.character_dim, D = shape_.dim;
   const auto alphabet = [&](int side) -> int64_t { return batch.sides[side].alphabet_size; };
   const auto words = [&](int side) -> int64_t { return batch.sides[side].words; };
   gather_rows(both_sides(C,
@@ -189,6 +191,7 @@ Status RbsgSteps::forward(const RbsgPlanned& batch) {
 LstmLevel RbsgSteps::lstm_sides(const RbsgPlanned& batch) const {
   LstmLevel made{};
   made.hidden = shape_.hidden;
+  made.gru = shape_.gru;
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
     const SidePlan& plan = batch.sides[side];
@@ -224,7 +227,7 @@ Status RbsgSteps::climb_loss(const RbsgPlanned& batch) {
 }
 
 Status RbsgSteps::backward(const RbsgPlanned& batch) {
-  const int64_t H = shape_.hidden, G = kGates * H, D = shape_.dim;
+  const int64_t H = shape_.hidden, G = shape_.gates() * H, D = shape_.dim;
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
     const int64_t words = batch.sides[side].words;
@@ -272,7 +275,7 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
 }
 
 Status RbsgSteps::climb_tables(const RbsgPlanned& batch) {
-  const int64_t G = kGates * shape_.hidden, C = shape_.character_dim;
+  const int64_t G = int64_t{shape_.gates()} * shape_.hidden, C = shape_.character_dim;
   const auto alphabet = [&](int side) -> int64_t { return batch.sides[side].alphabet_size; };
   BothSums sums{};
   sums.cols = static_cast<int32_t>(G);

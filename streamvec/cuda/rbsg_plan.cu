@@ -37,14 +37,14 @@ Status RbsgPlanned::stage(const RbsgWork& work) {
 
 Status RbsgPlanned::bring(cudaStream_t stream) const {
   STREAMVEC_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(numbers_.data(), staged_.data(), used_ * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
+      copy_later(Way::kToCard, numbers_.data(), staged_.data(), used_ * sizeof(int32_t), stream));
   STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(card_result.data(), 0, sizeof(BatchResult), stream));
   return {};
 }
 
 Status RbsgPlanned::send_result(cudaStream_t stream) const {
   STREAMVEC_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(result.data(), card_result.data(), sizeof(BatchResult), cudaMemcpyDeviceToHost, stream));
+      copy_later(Way::kFromCard, result.data(), card_result.data(), sizeof(BatchResult), stream));
   STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(done_, stream));
   return {};
 }

@@ -20,6 +20,8 @@ struct RbsgShape {
   int32_t character_dim = 128;
   int32_t hidden = 512;
   int32_t dim = 200;
+  bool gru = false;  // cells are GRUs, of three gates; else LSTMs, of four
+  int32_t gates() const { return gru ? 3 : 4; }
 };
 
 // Of one encoder, in the order of EncoderParameters::all(): characters, input, recurrent, bias, output, output_bias.

@@ -21,11 +21,23 @@ struct Segment {
   int32_t begin, end;     // the centres
   float lr;
   uint64_t draw;  // seed of the chunk
+  int32_t fresh;  // 1: its totals are also counted apart
+  int32_t told;   // where in SgnsArguments::told its totals go as well; -1: nowhere
 };
 
 struct KernelTotals {
+  double loss, slope, fresh_loss;
+  unsigned long long pairs, refused, fresh_pairs;
+};
+
+struct ToldTotals {
   double loss, slope;
-  unsigned long long pairs, refused;
+  unsigned long long pairs;
+};
+
+// How rows are kept, and how gradients become steps.
+struct SgnsKind {
+  bool bf16, adagrad;
 };
 
 struct SgnsShape {
@@ -33,6 +45,7 @@ struct SgnsShape {
   int32_t window, centres, negatives;  // of a block, its own negatives
   float share;                         // the weight of a negative for each pair
   int32_t segment_words;               // at most
+  SgnsKind kind;
   int32_t inputs() const { return (centres + 2 * window + 15) / 16 * 16; }
   int32_t outputs() const { return (centres + negatives + 15) / 16 * 16; }
   // The negatives of all blocks of a segment are drawn before the first.
@@ -42,8 +55,10 @@ struct SgnsShape {
 struct SgnsArguments {
   SgnsShape shape;
   int32_t inputs, outputs, segment_negatives;  // of the shape
-  float* input;                                // both tables
-  float* output;
+  void* input;                                 // both tables, of fp32 or bf16
+  void* output;
+  float* sums[2];              // of AdaGrad, by slot: those of input and output
+  float per_value;             // 1 / dim
   const uint32_t* thresholds;  // of Subsampling
   int32_t thresholds_count;
   const uint64_t* ends;  // of StratifiedSampler
@@ -59,7 +74,13 @@ struct SgnsArguments {
   int32_t lanes;  // segments that are neighbours in text are this many turns apart
   int32_t* next_segment;
   KernelTotals* totals;
+  ToldTotals* told;
 };
+
+// Those of sgns_block.cuh.
+using SgnsKernel = void (*)(SgnsArguments);
+SgnsKernel bf16_kernel(const SgnsShape& shape);
+SgnsKernel adagrad_kernel(const SgnsShape& shape);
 
 // Bytes of shared memory that a block needs.
 int64_t sgns_block_memory(const SgnsShape& shape);
@@ -72,8 +93,11 @@ struct RowUpdate {
   int64_t row;
   int64_t at;  // where its values of both tables are, one after the other, `stride` each
 };
-// Rows of both tables from `values`.
-cudaError_t launch_put_rows(const RowUpdate* updates, int32_t count, const float* values, int32_t stride, float* input,
-                            float* output, cudaStream_t stream);
+// Rows of both tables from `values`; AdaGrad's sums begin anew with them.
+cudaError_t launch_put_rows(const SgnsArguments& tables, const RowUpdate* updates, int32_t count, const float* values,
+                            cudaStream_t stream);
+// Values of tables that are kept in bf16, from and to fp32; to the nearest.
+cudaError_t launch_to_bf16(const float* from, void* to, int64_t count, cudaStream_t stream);
+cudaError_t launch_from_bf16(const void* from, float* to, int64_t count, cudaStream_t stream);
 
 }  // namespace streamvec::cuda

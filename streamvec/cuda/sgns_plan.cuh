@@ -1,5 +1,5 @@
 // Which rows a block of pairs has, before anything is computed: a segment's words that subsampling leaves, negatives,
-// weights between rows, and where all of it lies in shared memory. Part of sgns_kernel.cu.
+// weights between rows, and where all of it lies in shared memory. Part of sgns_block.cuh.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,9 +16,21 @@ constexpr int kThreads = 512;
 constexpr int kWarps = kThreads / 32;
 constexpr int32_t kNoRow = -1;
 
+// How a table's rows are kept: values, and what a lane reads of them at once, four.
+struct Fp32Rows {
+  using Value = float;
+  using Quad = float4;
+};
+struct Bf16Rows {
+  using Value = __nv_bfloat16;
+  using Quad = uint2;
+};
+
 // Sizes of a block, known when compiled where they are not 0: then loops over tiles unroll, and places are constants.
-template <int kInputs, int kOutputs, int kStride>
+template <typename RowsOf, bool kOfAdagrad, int kInputs, int kOutputs, int kStride>
 struct Sizes {
+  using Rows = RowsOf;
+  static constexpr bool kAdagrad = kOfAdagrad;
   const SgnsArguments& a;
   __device__ int32_t inputs() const { return kInputs > 0 ? kInputs : a.inputs; }
   __device__ int32_t outputs() const { return kOutputs > 0 ? kOutputs : a.outputs; }
@@ -41,6 +53,7 @@ struct Shared {
   __nv_bfloat16* coefficients;  // [m][n + 8]
   float* sums;                  // of the coefficients' sizes: [m][n / 8], then [m / 16][n]
   float* factors;               // [n + m]: for the steps of a row
+  float* squares;               // [n + m], of AdaGrad: of a row's slopes
   uint32_t* words;              // of the segment, subsampled
   float2* word_crowds;          // likewise: the factors for their rows of input and output
   uint8_t* reach;               // likewise: of their windows
@@ -73,6 +86,7 @@ __host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m,
   take(s.coefficients, m * (n + 8));
   take(s.sums, m * (n / 8) + m / 16 * n);
   take(s.factors, n + m);
+  take(s.squares, shape.kind.adagrad ? n + m : 0);
   take(s.words, words);
   take(s.word_crowds, words);
   take(s.reach, words);
@@ -88,9 +102,11 @@ __host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m,
   return at + s.plan_size;
 }
 
-// Rows that many blocks have at once get steps as short as all of them together need. `sum`: of one, on average.
-__device__ float crowd_factor(const SgnsArguments& a, float sum) {
-  sum *= a.crowd_scale;
+// Rows that many blocks have at once get steps as short as all of them together need. `crowd`: of one, on average.
+// AdaGrad's steps, of which `crowd` are taken at once, are together as long as those of their summed slope.
+__device__ float crowd_factor(const SgnsArguments& a, float lr, float crowd) {
+  if (a.shape.kind.adagrad) return rsqrtf(fmaxf(a.crowd_scale * crowd, 1.0f));
+  const float sum = a.crowd_scale * lr * crowd;
   return sum > a.crowd_max ? a.crowd_max / sum : 1.0f;
 }
 
@@ -126,7 +142,7 @@ __device__ Kept keep_words(const SgnsArguments& a, const Segment& segment, const
       place += __popc(mask & ((1u << lane) - 1));
       s.words[place] = word;
       const float2 crowds = crowds_of(a, slot);
-      s.word_crowds[place] = {crowd_factor(a, segment.lr * crowds.x), crowd_factor(a, segment.lr * crowds.y)};
+      s.word_crowds[place] = {crowd_factor(a, segment.lr, crowds.x), crowd_factor(a, segment.lr, crowds.y)};
       s.reach[place] = static_cast<uint8_t>(reach_draw(segment.draw, at, a.shape.window));
     }
     __syncthreads();
@@ -144,7 +160,7 @@ __device__ void draw_negatives(const SgnsArguments& a, const Segment& segment, c
     int32_t slot = a.guide[at >> a.shift];
     while (a.ends[slot] <= at) ++slot;
     s.negatives[i] = slot;
-    s.negative_crowds[i] = crowd_factor(a, segment.lr * crowds_of(a, slot).y);
+    s.negative_crowds[i] = crowd_factor(a, segment.lr, crowds_of(a, slot).y);
   }
 }
 
@@ -165,8 +181,9 @@ __device__ Block block_at(const SgnsArguments& a, const Kept& kept, int32_t firs
 }
 
 template <typename Size>
-__device__ float* row_of(const Size& size, int32_t r, int32_t slot) {
-  return (r < size.inputs() ? size.a.input : size.a.output) + static_cast<int64_t>(slot) * size.stride();
+__device__ auto* row_of(const Size& size, int32_t r, int32_t slot) {
+  auto* table = static_cast<typename Size::Rows::Value*>(r < size.inputs() ? size.a.input : size.a.output);
+  return table + static_cast<int64_t>(slot) * size.stride();
 }
 
 struct Row {
@@ -225,8 +242,9 @@ __device__ int32_t plan_rows(const Size& size, const Block& block, const Shared&
 template <typename Size>
 __device__ void expect_row(const Size& size, int32_t slot) {
   if (slot < 0) return;
-  const float* row = row_of(size, static_cast<int32_t>(threadIdx.x / 32 + kWarps * (threadIdx.x % 32)), slot);
-  for (int32_t d = 0; d < size.stride(); d += 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + d));
+  const auto* row = row_of(size, static_cast<int32_t>(threadIdx.x / 32 + kWarps * (threadIdx.x % 32)), slot);
+  constexpr auto kLine = static_cast<int32_t>(128 / sizeof(*row));
+  for (int32_t d = 0; d < size.stride(); d += kLine) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + d));
 }
 
 }  // namespace

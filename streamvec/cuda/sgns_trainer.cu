@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <unordered_map>
@@ -29,7 +31,7 @@ constexpr size_t kFirstBatchWords = 1 << 17;  // batches grow with what was trai
 
 // How much the steps of a block weigh in a row on average, through the rate: of an input's pairs each has about 0.35
 // for its positive and as much for its negatives; an output has one or the other. Counts are taken back from
-// count^0.75.
+// count^0.75. Of AdaGrad: how often a block has the row.
 std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& options) {
   constexpr double kSlope = 0.35, kPower = 1 / 0.75;
   const std::span<const uint64_t> ends = tables.negatives.ends();
@@ -41,10 +43,14 @@ std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& o
     sum += word[i];
   }
   const double pairs = static_cast<double>(options.centres) * (options.window + 1) * kSlope;
+  const double negatives = options.negatives_shared, columns = options.centres + 2.0 * options.window;
   std::vector<float2> crowds(ends.size());
   for (size_t i = 0; i < ends.size(); ++i) {
     const double share = sum > 0 ? word[i] / sum : 0;
-    crowds[i] = {static_cast<float>(pairs * 2 * share), static_cast<float>(pairs * (share + negative[i]))};
+    crowds[i] = options.adagrad ? make_float2(static_cast<float>(columns * share),
+                                              static_cast<float>(options.centres * share + negatives * negative[i]))
+                                : make_float2(static_cast<float>(pairs * 2 * share),
+                                              static_cast<float>(pairs * (share + negative[i])));
   }
   return crowds;
 }
@@ -72,6 +78,7 @@ SgnsShape shape_of(const SgnsOptions& options) {
   shape.share = static_cast<float>(options.negatives) / static_cast<float>(options.negatives_shared);
   const int32_t blocks = std::max(kSegmentNegatives / options.negatives_shared, 1);
   shape.segment_words = std::min(kSegmentWordsMax, blocks * options.centres);
+  shape.kind = {options.bf16, options.adagrad};
   return shape;
 }
 
@@ -91,14 +98,19 @@ class CardTrainer final : public SgnsTrainer {
 
   Status begin() {
     const auto values = static_cast<size_t>(options_.rows_max) * static_cast<size_t>(shape_.stride);
-    STREAMVEC_RETURN_IF_ERROR(check_device_memory("both tables", 2.0 * sizeof(float) * static_cast<double>(values),
+    STREAMVEC_RETURN_IF_ERROR(check_device_memory("both tables", 2.0 * static_cast<double>(values * value_bytes_),
                                                   "a smaller --dim or --vocab-max, or --device cpu"));
     STREAMVEC_CUDA_RETURN_IF_ERROR(prepare_sgns_kernel(shape_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&compute_, cudaStreamNonBlocking));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&copy_, cudaStreamNonBlocking));
-    for (CardBuffer<float>* table : {&input_, &output_}) {
-      STREAMVEC_RETURN_IF_ERROR(table->allocate(values));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table->data(), 0, values * sizeof(float), compute_));
+    for (CardBuffer<std::byte>& table : tables_) {
+      STREAMVEC_RETURN_IF_ERROR(table.allocate(values * value_bytes_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table.data(), 0, values * value_bytes_, compute_));
+    }
+    const size_t sums = options_.adagrad ? static_cast<size_t>(options_.rows_max) : 0;
+    for (CardBuffer<float>& table : sums_) {
+      STREAMVEC_RETURN_IF_ERROR(table.allocate(sums));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table.data(), 0, sums * sizeof(float), compute_));
     }
     for (Batch& batch : batches_) STREAMVEC_RETURN_IF_ERROR(batch.allocate());
     // An empty run: kernels are brought to the card when they are first called.
@@ -110,21 +122,32 @@ class CardTrainer final : public SgnsTrainer {
   Status put(MatrixView<const float> input, MatrixView<const float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(copy_rows(input, input_)));
-    return note(copy_rows(output, output_));
+    STREAMVEC_RETURN_IF_ERROR(note(copy_rows(input, tables_[0])));
+    return note(copy_rows(output, tables_[1]));
+  }
+
+  Status put_sums(MatrixView<const float> input, MatrixView<const float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(note(bring(input, sizeof(float), sums_[0].data())));
+    return note(bring(output, sizeof(float), sums_[1].data()));
   }
 
   Status put_row(int64_t row, std::span<const float> input, std::span<const float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     Batch& batch = batches_[filling_];
-    const size_t stride = static_cast<size_t>(shape_.stride), at = batch.rows * 2 * stride;
+    // A row that begins anew twice takes the place that it has: all of a batch are put at once.
+    size_t place = 0;
+    while (place < batch.rows && batch.updates[place].row != row) ++place;
+    const size_t stride = static_cast<size_t>(shape_.stride), at = place * 2 * stride;
     STREAMVEC_RETURN_IF_ERROR(note(batch.values.allocate(kBatchRows * 2 * stride)));
     STREAMVEC_RETURN_IF_ERROR(note(batch.card_values.allocate(kBatchRows * 2 * stride)));
     std::fill_n(&batch.values[at], 2 * stride, 0.0f);
     std::copy(input.begin(), input.end(), &batch.values[at]);
     std::copy(output.begin(), output.end(), &batch.values[at + stride]);
-    batch.updates[batch.rows++] = {row, static_cast<int64_t>(at)};
+    batch.updates[place] = {row, static_cast<int64_t>(at)};
+    batch.rows = std::max(batch.rows, place + 1);
     return batch.rows == kBatchRows ? note(submit()) : Status();
   }
 
@@ -132,7 +155,7 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     const std::span<const uint64_t> ends = tables.negatives.ends();
-    const TablesId id{&tables, ends.data(), ends.size(), ends[ends.size() / 2]};
+    const TablesId id{&tables, ends.data(), ends.size(), ends.empty() ? 0 : ends[ends.size() / 2]};
     if (id == tables_id_) return {};
     STREAMVEC_RETURN_IF_ERROR(finish());
     const std::vector<float2> crowds = crowds_of(tables, options_);
@@ -146,11 +169,9 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  Status add(const Chunk& chunk, float lr, uint64_t draw) override {
-    return add_all(encoded(chunk), lr, draw, nullptr);
-  }
+  Status add(const Chunk& chunk, const SgnsManner& manner) override { return add_all(encoded(chunk), manner, nullptr); }
   Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) override {
-    return add_all(encoded(chunk), lr, draw, &key);
+    return add_all(encoded(chunk), {.lr = lr, .draw = draw}, &key);
   }
 
   bool known(uint64_t key) const override {
@@ -167,7 +188,7 @@ class CardTrainer final : public SgnsTrainer {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
     const KeptChunk chunk = known_.at(key);
-    return note(add_segments(chunk.words, chunk.count, lr, draw));
+    return note(add_segments(chunk.words, chunk.count, {.lr = lr, .draw = draw}));
   }
 
   Result<SgnsTotals> totals(bool all) override {
@@ -179,11 +200,23 @@ class CardTrainer final : public SgnsTrainer {
     return std::exchange(totals_, SgnsTotals());
   }
 
+  std::vector<SgnsTold> told() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(told_, {});
+  }
+
   Status get(MatrixView<float> input, MatrixView<float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(fetch_rows(input_, input)));
-    return note(fetch_rows(output_, output));
+    STREAMVEC_RETURN_IF_ERROR(note(fetch_rows(tables_[0], input)));
+    return note(fetch_rows(tables_[1], output));
+  }
+
+  Status get_sums(MatrixView<float> input, MatrixView<float> output) override {
+    const std::lock_guard lock(mutex_);
+    STREAMVEC_RETURN_IF_ERROR(finish());
+    STREAMVEC_RETURN_IF_ERROR(note(take(sums_[0].data(), sizeof(float), input)));
+    return note(take(sums_[1].data(), sizeof(float), output));
   }
 
  private:
@@ -198,6 +231,9 @@ class CardTrainer final : public SgnsTrainer {
     CardBuffer<float> card_values;
     PinnedBuffer<KernelTotals> totals;
     CardBuffer<KernelTotals> card_totals;
+    PinnedBuffer<ToldTotals> told;  // of chunks with names
+    CardBuffer<ToldTotals> card_told;
+    std::vector<uint64_t> names;
     CardBuffer<int32_t> next;
     uint32_t* home = nullptr;  // of the words, once they are on the card
     size_t words_count = 0, segments_count = 0, rows = 0;
@@ -235,15 +271,17 @@ class CardTrainer final : public SgnsTrainer {
   };
 
   // What is longer than a batch can be is cut.
-  Status add_all(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+  Status add_all(std::span<const uint32_t> words, const SgnsManner& manner, const uint64_t* key) {
     const size_t most = std::min(kBatchWords, kBatchSegments * static_cast<size_t>(shape_.segment_words));
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(status_);
-    if (words.size() <= most) return note(add_words(words, lr, draw, key));
+    if (words.size() <= most) return note(add_words(words, manner, key));
     all_kept_ = all_kept_ && key == nullptr;
-    for (size_t at = 0; at < words.size(); at += most)
-      STREAMVEC_RETURN_IF_ERROR(
-          note(add_words(words.subspan(at, std::min(most, words.size() - at)), lr, mix(draw, at), nullptr)));
+    SgnsManner part = manner;
+    for (size_t at = 0; at < words.size(); at += most) {
+      part.draw = mix(manner.draw, at);
+      STREAMVEC_RETURN_IF_ERROR(note(add_words(words.subspan(at, std::min(most, words.size() - at)), part, nullptr)));
+    }
     return {};
   }
 
@@ -253,7 +291,7 @@ class CardTrainer final : public SgnsTrainer {
     return status;
   }
 
-  Status add_words(std::span<const uint32_t> words, float lr, uint64_t draw, const uint64_t* key) {
+  Status add_words(std::span<const uint32_t> words, const SgnsManner& manner, const uint64_t* key) {
     if (batches_[filling_].words_count + words.size() > kBatchWords) STREAMVEC_RETURN_IF_ERROR(submit());
     STREAMVEC_RETURN_IF_ERROR(make_room(segments_of(words.size())));
     Batch& batch = batches_[filling_];
@@ -263,7 +301,7 @@ class CardTrainer final : public SgnsTrainer {
     const auto count = static_cast<int32_t>(words.size());
     batch.words_count += words.size();
     if (key != nullptr) keep(*key, {home, count}, batch.home != batch.card_words.data());
-    return add_segments(home, count, lr, draw);
+    return add_segments(home, count, manner);
   }
 
   void keep(uint64_t key, const KeptChunk& chunk, bool stays) {
@@ -300,16 +338,30 @@ class CardTrainer final : public SgnsTrainer {
     return batches_[filling_].segments_count + segments > kBatchSegments ? submit() : Status();
   }
 
-  Status add_segments(const uint32_t* words, int32_t count, float lr, uint64_t draw) {
+  Status add_segments(const uint32_t* words, int32_t count, const SgnsManner& manner) {
     const auto parts = static_cast<int32_t>(segments_of(static_cast<size_t>(count)));
     STREAMVEC_RETURN_IF_ERROR(make_room(static_cast<size_t>(parts)));
     Batch& batch = batches_[filling_];
+    int32_t told = -1;
+    if (manner.name) {
+      STREAMVEC_RETURN_IF_ERROR(batch.told.allocate(kBatchSegments));
+      STREAMVEC_RETURN_IF_ERROR(batch.card_told.allocate(kBatchSegments));
+      told = static_cast<int32_t>(batch.names.size());
+      batch.names.push_back(*manner.name);
+    }
     const auto place = [&](int32_t part) { return static_cast<int32_t>(int64_t{count} * part / parts); };
     for (int32_t i = 0; i < parts; ++i)
-      batch.segments[batch.segments_count++] = {words, count, place(i), place(i + 1), lr, draw};
+      batch.segments[batch.segments_count++] = {words,     count,       place(i),     place(i + 1),
+                                                manner.lr, manner.draw, manner.fresh, told};
     batch.work += static_cast<size_t>(count);
     const size_t enough = std::clamp(static_cast<size_t>(words_given_ / 4), kFirstBatchWords, kBatchWords);
-    return batch.work >= enough ? submit() : Status();
+    return batch.work >= enough || (options_.at_once && idle()) ? submit() : Status();
+  }
+
+  bool idle() const {
+    return std::none_of(std::begin(batches_), std::end(batches_), [](const Batch& batch) {
+      return batch.in_work && cudaEventQuery(batch.done) == cudaErrorNotReady;
+    });
   }
 
   // Gives the batch at hand to the card, and waits for room for the next one.
@@ -317,7 +369,7 @@ class CardTrainer final : public SgnsTrainer {
     Batch& batch = batches_[filling_];
     if (batch.empty()) return {};
     const auto copy = [&](auto* to, const auto* from, size_t count) {
-      return cudaMemcpyAsync(to, from, count * sizeof(*from), cudaMemcpyHostToDevice, copy_);
+      return copy_later(Way::kToCard, to, from, count * sizeof(*from), copy_);
     };
     if (batch.words_count > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(copy(batch.home, batch.words.data(), batch.words_count));
     if (batch.words_count > 0 && batch.home != batch.card_words.data()) slab_used_ += batch.words_count;
@@ -338,18 +390,32 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status launch(Batch& batch) {
+    const SgnsArguments arguments = arguments_of(batch);
+    const size_t told = batch.names.size() * sizeof(ToldTotals);
     if (batch.rows > 0)
-      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_put_rows(batch.card_updates.data(), static_cast<int32_t>(batch.rows),
-                                                     batch.card_values.data(), shape_.stride, input_.data(),
-                                                     output_.data(), compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_put_rows(
+          arguments, batch.card_updates.data(), static_cast<int32_t>(batch.rows), batch.card_values.data(), compute_));
+    if (told > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.card_told.data(), 0, told, compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.card_totals.data(), 0, sizeof(KernelTotals), compute_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(batch.next.data(), 0, sizeof(int32_t), compute_));
+    if (arguments.lanes > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
+    if (told > 0)
+      STREAMVEC_CUDA_RETURN_IF_ERROR(
+          copy_later(Way::kFromCard, batch.told.data(), batch.card_told.data(), told, compute_));
+    STREAMVEC_CUDA_RETURN_IF_ERROR(
+        copy_later(Way::kFromCard, batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals), compute_));
+    return {};
+  }
+
+  SgnsArguments arguments_of(const Batch& batch) const {
     SgnsArguments arguments{};
     arguments.shape = shape_;
     arguments.inputs = shape_.inputs();
     arguments.outputs = shape_.outputs();
-    arguments.input = input_.data();
-    arguments.output = output_.data();
+    arguments.input = tables_[0].data();
+    arguments.output = tables_[1].data();
+    for (int side = 0; side < 2; ++side) arguments.sums[side] = sums_[side].data();
+    arguments.per_value = 1.0f / static_cast<float>(options_.dim);
     arguments.thresholds = thresholds_.data();
     arguments.thresholds_count = words_known_;
     arguments.ends = ends_.data();
@@ -367,10 +433,8 @@ class CardTrainer final : public SgnsTrainer {
     arguments.segments_count = static_cast<int32_t>(batch.segments_count);
     arguments.next_segment = batch.next.data();
     arguments.totals = batch.card_totals.data();
-    if (arguments.lanes > 0) STREAMVEC_CUDA_RETURN_IF_ERROR(launch_sgns_kernel(arguments, arguments.lanes, compute_));
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(batch.totals.data(), batch.card_totals.data(), sizeof(KernelTotals),
-                                                   cudaMemcpyDeviceToHost, compute_));
-    return {};
+    arguments.told = batch.card_told.data();
+    return arguments;
   }
 
   int32_t blocks_now() const {
@@ -386,6 +450,7 @@ class CardTrainer final : public SgnsTrainer {
       collect(batch);
     }
     batch.words_count = batch.segments_count = batch.rows = batch.work = 0;
+    batch.names.clear();
     return {};
   }
 
@@ -396,6 +461,12 @@ class CardTrainer final : public SgnsTrainer {
     totals_.refused += static_cast<int64_t>(totals.refused);
     totals_.loss += totals.loss;
     totals_.slope += totals.slope;
+    totals_.fresh_pairs += static_cast<int64_t>(totals.fresh_pairs);
+    totals_.fresh_loss += totals.fresh_loss;
+    for (size_t i = 0; i < batch.names.size(); ++i)
+      told_.push_back(
+          {batch.names[i], static_cast<int64_t>(batch.told[i].pairs), batch.told[i].loss, batch.told[i].slope});
+    batch.names.clear();
     batch.in_work = false;
   }
 
@@ -408,19 +479,53 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  Status copy_rows(MatrixView<const float> from, CardBuffer<float>& to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data(), static_cast<size_t>(shape_.stride) * sizeof(float),
-                                                from.data, static_cast<size_t>(from.stride) * sizeof(float),
-                                                static_cast<size_t>(from.cols) * sizeof(float),
-                                                static_cast<size_t>(from.rows), cudaMemcpyHostToDevice));
+  // Rows of fp32 to where they lie `pitch` bytes apart, and back.
+  static Status bring(MatrixView<const float> from, size_t pitch, float* to) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kToCard, to, pitch, from.data, bytes(from.stride),
+                                                 bytes(from.cols), static_cast<size_t>(from.rows)));
     return {};
   }
+  static Status take(const float* from, size_t pitch, MatrixView<float> to) {
+    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kFromCard, to.data, bytes(to.stride), from, pitch, bytes(to.cols),
+                                                 static_cast<size_t>(to.rows)));
+    return {};
+  }
+  static size_t bytes(int64_t values) { return static_cast<size_t>(values) * sizeof(float); }
 
-  Status fetch_rows(const CardBuffer<float>& from, MatrixView<float> to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemcpy2D(to.data, static_cast<size_t>(to.stride) * sizeof(float), from.data(),
-                                                static_cast<size_t>(shape_.stride) * sizeof(float),
-                                                static_cast<size_t>(to.cols) * sizeof(float),
-                                                static_cast<size_t>(to.rows), cudaMemcpyDeviceToHost));
+  Status copy_rows(MatrixView<const float> from, CardBuffer<std::byte>& to) {
+    if (!options_.bf16) return bring(from, bytes(shape_.stride), reinterpret_cast<float*>(to.data()));
+    return for_staged(from, to, [&](MatrixView<const float> rows, std::byte* at, int64_t values) {
+      // Past `dim` there are zeros.
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(stage_.data(), 0, bytes(values), compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+      STREAMVEC_RETURN_IF_ERROR(bring(rows, bytes(shape_.stride), stage_.data()));
+      return status_of(launch_to_bf16(stage_.data(), at, values, compute_), "rows to bf16");
+    });
+  }
+
+  Status fetch_rows(CardBuffer<std::byte>& from, MatrixView<float> to) {
+    if (!options_.bf16) return take(reinterpret_cast<const float*>(from.data()), bytes(shape_.stride), to);
+    return for_staged(to, from, [&](MatrixView<float> rows, const std::byte* at, int64_t values) {
+      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_from_bf16(at, stage_.data(), values, compute_));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+      return take(stage_.data(), bytes(shape_.stride), rows);
+    });
+  }
+
+  // Some rows after others, as many as fit into stage_: `on_rows` gets them, their place in the table, and how many
+  // values they are there.
+  template <typename View, typename OnRows>
+  Status for_staged(View rows, CardBuffer<std::byte>& table, const OnRows& on_rows) {
+    constexpr int64_t kStagedRows = 65'536;
+    STREAMVEC_RETURN_IF_ERROR(stage_.allocate(static_cast<size_t>(std::min(kStagedRows, rows.rows) * shape_.stride)));
+    for (int64_t first = 0; first < rows.rows; first += kStagedRows) {
+      View part = rows;
+      part.data = rows.row(first);
+      part.rows = std::min(kStagedRows, rows.rows - first);
+      std::byte* at = table.data() + static_cast<size_t>(first * shape_.stride) * value_bytes_;
+      STREAMVEC_RETURN_IF_ERROR(on_rows(part, at, part.rows * shape_.stride));
+      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
+    }
     return {};
   }
 
@@ -429,7 +534,10 @@ class CardTrainer final : public SgnsTrainer {
   cudaStream_t compute_ = nullptr, copy_ = nullptr;
   mutable std::mutex mutex_;
   Status status_;  // the first error of the card
-  CardBuffer<float> input_, output_;
+  const size_t value_bytes_ = options_.bf16 ? 2 : sizeof(float);
+  CardBuffer<std::byte> tables_[2];  // input, output
+  CardBuffer<float> sums_[2];        // of AdaGrad
+  CardBuffer<float> stage_;          // rows on their way into tables of bf16, and out
   CardBuffer<uint64_t> ends_;
   CardBuffer<Slot> guide_;
   CardBuffer<uint32_t> thresholds_;
@@ -444,6 +552,7 @@ class CardTrainer final : public SgnsTrainer {
   bool keep_no_more_ = false, all_kept_ = true;
   std::unordered_map<uint64_t, KeptChunk> known_;
   SgnsTotals totals_;
+  std::vector<SgnsTold> told_;
 };
 
 // Segments are as long as the card's shared memory allows.

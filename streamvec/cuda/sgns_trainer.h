@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
@@ -32,10 +34,29 @@ struct SgnsOptions {
   // for a few that always are; -1: its own best.
   int64_t words_per_block = -1;
   int64_t kept_bytes = 0;  // of text that may stay on the card for later epochs
+  bool bf16 =
+      false;  // rows are kept in bf16, half as large; steps are rounded up or down by chance, so that none is lost
+  bool adagrad = false;  // steps as optim/optimizer.h has them; else plain ones, cut by step_max
+  bool at_once = false;  // text never waits for more while the card has nothing to do: of streams, which may be slow
 };
 
 struct SgnsTotals {
   int64_t pairs = 0, refused = 0;
+  double loss = 0, slope = 0;
+  int64_t fresh_pairs = 0;  // of these, those of add_fresh()
+  double fresh_loss = 0;
+};
+
+// How a chunk is trained on.
+struct SgnsManner {
+  float lr = 0;
+  uint64_t draw = 0;             // its seed
+  bool fresh = false;            // counted apart as well
+  std::optional<uint64_t> name;  // what it was like is asked for: told() says it under this name
+};
+struct SgnsTold {
+  uint64_t name = 0;
+  int64_t pairs = 0;
   double loss = 0, slope = 0;
 };
 
@@ -46,13 +67,16 @@ class SgnsTrainer {
 
   // Copies the first `input.rows` rows of both tables to the card. Waits.
   virtual Status put(MatrixView<const float> input, MatrixView<const float> output) = 0;
-  // The same for single rows, which take effect before any chunk that is added later.
+  // Of AdaGrad, likewise: its sums, one a row.
+  virtual Status put_sums(MatrixView<const float> input, MatrixView<const float> output) = 0;
+  // Single rows, which take effect before any chunk that is added later; AdaGrad's sums begin anew.
   virtual Status put_row(int64_t row, std::span<const float> input, std::span<const float> output) = 0;
   // What draws go by, from the next chunk on. Costs nothing when they are the tables of the last call.
   virtual Status set_tables(const SamplingTables& tables) = 0;
 
   // Trains on the chunk, now or soon. Waits while the card has enough to do.
-  virtual Status add(const Chunk& chunk, float lr, uint64_t draw) = 0;
+  virtual Status add(const Chunk& chunk, const SgnsManner& manner) = 0;
+  Status add(const Chunk& chunk, float lr, uint64_t draw) { return add(chunk, {lr, draw, false, {}}); }
   // The same, and keeps the chunk on the card under `key` if there is room; then known(key), and add_known trains on it
   // again.
   virtual Status add(const Chunk& chunk, float lr, uint64_t draw, uint64_t key) = 0;
@@ -62,8 +86,12 @@ class SgnsTrainer {
 
   // What has been done since the last call; with what is still in work if `all`, waiting for it.
   virtual Result<SgnsTotals> totals(bool all) = 0;
+  // What chunks with a name were like, of those known to be done by the last totals(), each once; one that was too long
+  // for a batch in its parts.
+  virtual std::vector<SgnsTold> told() = 0;
   // Waits for all that was added, and copies rows back.
   virtual Status get(MatrixView<float> input, MatrixView<float> output) = 0;
+  virtual Status get_sums(MatrixView<float> input, MatrixView<float> output) = 0;
 };
 
 // The errors of find_device(). kInvalidArgument when a block does not fit the card's shared memory, kResourceExhausted

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/card_testing.h"
+#include "streamvec/cuda/copies.h"
 #include "streamvec/cuda/draws.h"
 #include "streamvec/kernel/pair_block.h"
 
@@ -115,6 +117,11 @@ class Reference {
       }
     std::vector<const float*> rows;
     for (const auto& row : weights) rows.push_back(row.data());
+    Matrix dx = Matrix::make(static_cast<int64_t>(x.size()), options_.dim).value();
+    Matrix dy = Matrix::make(static_cast<int64_t>(y.size()), options_.dim).value();
+    std::vector<float*> x_slopes, y_slopes;
+    for (size_t j = 0; j < x.size(); ++j) x_slopes.push_back(dx.row(static_cast<int64_t>(j)));
+    for (size_t i = 0; i < y.size(); ++i) y_slopes.push_back(dy.row(static_cast<int64_t>(i)));
     PairBlock block;
     block.inputs = static_cast<int32_t>(columns);
     block.positives = static_cast<int32_t>(centres);
@@ -123,13 +130,26 @@ class Reference {
     block.x = x.data();
     block.y = y.data();
     block.weight = rows.data();
-    block.scale = lr;
-    block.step_max = options_.step_max;
-    block.dx = x.data();
-    block.dy = y.data();
+    block.scale = options_.adagrad ? 1 : lr;
+    block.step_max = options_.adagrad ? 0 : options_.step_max;
+    block.dx = options_.adagrad ? x_slopes.data() : x.data();
+    block.dy = options_.adagrad ? y_slopes.data() : y.data();
     const PairBlockResult result = kernel_->step(block);
+    if (options_.adagrad) {
+      for (size_t j = 0; j < x.size(); ++j) adagrad_step(x_slopes[j], lr, x[j]);
+      for (size_t i = 0; i < y.size(); ++i) adagrad_step(y_slopes[i], lr, y[i]);
+    }
     totals.loss += result.loss;
     totals.slope += result.slope;
+  }
+
+  // optim/optimizer.h's.
+  void adagrad_step(const float* slope, float lr, float* row) {
+    double square = 0;
+    for (int64_t d = 0; d < options_.dim; ++d) square += double{slope[d]} * slope[d];
+    double& sum = sums_[row];
+    sum += square / static_cast<double>(options_.dim);
+    for (int64_t d = 0; d < options_.dim; ++d) row[d] += lr * slope[d] / static_cast<float>(std::sqrt(sum + 1e-10));
   }
 
   struct Word {
@@ -142,6 +162,7 @@ class Reference {
   Matrix &input_, &output_;
   std::unique_ptr<PairKernel> kernel_;
   std::vector<Word> words_;
+  std::map<const float*, double> sums_;  // of AdaGrad, by row
 };
 
 // |a - b| / |b - before|: how far apart two trainings have come, in steps.
@@ -153,6 +174,18 @@ double apart(const Matrix& a, const Matrix& b, const Matrix& before) {
       step += std::pow(double{b.row(i)[d]} - before.row(i)[d], 2);
     }
   return std::sqrt(difference / step);
+}
+
+// How far `a` has gone where `b` went, as a share of its way.
+double along(const Matrix& a, const Matrix& b, const Matrix& before) {
+  double both = 0, step = 0;
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t d = 0; d < a.cols(); ++d) {
+      const double way = double{b.row(i)[d]} - before.row(i)[d];
+      both += way * (double{a.row(i)[d]} - before.row(i)[d]);
+      step += way * way;
+    }
+  return both / step;
 }
 
 class SgnsOnCard : public ::testing::TestWithParam<int64_t> {
@@ -187,10 +220,119 @@ TEST_P(SgnsOnCard, TrainsAsTheReferenceDoesWithOneBlockAtATime) {
 }
 INSTANTIATE_TEST_SUITE_P(Dims, SgnsOnCard, ::testing::Values(8, 50, 200, 300, 1000));
 
+// Plain steps that are each a fraction of what bf16 can tell apart: to the nearest, all would be lost.
+TEST_P(SgnsOnCard, TablesOfBf16LoseNoStepsOnAverage) {
+  const int64_t dim = GetParam();
+  SgnsOptions options = options_for(dim);
+  options.bf16 = true;
+  const SamplingTables tables(zipf_counts(), 1e-2);
+  Matrix input = drawn_rows(dim, 1), output = drawn_rows(dim, 2);
+  const auto trainer = make_sgns_trainer(options).value();
+  ASSERT_TRUE(trainer->put(input.view(), output.view()).ok());
+  ASSERT_TRUE(trainer->get(input.view(), output.view()).ok());  // rounded
+  Matrix x = input.copy().value(), y = output.copy().value();
+  Reference reference(options, x, y);
+  const Chunk chunk = drawn_chunk(500, 3);
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  SgnsTotals expected;
+  for (uint64_t i = 0; i < 4; ++i) {
+    const SgnsTotals done = reference.train(chunk, tables, 0.004f, i);
+    expected.pairs += done.pairs;
+    expected.loss += done.loss;
+    ASSERT_TRUE(trainer->add(chunk, 0.004f, i).ok());
+  }
+  const SgnsTotals totals = trainer->totals(true).value();
+  Matrix a = input.copy().value(), b = output.copy().value();
+  ASSERT_TRUE(trainer->get(a.view(), b.view()).ok());
+  EXPECT_EQ(totals.pairs, expected.pairs);
+  EXPECT_NEAR(totals.loss / expected.loss, 1, 1e-2);
+  EXPECT_NEAR(along(a, x, input), 1, 0.15);
+  EXPECT_NEAR(along(b, y, output), 1, 0.15);
+}
+
 class SgnsCard : public ::testing::Test {
  protected:
   void SetUp() override { STREAMVEC_SKIP_WITHOUT_CARD(); }
 };
+
+// Words of the chunk are all different, and seldom among the negatives: then no two steps of a block meet in a row.
+TEST_F(SgnsCard, AdagradTakesTheCpusSteps) {
+  SgnsOptions options = options_for(64);
+  options.adagrad = true;
+  options.negatives_shared = 10;
+  const SamplingTables tables(std::vector<double>(kWords, 100.0), 0);
+  const Matrix input = drawn_rows(64, 1), output = drawn_rows(64, 2);
+  Matrix x = input.copy().value(), y = output.copy().value(), a = input.copy().value(), b = output.copy().value();
+  Reference reference(options, x, y);
+  Chunk chunk;
+  for (Slot slot = 0; slot < kWords; ++slot) chunk.slots.push_back(slot * 7 % static_cast<Slot>(kWords));
+  chunk.sentence_ends = {static_cast<int32_t>(kWords)};
+  const auto trainer = make_sgns_trainer(options).value();
+  ASSERT_TRUE(trainer->put(input.view(), output.view()).ok());
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  for (uint64_t i = 0; i < 3; ++i) {
+    const SgnsTotals expected = reference.train(chunk, tables, 0.05f, i);
+    ASSERT_TRUE(trainer->add(chunk, 0.05f, i).ok());
+    const SgnsTotals totals = trainer->totals(true).value();
+    EXPECT_EQ(totals.pairs, expected.pairs);
+    EXPECT_NEAR(totals.loss / expected.loss, 1, 1e-2);
+  }
+  ASSERT_TRUE(trainer->get(a.view(), b.view()).ok());
+  EXPECT_THAT(apart(a, x, input), Lt(0.05));
+  EXPECT_THAT(apart(b, y, output), Lt(0.1));
+}
+
+TEST_F(SgnsCard, AdagradsSumsComeBackAndBeginAnewWithTheirRow) {
+  SgnsOptions options = options_for(64);
+  options.adagrad = true;
+  const auto trainer = make_sgns_trainer(options).value();
+  Matrix in = Matrix::make(kWords, 1).value(), out = Matrix::make(kWords, 1).value();
+  for (int64_t i = 0; i < kWords; ++i) {
+    *in.row(i) = static_cast<float>(i);
+    *out.row(i) = static_cast<float>(-i);
+  }
+  const Matrix rows = drawn_rows(64, 1);
+  ASSERT_TRUE(trainer->put_sums(in.view(), out.view()).ok());
+  ASSERT_TRUE(trainer->put_row(7, rows.view().row_span(0), rows.view().row_span(1)).ok());
+  ASSERT_TRUE(trainer->get_sums(in.view(), out.view()).ok());
+  for (int64_t i = 0; i < kWords; ++i) {
+    EXPECT_EQ(*in.row(i), i == 7 ? 0 : static_cast<float>(i));
+    EXPECT_EQ(*out.row(i), i == 7 ? 0 : static_cast<float>(-i));
+  }
+}
+
+TEST_F(SgnsCard, TellsOfEachChunkThatHasAName) {
+  const SamplingTables tables(zipf_counts(), 1e-2);
+  SgnsOptions options = options_for(64);
+  options.blocks = 4;
+  const auto trainer = make_sgns_trainer(options).value();
+  ASSERT_TRUE(trainer->put(drawn_rows(64, 1).view(), drawn_rows(64, 2).view()).ok());
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  SgnsTotals all;
+  for (uint64_t i = 0; i < 3; ++i)
+    ASSERT_TRUE(trainer
+                    ->add(drawn_chunk(static_cast<int32_t>(2'000 * (i + 1)), i),
+                          {.lr = 0.01f, .draw = i, .fresh = i == 1, .name = 100 + i})
+                    .ok());
+  all = trainer->totals(true).value();
+  std::vector<SgnsTold> told = trainer->told();
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_TRUE(trainer->told().empty());
+  SgnsTotals sum;
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(told[i].name, 100 + i);
+    EXPECT_NEAR(static_cast<double>(told[i].pairs) / static_cast<double>(told[0].pairs), static_cast<double>(i + 1),
+                0.3);
+    sum.pairs += told[i].pairs;
+    sum.loss += told[i].loss;
+    sum.slope += told[i].slope;
+  }
+  EXPECT_EQ(sum.pairs, all.pairs);
+  EXPECT_EQ(told[1].pairs, all.fresh_pairs);
+  EXPECT_NEAR(sum.loss / all.loss, 1, 1e-6);
+  EXPECT_NEAR(sum.slope / all.slope, 1, 1e-6);
+  EXPECT_NEAR(told[1].loss / all.fresh_loss, 1, 1e-6);
+}
 
 // Rows of both tables after training on two chunks, the second time from where they were kept if `keep`.
 Matrix trained(bool keep) {
@@ -276,6 +418,36 @@ TEST_F(SgnsCard, ARowThatIsPutIsThereForTheNextChunk) {
     EXPECT_EQ(a.row(row)[9], input.row(row < 200 ? 299 - row : row)[9]);
     EXPECT_EQ(b.row(row)[9], output.row(row < 200 ? row + 1 : row)[9]);
   }
+}
+
+TEST_F(SgnsCard, NothingIsCopiedButAChunksWordsOnceAndItsSegments) {
+  constexpr int64_t kChunkWords = 50'000, kSegmentBytes = 64, kTotalsBytes = 64;
+  const SamplingTables tables(zipf_counts(), 1e-2);
+  const auto trainer = make_sgns_trainer(options_for(64)).value();
+  ASSERT_TRUE(trainer->put(drawn_rows(64, 1).view(), drawn_rows(64, 2).view()).ok());
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  const Chunk chunk = drawn_chunk(kChunkWords, 3);
+  Copies before = copies_so_far();
+  const auto copied = [&] {
+    EXPECT_TRUE(trainer->totals(true).ok());
+    const Copies now = copies_so_far(),
+                 more{now.to_card - before.to_card, now.from_card - before.from_card,
+                      now.to_card_count - before.to_card_count, now.from_card_count - before.from_card_count};
+    before = now;
+    return more;
+  };
+  constexpr int64_t kSegments = kChunkWords / 256;  // at most: they are longer
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  ASSERT_TRUE(trainer->add(chunk, 0.1f, 1, 7).ok());
+  const Copies first = copied();
+  EXPECT_GE(first.to_card, 4 * kChunkWords);
+  EXPECT_LE(first.to_card, 4 * kChunkWords + kSegments * kSegmentBytes);
+  EXPECT_LE(first.to_card_count, 2);
+  EXPECT_LE(first.from_card, kTotalsBytes);
+  ASSERT_TRUE(trainer->add_known(7, 0.1f, 2).ok());
+  const Copies again = copied();
+  EXPECT_LE(again.to_card, kSegments * kSegmentBytes);
+  EXPECT_LE(again.from_card, kTotalsBytes);
 }
 
 TEST_F(SgnsCard, ShapesThatDoNotFitAreRefusedWithTheirFigures) {

@@ -18,7 +18,9 @@ constexpr float kWell = 300;   // occurrences that make half of a word's say in 
 // Rows of n-grams touched for each word trained on: about a third of the time that training takes.
 constexpr double kWorkPerToken = 0.7;
 constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
-constexpr int kLastPasses = 2;
+constexpr int64_t kLastPasses = 2;
+// In all, the first of them for the mean alone. A card is done with a text before the walk has gone around often.
+constexpr int64_t kPassesLeast = 3, kPassesOfCard = 8;
 constexpr int32_t kBucketBitsMax = 26;  // a quarter of a gigabyte for an index: no file asks for more
 
 constexpr std::string_view kHybridMagic = "svhybrid";
@@ -146,7 +148,8 @@ void Hybrid::add_met(std::span<const float> more) {
 
 void Hybrid::finish(Parameters& parameters) {
   const std::lock_guard lock(distilling_);
-  const int64_t passes = passes_ == 0 ? kLastPasses + 1 : kLastPasses;  // the first is for the mean alone
+  const int64_t least = parameters.card != nullptr ? kPassesOfCard : kPassesLeast;
+  const int64_t passes = std::max(kLastPasses, least - passes_);
   for (int64_t left = passes * words_; left > 0; --left) distil_next(parameters);
 }
 
@@ -155,13 +158,16 @@ void Hybrid::finish(Parameters& parameters) {
 double Hybrid::distil_next(Parameters& parameters) {
   Slot slot = 0;
   int64_t told = 0;
+  bool begins = false;
   {
     const std::lock_guard lock(mutex_);
     if (place_ >= words_) end_pass();
     if (words_ == 0) return kWorkMax;
+    begins = place_ == 0;
     slot = slot_at(place_++, words_);
     told = told_;
   }
+  if (begins) (void)parameters.fetch_rows();  // of a card, whose error the next step tells
   if (met(slot) == 0) return 1;
   float* target = rows_.row(kTarget);
   copy_row(parameters, slot, target);

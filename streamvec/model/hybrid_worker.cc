@@ -16,6 +16,17 @@ class HybridWorker final : public ModelWorker {
     return stats;
   }
 
+  StepStats step_noted(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
+                       const ChunkNote& note) override {
+    const StepStats stats = tables_->step_noted(chunk, tables, lr, random, note);
+    parameters_.hybrid->learn(chunk, parameters_);
+    return stats;
+  }
+
+  std::vector<ChunkStats> told() override { return tables_->told(); }
+
+  Result<StepStats> settle() override { return tables_->settle(); }
+
   std::string kernel_name() const override { return tables_->kernel_name(); }
 
  private:
@@ -25,9 +36,7 @@ class HybridWorker final : public ModelWorker {
 
 }  // namespace
 
-std::unique_ptr<ModelWorker> make_hybrid_worker(const WindowOptions& windows, Parameters& parameters,
-                                                std::unique_ptr<PairKernel> kernel) {
-  std::unique_ptr<ModelWorker> tables = make_sgns_worker(windows, parameters, std::move(kernel));
+std::unique_ptr<ModelWorker> make_hybrid_worker(Parameters& parameters, std::unique_ptr<ModelWorker> tables) {
   if (parameters.hybrid == nullptr) return tables;
   return std::make_unique<HybridWorker>(std::move(tables), parameters);
 }

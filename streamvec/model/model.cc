@@ -43,7 +43,10 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
     return make_glove_worker(parameters, glove);
   }
   if (options.model == "rbsg") return make_rbsg_worker(options, parameters);
-  if (options.cuda) return make_sgns_card_worker(options, parameters);
+  if (options.cuda) {
+    STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<ModelWorker> tables, make_sgns_card_worker(options, parameters));
+    return make_hybrid_worker(parameters, std::move(tables));
+  }
   if (options.batch > kCentresMax)
     return error(Code::kInvalidArgument, "--batch is ", options.batch, "; a block of --model ", options.model,
                  " has 1 to ", kCentresMax, " centre words");
@@ -54,7 +57,8 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
   if (options.model == "sgns") return make_sgns_worker(windows, parameters, std::move(kernel));
   if (options.model == "cbow") return make_cbow_worker(windows, parameters, std::move(kernel));
   if (options.model == "subword") return make_subword_worker(windows, parameters, std::move(kernel));
-  if (options.model == "hybrid") return make_hybrid_worker(windows, parameters, std::move(kernel));
+  if (options.model == "hybrid")
+    return make_hybrid_worker(parameters, make_sgns_worker(windows, parameters, std::move(kernel)));
   return check_model(options.model);
 }
 

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "streamvec/core/random.h"
 #include "streamvec/core/status.h"
@@ -17,20 +19,36 @@
 namespace streamvec {
 
 struct StepStats {
-  int64_t pairs = 0;    // (centre, context) pairs trained
-  double loss = 0;      // their summed loss: -log sigma(pair) - sum over `negatives` of log sigma(-negative)
-  double slope = 0;     // their summed slope (kernel/pair_block.h), a gradient's size: what replay may go by
-  int64_t refused = 0;  // blocks left out because a row or a product was not finite
+  int64_t pairs = 0;        // (centre, context) pairs trained
+  double loss = 0;          // their summed loss: -log sigma(pair) - sum over `negatives` of log sigma(-negative)
+  double slope = 0;         // their summed slope (kernel/pair_block.h), a gradient's size: what replay may go by
+  int64_t refused = 0;      // blocks left out because a row or a product was not finite
+  int64_t fresh_pairs = 0;  // of these, those of fresh chunks (ChunkNote)
+  double fresh_loss = 0;
+};
+
+// What replay has to say of a chunk.
+struct ChunkNote {
+  bool fresh = false;            // it is trained on for the first time
+  std::optional<uint64_t> name;  // what it is like is asked for; told() says it under this name
+};
+
+struct ChunkStats {
+  uint64_t name = 0;
+  int64_t pairs = 0;
+  double loss = 0, slope = 0;  // summed up, as in StepStats
 };
 
 struct ModelOptions {
   std::string model = "sgns";  // one of model_names(); what it has beyond tables must be in the parameters
   WindowOptions windows;
   std::string kernel = "auto";
-  int32_t batch = 0;    // what is computed together: centre words of a block, pairs for rbsg; 0: its own best
-  int32_t threads = 1;  // that train in all
-  bool cuda = false;    // on the card (cuda/device.h); sgns alone
-  int64_t words = 0;    // that will be trained on in all, about; 0: not known
+  int32_t batch = 0;         // what is computed together: centre words of a block, pairs for rbsg; 0: its own best
+  int32_t threads = 1;       // that train in all
+  bool cuda = false;         // on the card (cuda/device.h); sgns, hybrid and rbsg
+  bool bf16_tables = false;  // there, rows are kept in bf16
+  bool stream = false;       // text may come slowly: none waits for more
+  int64_t words = 0;         // that will be trained on in all, about; 0: not known
 };
 
 // One per thread; holds scratch memory and borrows the parameters. Trains in place.
@@ -40,6 +58,17 @@ class ModelWorker {
   // Every slot of the chunk must have its row. One thread and equal arguments give equal bits.
   virtual StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) = 0;
   virtual std::string kernel_name() const = 0;
+  // step(), with a note.
+  virtual StepStats step_noted(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
+                               const ChunkNote& note) {
+    StepStats stats = step(chunk, tables, lr, random);
+    if (note.fresh) stats.fresh_pairs = stats.pairs;
+    if (note.fresh) stats.fresh_loss = stats.loss;
+    if (note.name) told_.push_back({*note.name, stats.pairs, stats.loss, stats.slope});
+    return stats;
+  }
+  // What chunks with a name were like, each once: after its step, or some steps later where training is elsewhere.
+  virtual std::vector<ChunkStats> told() { return std::exchange(told_, {}); }
 
   // For workers that train elsewhere, and later; the others need none of it.
   // step(), with a chunk that comes again under the same key in a later epoch: it may be kept where it is trained on.
@@ -54,6 +83,9 @@ class ModelWorker {
   // Waits for what was begun, and returns what no step() has told of. An error when a step has failed; those that
   // follow one change nothing.
   virtual Result<StepStats> settle() { return StepStats(); }
+
+ private:
+  std::vector<ChunkStats> told_;
 };
 
 // What --model may be.

@@ -51,6 +51,7 @@ void Parameters::grow(int64_t rows) {
 }
 
 void Parameters::restart(int64_t row, uint64_t draw) {
+  const std::lock_guard lock(*row_mutex_);
   if (row >= rows()) grow(row + 1);
   std::fill_n(output.rows.row(row), options.dim, 0.0f);
   for (Table* table : {&input, &output})
@@ -58,13 +59,26 @@ void Parameters::restart(int64_t row, uint64_t draw) {
       std::fill_n(state.values->row(row), state.values->cols(), 0.0f);
   if (glove) glove->restart(static_cast<Slot>(row));
   draw_row(row, draw);
-  if (card == nullptr) return;
+  put_on_card(row);
+}
+
+void Parameters::put_on_card(int64_t row) {
   // An error is told by the next step.
-  (void)card->put_row(row, input.rows.view().row_span(row), output.rows.view().row_span(row));
+  if (card != nullptr) (void)card->put_row(row, input.rows.view().row_span(row), output.rows.view().row_span(row));
 }
 
 Status Parameters::fetch_rows() {
-  return card != nullptr ? card->get(input.rows.view(), output.rows.view()) : Status();
+  if (card == nullptr) return {};
+  const std::lock_guard lock(*row_mutex_);
+  STREAMVEC_RETURN_IF_ERROR(card->get(input.rows.view(), output.rows.view()));
+  if (options.optimizer != OptimizerKind::kAdagrad) return {};
+  return card->get_sums(adagrad_sums(input).view(), adagrad_sums(output).view());
+}
+
+Status Parameters::put_rows() {
+  STREAMVEC_RETURN_IF_ERROR(card->put(input.rows.view(), output.rows.view()));
+  if (options.optimizer != OptimizerKind::kAdagrad) return {};
+  return card->put_sums(adagrad_sums(input).view(), adagrad_sums(output).view());
 }
 
 void Parameters::set_word(Slot slot, std::string_view word) {
@@ -72,7 +86,8 @@ void Parameters::set_word(Slot slot, std::string_view word) {
   if (rbsg != nullptr) rbsg->set_word(slot, word);
   if (hybrid == nullptr) return;
   hybrid->set_word(slot, word);
-  hybrid->start_row(slot, input.rows.row(slot));
+  const std::lock_guard lock(*row_mutex_);
+  if (hybrid->start_row(slot, input.rows.row(slot))) put_on_card(slot);
 }
 
 void Parameters::draw_row(int64_t row, uint64_t draw) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -58,7 +59,10 @@ class Parameters {
   RowLocks locks;
   // Of a run on the card: what trains there. The rows here are those of the last fetch_rows().
   std::shared_ptr<cuda::SgnsTrainer> card;
-  Status fetch_rows();  // nothing to do without `card`
+  // With what the optimiser keeps. Thread-safe; a row that begins anew meanwhile is its new word's. Nothing to do
+  // without `card`.
+  Status fetch_rows();
+  Status put_rows();  // the other way. REQUIRES: `card`, and no thread trains
   // Of a cluster: the rows that were trained on, 2 * slot in the input table, 2 * slot + 1 in the output table.
   std::unique_ptr<RowMarks> changed;
   void note_changed(std::span<const Slot> inputs, std::span<const Slot> outputs) {
@@ -69,6 +73,11 @@ class Parameters {
 
  private:
   void draw_row(int64_t row, uint64_t draw);
+  void put_on_card(int64_t row);
+  Matrix& adagrad_sums(Table& table) { return *table.optimizer->states().front().values; }
+
+  // Of a run on the card: rows here and there begin anew together.
+  std::unique_ptr<std::mutex> row_mutex_ = std::make_unique<std::mutex>();
 };
 
 }  // namespace streamvec

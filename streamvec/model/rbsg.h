@@ -39,7 +39,7 @@ struct RbsgOptions {
   RecurrentCell cell = RecurrentCell::kLstm;
   bool fold_case = false;       // the words are case-folded: spellings that are asked for have to be, too
   std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
-  bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h); LSTM alone
+  bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h)
 };
 
 // Thread-safe: what one thread asks for waits until the batch of another is done. One seed and one number of threads
@@ -158,7 +158,7 @@ class Rbsg {
   std::shared_ptr<const PackedGemm> products_;
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
-  mutable Encoder encoders_[2];  // as they were when the card took over, until come_back()
+  mutable Encoder encoders_[2];      // as they were when the card took over, until come_back()
   mutable Card card_;
   Matrix steps_;  // one value: steps of Adam so far
   RbsgPlan plan_;

@@ -31,12 +31,11 @@ cuda::RbsgSide side_of(const CharTrie& trie) {
 }  // namespace
 
 Status Rbsg::find_card() {
-  if (options_.cell != RecurrentCell::kLstm)
-    return error(Code::kUnimplemented, "--device cuda trains --cell lstm alone; try --device cpu");
   STREAMVEC_ASSIGN_OR_RETURN(const cuda::Device device, cuda::find_device());
   card_.name = device.name;
   // Whether it can be used at all is known before the first batch.
-  return cuda::make_rbsg_trainer({options_.characters.size_max, options_.character_dim, options_.hidden, options_.dim})
+  return cuda::make_rbsg_trainer({options_.characters.size_max, options_.character_dim, options_.hidden, options_.dim,
+                                  options_.cell == RecurrentCell::kGru})
       .status();
 }
 
@@ -51,6 +50,7 @@ Status Rbsg::go_to_card() {
   shape.character_dim = options_.character_dim;
   shape.hidden = options_.hidden;
   shape.dim = options_.dim;
+  shape.gru = options_.cell == RecurrentCell::kGru;
   STREAMVEC_ASSIGN_OR_RETURN(card_.trainer, cuda::make_rbsg_trainer(shape));
   STREAMVEC_RETURN_IF_ERROR(card_.trainer->put({views_of(encoders_[0].values), views_of(encoders_[1].values)},
                                                {views_of(encoders_[0].mean), views_of(encoders_[1].mean)},

@@ -6,6 +6,7 @@
 
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/card_testing.h"
+#include "streamvec/cuda/copies.h"
 #include "streamvec/model/rbsg.h"
 
 namespace streamvec {
@@ -21,12 +22,19 @@ std::string drawn_word(Random& random) {
 
 constexpr int32_t kWords = 200;
 
-RbsgOptions options_of(bool cuda) {
-  return {.dim = 50, .hidden = 64, .character_dim = 24, .negatives = 5, .threads = 2, .seed = 5, .cuda = cuda};
+RbsgOptions options_of(bool cuda, RecurrentCell cell) {
+  return {.dim = 50,
+          .hidden = 64,
+          .character_dim = 24,
+          .negatives = 5,
+          .threads = 2,
+          .seed = 5,
+          .cell = cell,
+          .cuda = cuda};
 }
 
-std::unique_ptr<Rbsg> model(bool cuda) {
-  auto made = std::move(Rbsg::make(options_of(cuda))).value();
+std::unique_ptr<Rbsg> model(bool cuda, RecurrentCell cell = RecurrentCell::kLstm) {
+  auto made = std::move(Rbsg::make(options_of(cuda, cell))).value();
   Random random(3);
   for (Slot slot = 0; slot < kWords; ++slot) made->set_word(slot, drawn_word(random));
   return made;
@@ -48,9 +56,12 @@ class RbsgOnCard : public ::testing::Test {
   void SetUp() override { STREAMVEC_SKIP_WITHOUT_CARD(); }
 };
 
+class RbsgCellsOnCard : public RbsgOnCard, public ::testing::WithParamInterface<RecurrentCell> {};
+INSTANTIATE_TEST_SUITE_P(Cells, RbsgCellsOnCard, ::testing::Values(RecurrentCell::kLstm, RecurrentCell::kGru));
+
 // Adam's first mean is a tenth of the slope. The CPU's slopes agree with finite differences (rbsg_test.cc).
-TEST_F(RbsgOnCard, LossAndSlopesAreTheCpus) {
-  const auto card = model(true), cpu = model(false);
+TEST_P(RbsgCellsOnCard, LossAndSlopesAreTheCpus) {
+  const auto card = model(true, GetParam()), cpu = model(false, GetParam());
   const RbsgBatch batch = drawn_batch(1);
   const Rbsg::BatchStats expected = cpu->train_batch(batch, 1e-3f);
   Rbsg::BatchStats stats = card->train_batch(batch, 1e-3f);
@@ -72,10 +83,10 @@ TEST_F(RbsgOnCard, LossAndSlopesAreTheCpus) {
   }
 }
 
-TEST_F(RbsgOnCard, LearnsAsTheCpuDoes) {
+TEST_P(RbsgCellsOnCard, LearnAsTheCpuDoes) {
   double losses[2];
   for (const bool cuda : {false, true}) {
-    const auto rbsg = model(cuda);
+    const auto rbsg = model(cuda, GetParam());
     double loss = 0;
     for (uint64_t i = 0; i < 60; ++i) {
       const double done = rbsg->train_batch(drawn_batch(i), 3e-3f).loss + rbsg->settle().value().loss;
@@ -84,6 +95,21 @@ TEST_F(RbsgOnCard, LearnsAsTheCpuDoes) {
     losses[cuda] = loss;
   }
   EXPECT_NEAR(losses[1] / losses[0], 1, 0.02);
+}
+
+TEST_F(RbsgOnCard, ABatchCopiesItsPlanThereAndItsLossBack) {
+  const auto rbsg = model(true);
+  (void)rbsg->train_batch(drawn_batch(1), 1e-3f);
+  ASSERT_TRUE(rbsg->settle().ok());
+  const cuda::Copies before = cuda::copies_so_far();
+  (void)rbsg->train_batch(drawn_batch(2), 1e-3f);
+  ASSERT_TRUE(rbsg->settle().ok());
+  const cuda::Copies after = cuda::copies_so_far();
+  // 500 pairs, and for each of at most 2 x 200 words some numbers for a few nodes: far from 4 x 64 x 64 weights.
+  EXPECT_GE(after.to_card - before.to_card, 500 * 8);
+  EXPECT_LE(after.to_card - before.to_card, 500 * 8 + 2 * kWords * 20 * 8);
+  EXPECT_EQ(after.to_card_count - before.to_card_count, 1);
+  EXPECT_LE(after.from_card - before.from_card, 64);
 }
 
 TEST_F(RbsgOnCard, NewCharactersInTheMiddleGetRowsThere) {

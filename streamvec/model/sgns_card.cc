@@ -24,6 +24,21 @@ class SgnsCardWorker final : public ModelWorker {
     return done(false);
   }
 
+  StepStats step_noted(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
+                       const ChunkNote& chunk_note) override {
+    note(trainer_->set_tables(tables));
+    if (status_.ok()) note(trainer_->add(chunk, {lr, random.next(), chunk_note.fresh, chunk_note.name}));
+    return done(false);
+  }
+
+  // Of all workers that share the card.
+  std::vector<ChunkStats> told() override {
+    std::vector<ChunkStats> chunks;
+    for (const cuda::SgnsTold& told : trainer_->told())
+      chunks.push_back({told.name, told.pairs, told.loss, told.slope});
+    return chunks;
+  }
+
   StepStats step_and_keep(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
                           uint64_t key) override {
     note(trainer_->set_tables(tables));
@@ -62,6 +77,8 @@ class SgnsCardWorker final : public ModelWorker {
     stats.loss = totals.value().loss;
     stats.slope = totals.value().slope;
     stats.refused = totals.value().refused;
+    stats.fresh_pairs = totals.value().fresh_pairs;
+    stats.fresh_loss = totals.value().fresh_loss;
     return stats;
   }
 
@@ -86,12 +103,16 @@ Result<std::unique_ptr<ModelWorker>> make_sgns_card_worker(const ModelOptions& o
     card.centres = windows.centres;
     card.negatives_shared = windows.negatives_shared;
     card.step_max = kSgdStepMax;
+    card.bf16 = options.bf16_tables;
+    card.adagrad = parameters.options.optimizer == OptimizerKind::kAdagrad;
     card.words = options.words;
+    card.at_once = options.stream;
     card.kept_bytes = std::min(kKeptBytes, device.free / 4);
     STREAMVEC_ASSIGN_OR_RETURN(parameters.card, cuda::make_sgns_trainer(card));
-    STREAMVEC_RETURN_IF_ERROR(parameters.card->put(parameters.input.rows.view(), parameters.output.rows.view()));
+    STREAMVEC_RETURN_IF_ERROR(parameters.put_rows());
   }
-  return std::unique_ptr<ModelWorker>(std::make_unique<SgnsCardWorker>(parameters.card, "cuda " + device.name));
+  const std::string name = "cuda " + device.name + (options.bf16_tables ? " bf16 tables" : "");
+  return std::unique_ptr<ModelWorker>(std::make_unique<SgnsCardWorker>(parameters.card, name));
 }
 
 }  // namespace streamvec

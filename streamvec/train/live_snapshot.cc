@@ -7,6 +7,7 @@ namespace streamvec {
 
 Result<Snapshot> copy_model(const std::string& model, int64_t step, const Vocabulary& vocabulary, const ModelState& own,
                             Parameters& parameters) {
+  STREAMVEC_RETURN_IF_ERROR(parameters.fetch_rows());
   Snapshot snapshot;
   snapshot.model = model;
   snapshot.step = step;

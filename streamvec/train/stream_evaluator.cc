@@ -105,6 +105,7 @@ Result<Snapshot> take_snapshot(const std::string& model, int64_t step, StreamVoc
     stamp = vocabulary.stamp();
   }
   const int64_t rows = snapshot.vocabulary.size();
+  STREAMVEC_RETURN_IF_ERROR(parameters.fetch_rows());
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, own.input_rows(parameters, rows));
   for (Slot slot = 0; slot < rows; ++slot)
     if (!vocabulary.valid(slot, stamp)) std::fill_n(snapshot.input.row(slot), parameters.dim(), 0.0f);

@@ -20,12 +20,12 @@ int half_of(const ReplayItem& item) {
   return static_cast<int>(mix(document) & 1);
 }
 
-void count(const StepStats& stats, bool fresh, LearnerTotals& totals) {
+void count(const StepStats& stats, LearnerTotals& totals) {
   totals.pairs += stats.pairs;
   totals.loss += stats.loss;
   totals.refused += stats.refused;
-  totals.fresh_pairs += fresh ? stats.pairs : 0;
-  totals.fresh_loss += fresh ? stats.loss : 0;
+  totals.fresh_pairs += stats.fresh_pairs;
+  totals.fresh_loss += stats.fresh_loss;
 }
 
 }  // namespace
@@ -186,6 +186,16 @@ void StreamLearner::append(const ReplayItem& item, Chunk& chunk, int64_t& stale)
   stale += static_cast<int64_t>(item.chunk.slots.size() - (chunk.slots.size() - before));
 }
 
+Status StreamLearner::settle() {
+  for (auto& thread : threads_) {
+    STREAMVEC_ASSIGN_OR_RETURN(const StepStats rest, thread->worker->settle());
+    if (options_.priority != ReplayPriority::kNone) update_priorities(*thread);
+    const std::lock_guard lock(mutex_);
+    count(rest, totals_);
+  }
+  return {};
+}
+
 // All chunks of the batch as one, those that are new apart: blocks of pairs are filled across chunks then.
 LearnerTotals StreamLearner::learn_together(Thread& thread, Random& random) {
   LearnerTotals done;
@@ -198,31 +208,39 @@ LearnerTotals StreamLearner::learn_together(Thread& thread, Random& random) {
   for (const Chunk* chunk : {&thread.fresh, &thread.chunk}) {
     if (chunk->slots.empty()) continue;
     done.tokens += static_cast<int64_t>(chunk->slots.size());
-    count(thread.worker->step(*chunk, *tables, options_.lr, random), chunk == &thread.fresh, done);
+    const ChunkNote note{.fresh = chunk == &thread.fresh, .name = {}};
+    count(thread.worker->step_noted(*chunk, *tables, options_.lr, random, note), done);
   }
   return done;
 }
 
-// Each chunk by itself, with steps as long as its importance says; what it was like becomes its priority.
+// Each chunk by itself, with steps as long as its importance says; what it was like becomes its priority, on a card
+// some batches later.
 LearnerTotals StreamLearner::learn_singly(Thread& thread, Random& random) {
   LearnerTotals done;
-  thread.keys.clear();
-  thread.priorities.clear();
   const auto tables = parts_.tables.tables();
   if (tables == nullptr) return done;
   for (const ReplaySample& sample : thread.samples) {
     thread.chunk.clear();
     append(*sample.item, thread.chunk, done.stale_tokens);
-    const StepStats stats = thread.worker->step(thread.chunk, *tables, options_.lr * sample.importance, random);
+    const ChunkNote note{.fresh = sample.times_sampled == 0, .name = sample.key};
     done.tokens += static_cast<int64_t>(thread.chunk.slots.size());
-    count(stats, sample.times_sampled == 0, done);
-    if (stats.pairs == 0) continue;
-    const double value = options_.priority == ReplayPriority::kLoss ? stats.loss : stats.slope;
-    thread.keys.push_back(sample.key);
-    thread.priorities.push_back(static_cast<float>(value / static_cast<double>(stats.pairs)));
+    count(thread.worker->step_noted(thread.chunk, *tables, options_.lr * sample.importance, random, note), done);
+  }
+  update_priorities(thread);
+  return done;
+}
+
+void StreamLearner::update_priorities(Thread& thread) {
+  thread.keys.clear();
+  thread.priorities.clear();
+  for (const ChunkStats& chunk : thread.worker->told()) {
+    if (chunk.pairs == 0) continue;
+    const double value = options_.priority == ReplayPriority::kLoss ? chunk.loss : chunk.slope;
+    thread.keys.push_back(chunk.name);
+    thread.priorities.push_back(static_cast<float>(value / static_cast<double>(chunk.pairs)));
   }
   parts_.replay.update_priorities(thread.keys, thread.priorities);
-  return done;
 }
 
 void StreamLearner::learn_halves(Thread& thread, Random& random) {

@@ -67,6 +67,8 @@ class StreamLearner {
   bool over() const;  // replay has no more to give, or stop() was called, and all threads are gone
   LearnerTotals totals() const;
   std::string kernel_name() const;
+  // Waits for what was begun on a card and counts it; the error of a card that failed, after which nothing is learnt.
+  Status settle();
 
  private:
   struct Thread;
@@ -79,6 +81,7 @@ class StreamLearner {
   LearnerTotals learn_together(Thread& thread, Random& random);
   LearnerTotals learn_singly(Thread& thread, Random& random);
   void learn_halves(Thread& thread, Random& random);
+  void update_priorities(Thread& thread);
   void show_fresh(Thread& thread);
   void append(const ReplayItem& item, Chunk& chunk, int64_t& stale) const;
 

@@ -80,7 +80,8 @@ class StreamTraining {
     STREAMVEC_ASSIGN_OR_RETURN(form_of_, open_word_filter(options_));
     STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options_.optimizer));
     model_ = existing ? existing->model : options_.model.value_or("sgns");
-    lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams);
+    lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams *
+                               rate_of_device(options_, model_));
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
     if (model_ == "glove") describe_glove(options_, description_);
@@ -102,10 +103,12 @@ class StreamTraining {
     const Status watched = watch();
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
+    const Status settled = learner_->settle();
     own_->finish(parameters_);
     seconds_ = seconds_since(begin_);
     evaluator_->stop();
     show_.show([&] { return copy_now(); });
+    STREAMVEC_RETURN_IF_ERROR(settled);
     STREAMVEC_RETURN_IF_ERROR(watched);
     STREAMVEC_RETURN_IF_ERROR(save());
     if (const Status failed = intake_->status(); !failed.ok())
@@ -288,6 +291,7 @@ class StreamTraining {
   Status make_learner() {
     StreamLearner::Options options;
     options.model = model_options(options_, model_, threads_);
+    options.model.stream = true;
     options.threads = worker_count(options.model);
     options.lr = static_cast<float>(lr_);
     options.seed = options_.seed;
@@ -391,6 +395,8 @@ class StreamTraining {
     const LearnerTotals learned = learner_->totals();
     const Vocabulary words = vocabulary_->to_vocabulary();
     if (words.size() == 0) return {};  // nothing was admitted yet: there is no model to save
+    for (Parameters* table : {&parameters_, half(0), half(1)})
+      if (table != nullptr) STREAMVEC_RETURN_IF_ERROR(table->fetch_rows());
     const int64_t step = std::max(step_ + learned.batches, saved_step_ + 1);
     auto replay = std::make_shared<const ReplaySnapshot>(replay_->snapshot());
     CheckpointContent content{.step = step,

@@ -306,24 +306,26 @@ bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
 }
 
 // What the card cannot train yet; ok for what it can.
-Status check_card(const TrainOptions& options, const std::string& model, bool stream) {
+Status check_card(const TrainOptions& options, const std::string& model) {
   const auto on_cpu = [](const auto&... what) {
     return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu");
   };
-  if (model != "sgns" && model != "rbsg") return on_cpu("--model ", model);
-  if (model == "rbsg" && options.cell == "gru") return on_cpu("--cell gru");
-  if (options.optimizer != "sgd") return on_cpu("with --optimizer ", options.optimizer);
+  if (model != "sgns" && model != "rbsg" && model != "hybrid") return on_cpu("--model ", model);
+  if (options.optimizer == "adam" || (options.optimizer == "adagrad" && model == "rbsg"))
+    return on_cpu("with --optimizer ", options.optimizer);
+  if (options.table != "fp32" && model == "rbsg") return on_cpu("--model rbsg with --table ", options.table);
   if (options.cluster.on()) return on_cpu("as a node of a cluster");
-  if (stream) return on_cpu("streams");
   if (options.kernel != "auto") return on_cpu("with --kernel ", options.kernel);
   return {};
 }
 
 // cpu or cuda.
-Result<std::string> chosen_device(const TrainOptions& options, const std::string& model, bool stream) {
+Result<std::string> chosen_device(const TrainOptions& options, const std::string& model) {
   STREAMVEC_ASSIGN_OR_RETURN(const bool cuda, cuda::use_cuda(options.device));
-  const Status fits = check_card(options, model, stream);
+  const Status fits = check_card(options, model);
   if (cuda && !fits.ok() && options.device == "cuda") return fits;
+  if (options.table != "fp32" && !(cuda && fits.ok()))
+    return error(Code::kInvalidArgument, "--table ", options.table, " is for --device cuda; leave it out on the CPU");
   return std::string(cuda && fits.ok() ? "cuda" : "cpu");
 }
 
@@ -348,7 +350,7 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   const bool stream = given.stream.on || any_endless(opened);
   const bool read_again = !stream && all_replayable(opened);
   TrainOptions options = settled(given, model, read_again);
-  STREAMVEC_ASSIGN_OR_RETURN(options.device, chosen_device(given, model, stream));
+  STREAMVEC_ASSIGN_OR_RETURN(options.device, chosen_device(given, model));
   if (stream)
     return train_stream(options, std::move(opened), names, std::move(*writer), out, std::move(existing), hooks);
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();

@@ -64,6 +64,11 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
   return parameters;
 }
 
+double rate_of_device(const TrainOptions& options, const std::string& model) {
+  constexpr double kRateOfCard = 1.2;
+  return options.device == "cuda" && model != "rbsg" && options.optimizer == "sgd" ? kRateOfCard : 1;
+}
+
 ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads) {
   ModelOptions made;
   made.model = model;
@@ -73,6 +78,7 @@ ModelOptions model_options(const TrainOptions& options, const std::string& model
   made.kernel = options.kernel;
   made.threads = threads;
   made.cuda = options.device == "cuda";
+  made.bf16_tables = options.table == "bf16";
   return made;
 }
 
@@ -85,13 +91,6 @@ std::vector<NamedMatrix> optimizer_tables(Parameters& parameters) {
 }
 
 namespace {
-
-// How much longer the first steps are where it trains, when no rate is given: a card shortens those of frequent words
-// (cuda/sgns_trainer.h). docs/BENCHMARKS.md says how it was found.
-double rate_of_device(const TrainOptions& options, const std::string& model) {
-  constexpr double kRateOfCard = 1.2;
-  return options.device == "cuda" && model == "sgns" ? kRateOfCard : 1;
-}
 
 // Goes on where the stopped run was; false when this is another run, or its text is no longer the same.
 Result<bool> resume(const Checkpoint& existing, const std::string& out, TrainingStart& start) {

@@ -62,6 +62,9 @@ Result<std::optional<Checkpoint>> load_existing(const std::string& out);
 Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out);
 // Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options);
+// How much longer the first steps are where it trains, when no rate is given: a card shortens those of frequent words
+// (cuda/sgns_trainer.h). docs/BENCHMARKS.md says how it was found.
+double rate_of_device(const TrainOptions& options, const std::string& model);
 // How the model's workers are to be, for a run on `threads` threads.
 ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads);
 // What a checkpoint keeps beside input and output.
