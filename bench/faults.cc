@@ -175,11 +175,11 @@ class Trainer {
   void add() {
     const int key = static_cast<int>(random_.below(kKeys));
     if (log_.totals[key] == kTotalsMax) return;
-    const int32_t total = log_.last(key) + 1 + static_cast<int32_t>(random_.below(5));
+    const int32_t last = log_.last(key), total = last + 1 + static_cast<int32_t>(random_.below(5));
     const std::lock_guard lock(mutex_);
     log_.total[key][static_cast<size_t>(log_.totals[key])] = total;
     ++log_.totals[key];
-    row(key)[node_] = static_cast<float>(total);  // no other node adds to this column
+    row(key)[node_] += static_cast<float>(total - last);
   }
 
   // What was added when push k had begun is in push k + 1, unless a new membership refuses that, and acknowledged when

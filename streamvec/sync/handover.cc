@@ -36,7 +36,9 @@ class ValuesWriter {
 
 void Handover::begin(const View& view, int64_t version, std::span<const WorkerClock> clocks, Shard& owned,
                      Outbox& out) {
-  // A view that came before this one was whole has told nobody anything: its newcomers still are.
+  // A view that came before this one was whole has told nobody anything: its newcomers still are. Nor has a worker that
+  // did not answer the last one surely taken what it was told: it may have heard of a later view first.
+  for (const NodeId worker : unconfirmed_) known_.erase(worker);
   newcomers_.clear();
   for (const NodeId worker : view.workers)
     if (known_.count(worker) == 0) newcomers_.insert(worker);

@@ -27,27 +27,34 @@ class LateServer final : public Owner {
 
   void take_in(Push push, Outbox& out) override {
     const NodeId from = push.from;
-    settle(push);
     if (options_.scheme.admission == Admission::kSoftsync) {
       add_to_group(std::move(push));
       answer(from, nullptr, out);
     } else {
+      settle(push);
       ++version_;
       answer(from, &push, out);
     }
   }
 
   // A push is answered before its group is full: with several owners, each of which has its groups, workers would
-  // otherwise wait for each other in a circle.
+  // otherwise wait for each other in a circle. Its clock counts when it is in the rows: until then its worker keeps it.
   void add_to_group(Push push) {
     waiting_.push_back(std::move(push));
     const auto group = static_cast<size_t>(std::max(options_.scheme.group, 1));
     if (waiting_.size() >= std::min(group, view_.workers.size())) complete_group();
   }
 
-  std::vector<Push> drop_waiting() override {
-    if (!waiting_.empty()) complete_group();
-    return {};
+  std::vector<Push> drop_waiting(Outbox& out) override {
+    if (options_.scheme.admission != Admission::kSoftsync || !ready()) return {};
+    for (auto& [worker, told] : told_) {
+      // A worker that has told others of its rows takes no more of this: it is told again when they are settled.
+      const std::vector<uint64_t> behind = told.behind;
+      answer(worker, nullptr, out);
+      out.back().message.last = false;
+      told.behind = behind;
+    }
+    return std::exchange(waiting_, {});
   }
 
   const Shard& told_to_all() const override { return rows_; }
@@ -94,7 +101,8 @@ class LateServer final : public Owner {
   // The mean of the group, each change divided by how many groups went by since its worker heard of us.
   void complete_group() {
     const auto dim = static_cast<int32_t>(options_.dim);
-    for (Push& push : waiting_) {
+    for (const Push& push : waiting_) {
+      settle(push);
       const auto staleness = static_cast<float>(std::max<int64_t>(version_ - push.version, 1));
       const float share = 1 / (staleness * static_cast<float>(waiting_.size()));
       const auto rows = static_cast<int64_t>(push.rows.size());

@@ -97,6 +97,12 @@ Status read_clocks(Reader& reader, const MessageLimits& limits, Message& message
 
 }  // namespace
 
+int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker) {
+  for (const WorkerClock& known : clocks)
+    if (known.server == server && known.worker == worker) return known.clock;
+  return 0;
+}
+
 std::string encode(const Message& message) {
   std::string out;
   out.reserve(64 + 3 * message.rows.size() + message.payload.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +33,13 @@ struct WorkerClock {
   friend bool operator==(const WorkerClock&, const WorkerClock&) = default;
 };
 
+// What `clocks` say of that pair; 0: nothing.
+int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker);
+
 struct Message {
   MessageKind kind = MessageKind::kPush;
   CodecKind codec = CodecKind::kFp32;
-  bool last = true;    // known, values: no more of them follow in this epoch
+  bool last = true;    // known, values: no more of them follow in this epoch; update: answers a push
   uint32_t epoch = 0;  // of the membership that the sender knows
   int64_t clock = 0;   // push: the worker's; refused: the push's; the others: the slowest worker's
   int64_t version =

@@ -38,8 +38,8 @@ class Owner : public RowServer {
 
   // Takes the push in, now or when others have come.
   virtual void take_in(Push push, Outbox& out) = 0;
-  // Forgets the pushes that wait for others and returns them.
-  virtual std::vector<Push> drop_waiting() = 0;
+  // Forgets the pushes that wait for others and returns them. What became of the others their workers then know.
+  virtual std::vector<Push> drop_waiting(Outbox& out) = 0;
   // The rows as workers of every membership know them: what newcomers are told.
   virtual const Shard& told_to_all() const = 0;
   // Rows of which a worker that took part before has not been told the latest.

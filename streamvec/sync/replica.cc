@@ -13,13 +13,6 @@ constexpr NodeId kNobody = UINT32_MAX;
 constexpr RowKey kMeasuredKeys = 4'096;  // the most frequent rows tell how long rows are
 constexpr size_t kFetchAhead = 3;        // rows: a row from memory takes about as long as two to work on
 
-// Up to which clock the pushes of `worker` to `server` are in a state.
-int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker) {
-  for (const WorkerClock& known : clocks)
-    if (known.server == server && known.worker == worker) return known.clock;
-  return 0;
-}
-
 }  // namespace
 
 Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
@@ -68,12 +61,6 @@ float* Replica::base_row(RowKey key) {
 }
 const float* Replica::base_row(RowKey key) const {
   return base_[key % base_.size()].row(key / base_.size());
-}
-
-void Replica::known_value(RowKey key, std::span<float> out) const {
-  std::copy_n(base_row(key), options_.dim, out.begin());
-  if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
-    for (size_t i = 0; i < out.size(); ++i) out[i] -= orphan->second.change[i];
 }
 
 int64_t Replica::bytes_of_base() const {
@@ -221,15 +208,6 @@ void Replica::note_length(RowKey key, float square, std::vector<Lengths>& length
   ++of_table.rows;
 }
 
-// The changes of a push as its owner decodes them.
-template <typename Use>
-void Replica::for_each_change(const Push& push, Use&& use) {
-  RowReader& changes = pushes_.front();
-  const Status own = changes.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
-  STREAMVEC_CHECK(own.ok());
-  for (size_t i = 0; i < push.rows.size(); ++i) use(push.rows[i], changes.row(static_cast<int64_t>(i)));
-}
-
 Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
   const bool stays = std::binary_search(view_.servers.begin(), view_.servers.end(), from);
   if (!stays) return {};  // of an owner that is gone: what it said last is settled by the new one
@@ -244,6 +222,8 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
       if (const auto found = in_flight_.find(from); found != in_flight_.end() && found->second.clock == message.clock) {
         for_each_change(found->second, [&](RowKey key, const float* change) { take_back(key, change); });
         in_flight_.erase(found);
+      } else {
+        take_back_waiting(from, message.clock);
       }
       break;
     case MessageKind::kPush:
@@ -259,16 +239,27 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
 Status Replica::receive_update(NodeId from, const Message& message) {
   STREAMVEC_RETURN_IF_ERROR(
       answers_.front().begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
+  note_state(from, message);
+  const auto found = in_flight_.find(from);
+  if (found == in_flight_.end()) {
+    apply(from, message, nullptr);
+    return {};
+  }
+  const bool is_in = clock_of(message.clocks, from, options_.self) >= found->second.clock;
+  const bool answered = is_in || (message.last && options_.scheme.admission == Admission::kSoftsync);
+  apply(from, message, answered ? &found->second : nullptr);
+  if (answered && !is_in) owners_[from].waiting.push_back(std::move(found->second));
+  if (answered) in_flight_.erase(found);
+  return {};
+}
+
+void Replica::note_state(NodeId from, const Message& message) {
   OwnerState& owner = owners_[from];
   owner.version = message.version;
   owner.slowest = message.clock;
   owner.clocks = message.clocks;
-  const auto found = in_flight_.find(from);
-  const bool answered =
-      found != in_flight_.end() && clock_of(message.clocks, from, options_.self) >= found->second.clock;
-  apply(from, message, answered ? &found->second : nullptr);
-  if (answered) in_flight_.erase(found);
-  return {};
+  const int64_t applied = clock_of(owner.clocks, from, options_.self);
+  while (!owner.waiting.empty() && owner.waiting.front().clock <= applied) owner.waiting.pop_front();
 }
 
 // Whether the row is its owner's in that epoch, and still when the owners of a later one have been told.
@@ -342,138 +333,13 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
   }
 }
 
+void Replica::add_to_live(RowKey key, const float* change) {
+  const LiveLock lock = locked(key);
+  add_scaled(change, 1, static_cast<int32_t>(options_.dim), live_row(key));
+}
+
 void Replica::take_back(RowKey key, const float* change) {
   add_scaled(change, -1, static_cast<int32_t>(options_.dim), base_row(key));
-}
-
-void Replica::set_view(const View& view, Outbox& out) {
-  if (view.epoch <= view_.epoch) return;
-  view_ = view;
-  servers_of_[view.epoch] = view.servers;
-  settled_ = false;
-  untold_ = unconfirmed_ = {view.servers.begin(), view.servers.end()};
-  for (auto flight = in_flight_.begin(); flight != in_flight_.end();) {
-    if (untold_.count(flight->first) > 0) {
-      ++flight;
-      continue;
-    }
-    for_each_change(flight->second, [&](RowKey key, const float* change) {
-      orphans_[key] = {flight->first, flight->second.clock, std::vector<float>(change, change + options_.dim)};
-    });
-    flight = in_flight_.erase(flight);
-  }
-  try_to_tell_values(out);
-}
-
-void Replica::try_to_tell_values(Outbox& out) {
-  if (settled_ || !in_flight_.empty() || untold_.empty()) return;
-  for (const NodeId server : untold_) tell_values(server, out);
-  untold_.clear();
-}
-
-// The state that a row is of: its owner's as we know it now, or as we knew it when the row was first told to another.
-std::shared_ptr<const Replica::Told> Replica::state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now) {
-  if (const auto found = told_.find(key); found != told_.end()) return found->second;
-  std::shared_ptr<const Told>& state = now[owner_[key]];
-  if (state == nullptr) state = std::make_shared<Told>(Told{owners_[owner_[key]].version, owners_[owner_[key]].clocks});
-  return told_[key] = state;
-}
-
-// What we know of the rows that have come to `owner` from others, without what those may never have got.
-void Replica::tell_values(NodeId owner, Outbox& out) {
-  const auto start = [&](const Told& state) {
-    Message message;
-    message.kind = MessageKind::kKnown;
-    message.last = false;
-    message.epoch = view_.epoch;
-    message.version = state.version;
-    message.clocks = state.clocks;
-    return message;
-  };
-  std::map<NodeId, std::shared_ptr<const Told>> now;
-  std::map<std::shared_ptr<const Told>, Message> parts;
-  for (RowKey key = 0; key < options_.key_end; ++key) {
-    if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
-    const std::shared_ptr<const Told> state = state_of(key, now);
-    Message& part = parts.try_emplace(state, start(*state)).first->second;
-    std::vector<float> value(static_cast<size_t>(options_.dim));
-    known_value(key, value);
-    part.rows.push_back(key);
-    part.payload.append(reinterpret_cast<const char*>(value.data()), sizeof(float) * value.size());
-    if (static_cast<int64_t>(part.rows.size()) < options_.message_rows_max) continue;
-    out.push_back({owner, std::exchange(part, start(*state))});
-  }
-  for (auto& [state, part] : parts)
-    if (!part.rows.empty()) out.push_back({owner, std::move(part)});
-  Message end = start({});
-  end.last = true;
-  out.push_back({owner, std::move(end)});
-}
-
-Status Replica::receive_values(NodeId from, const Message& message) {
-  OwnerState& owner = owners_[from];
-  owner.values.push_back(message);
-  return message.last ? install_values(from) : Status();
-}
-
-// All at once: a half would be neither the old owner's state nor the new one's.
-Status Replica::install_values(NodeId from) {
-  OwnerState& owner = owners_[from];
-  const std::vector<Message> values = std::exchange(owner.values, {});
-  std::vector<RowBuffer> decoded(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto rows = decoded[i].reserve_zeroed(static_cast<int64_t>(values[i].rows.size()), options_.dim);
-    STREAMVEC_RETURN_IF_ERROR(make_codec(values[i].codec)->decode(values[i].payload, rows));
-  }
-  for (size_t i = 0; i < values.size(); ++i)
-    for (size_t k = 0; k < values[i].rows.size(); ++k)
-      if (is_of(from, values.back().epoch, values[i].rows[k]))
-        install_row(values[i].rows[k], decoded[i].row(static_cast<int64_t>(k)), values[i].clocks);
-  settle_orphans(from, values.back().epoch);
-  for (RowKey key = 0; key < options_.key_end; ++key)
-    if (is_of(from, values.back().epoch, key)) {
-      owner_[key] = from;
-      told_.erase(key);
-    }
-  owner.version = values.back().version;
-  owner.clocks = values.back().clocks;
-  owner.slowest = values.back().clock;
-  clock_ = std::max(clock_, clock_of(owner.clocks, from, options_.self));
-  if (values.back().epoch == view_.epoch) unconfirmed_.erase(from);
-  settled_ = unconfirmed_.empty() && untold_.empty();
-  if (settled_) servers_of_.erase(servers_of_.begin(), servers_of_.find(view_.epoch));
-  return {};
-}
-
-// The row is `value` at its owner, with our pushes up to `clocks` in it; what we have added since stays on top.
-void Replica::install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks) {
-  const auto dim = static_cast<int32_t>(options_.dim);
-  float* by = row_.row(0);
-  std::copy_n(base_row(key), options_.dim, by);
-  const auto orphan = orphans_.find(key);
-  if (orphan != orphans_.end() && orphan->second.clock > clock_of(clocks, orphan->second.server, options_.self))
-    for (int32_t i = 0; i < dim; ++i) by[i] -= orphan->second.change[static_cast<size_t>(i)];
-  subtract_from(value, dim, by);  // how far the owner is from what we have told or know to be in it
-  {
-    const LiveLock lock = locked(key);
-    add_scaled(by, 1, dim, live_row(key));
-  }
-  std::copy_n(value, options_.dim, base_row(key));
-  if (orphan != orphans_.end()) orphans_.erase(orphan);
-  touched_[key] = 1;
-}
-
-// Rows that the owner did not speak of are as we knew them: our last changes are not in them.
-void Replica::settle_orphans(NodeId owner, uint32_t epoch) {
-  for (auto orphan = orphans_.begin(); orphan != orphans_.end();) {
-    if (!is_of(owner, epoch, orphan->first)) {
-      ++orphan;
-      continue;
-    }
-    for (int64_t i = 0; i < options_.dim; ++i)
-      base_row(orphan->first)[i] -= orphan->second.change[static_cast<size_t>(i)];
-    orphan = orphans_.erase(orphan);
-  }
 }
 
 }  // namespace streamvec

@@ -73,14 +73,15 @@ class Replica {
     double trained = 0;
     std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
   };
+  // Of a row whose owner is gone: changes in `base` that may be in no state of it.
   struct Orphan {
     NodeId server = 0;
-    int64_t clock = 0;
-    std::vector<float> change;
+    std::vector<std::pair<int64_t, std::vector<float>>> changes;  // by clock
   };
   struct OwnerState {
     int64_t version = 0, slowest = 0;
     std::vector<WorkerClock> clocks;
+    std::deque<Push> waiting;     // answered, but for a group to be full (softsync): not in `base`
     std::vector<Message> values;  // of the new membership, until the last has come
   };
 
@@ -124,11 +125,17 @@ class Replica {
   template <typename Use>
   void for_each_change(const Push& push, Use&& use);
   Status receive_update(NodeId from, const Message& message);
+  void note_state(NodeId from, const Message& message);
   void apply(NodeId from, const Message& message, const Push* answered);
   std::vector<Range> ranges_of(const Message& message, const Push* answered) const;
   void apply_range(NodeId from, const Message& message, const Push* answered, const Range& range, RowReader& answers,
                    RowReader& pushes);
   void take_back(RowKey key, const float* change);
+  void take_back_waiting(NodeId server, int64_t clock);
+  void add_to_live(RowKey key, const float* change);
+  bool any_push_open() const;
+  void orphan(NodeId server, int64_t clock, RowKey key, const float* change);
+  void orphan_waiting(NodeId server);
   void try_to_tell_values(Outbox& out);
   void tell_values(NodeId owner, Outbox& out);
   std::shared_ptr<const Told> state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now);
@@ -165,5 +172,14 @@ class Replica {
   RowBuffer row_, zero_;
   std::map<NodeId, std::vector<RowKey>> parts_;  // of a push under way, by owner
 };
+
+// The changes of a push as its owner decodes them.
+template <typename Use>
+void Replica::for_each_change(const Push& push, Use&& use) {
+  RowReader& changes = pushes_.front();
+  const Status own = changes.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
+  STREAMVEC_CHECK(own.ok());
+  for (size_t i = 0; i < push.rows.size(); ++i) use(push.rows[i], changes.row(static_cast<int64_t>(i)));
+}
 
 }  // namespace streamvec

@@ -24,7 +24,7 @@ class RoundServer final : public Owner {
     if (waiting_.size() >= needed()) complete_round(out);
   }
 
-  std::vector<Push> drop_waiting() override { return std::exchange(waiting_, {}); }
+  std::vector<Push> drop_waiting(Outbox&) override { return std::exchange(waiting_, {}); }
 
   const Shard& told_to_all() const override { return told_; }
   std::vector<RowKey> missed_by(NodeId) const override { return {}; }

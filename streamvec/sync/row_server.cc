@@ -59,7 +59,7 @@ Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
 
 void Owner::set_view(const View& view, Outbox& out) {
   if (view.epoch <= view_.epoch) return;
-  for (const Push& push : drop_waiting()) {
+  for (const Push& push : drop_waiting(out)) {
     Message refused;
     refused.kind = MessageKind::kRefused;
     refused.epoch = view.epoch;

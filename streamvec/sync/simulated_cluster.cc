@@ -29,6 +29,7 @@ struct SimulatedCluster::Node {
     std::map<RowKey, int64_t> totals;
   };
   std::vector<Push> pushes;
+  std::vector<std::set<RowKey>> marks;  // by push: the rows that it left a 1 in (Options::marks)
   int32_t settling = 0;
 
   ReliableLink& link(NodeId other) {
@@ -49,13 +50,14 @@ SimulatedCluster::Node& SimulatedCluster::add_node() {
   SyncOptions sync;
   sync.self = node->id;
   sync.scheme = options_.scheme;
-  sync.dim = options_.nodes_ever;
+  const int64_t columns = int64_t{options_.nodes_ever} * std::max(options_.marks, 1);
+  sync.dim = columns;
   sync.key_end = static_cast<RowKey>(options_.rows);
   sync.message_rows_max = 3;
   sync.initial = [](RowKey, std::span<float> row) { std::fill(row.begin(), row.end(), 0.0f); };
   std::vector<Matrix*> live;
   for (Matrix& table : node->tables) {
-    table = std::move(Matrix::make(options_.rows / kTables, options_.nodes_ever)).value();
+    table = std::move(Matrix::make(options_.rows / kTables, columns)).value();
     live.push_back(&table);
   }
   node->replica = std::move(Replica::make(sync, live)).value();
@@ -75,7 +77,8 @@ void SimulatedCluster::change_view() {
 std::string SimulatedCluster::run() {
   for (int32_t i = 0; i < options_.steps && broken_.empty(); ++i) step();
   if (broken_.empty() && !settle()) broken_ = "the cluster does not come to rest";
-  return broken_.empty() ? check() : broken_;
+  if (!broken_.empty()) return broken_;
+  return options_.marks > 0 ? check_marks() : check();
 }
 
 void SimulatedCluster::step() {
@@ -194,6 +197,7 @@ void SimulatedCluster::send_out(Node& node, Outbox& out) {
 // Adds a whole number to some rows, in the worker's own column.
 void SimulatedCluster::train(Node& node) {
   if (!node.replica->settled() || !node.replica->may_train()) return;
+  if (options_.marks > 0) return;  // a push brings its own
   if (options_.stamp_clocks) return read_stamps(node);
   for (int32_t i = 0; i < 3; ++i) {
     const RowKey key = random_.below(static_cast<uint32_t>(options_.rows));
@@ -221,6 +225,13 @@ void SimulatedCluster::stamp(Node& node) {
   }
 }
 
+void SimulatedCluster::mark(Node& node, std::span<const RowKey> due) {
+  if (std::ssize(node.marks) >= options_.marks) return;
+  const int64_t column = int64_t{node.id - 1} * options_.marks + std::ssize(node.marks);
+  for (const RowKey key : due) node.tables[key % kTables].row(key / kTables)[column] += 1;
+  node.marks.emplace_back(due.begin(), due.end());
+}
+
 void SimulatedCluster::begin_push(Node& node, bool all) {
   if (!node.replica->idle()) return;
   Outbox out;
@@ -232,6 +243,7 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
   for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key)
     if (all || options_.stamp_clocks || random_.uniform() < 0.5f) due.push_back(key);
   if (options_.stamp_clocks && !all) stamp(node);
+  if (!all) mark(node, due);
   node.replica->begin(due, out);
   for (const RowKey key : due)
     if (options_.drop_residual)
@@ -311,6 +323,33 @@ std::string SimulatedCluster::check() {
               << value(first, key, id) << "; ";
     }
   }
+  return wrong.str();
+}
+
+// A push counts once, by 1 / (its group's size times its staleness). Counted twice, its share is mostly none of these:
+// 1/2 + 1/3, 1 + 1/2. What a dead worker pushed last may be in or not.
+std::string SimulatedCluster::check_marks() const {
+  constexpr float kTolerance = 1e-4f;
+  std::ostringstream wrong;
+  const auto check_mark = [&](const Node& by, bool lives, size_t push, RowKey key) {
+    const int64_t column = int64_t{by.id - 1} * options_.marks + static_cast<int64_t>(push);
+    const auto value = [&](const Node& node) { return node.tables[key % kTables].row(key / kTables)[column]; };
+    const float share = value(*nodes_.begin()->second);
+    for (const auto& [id, node] : nodes_)
+      if (std::abs(value(*node) - share) > kTolerance)
+        wrong << "nodes differ in row " << key << ": " << value(*node) << ", " << share << "; ";
+    const bool lost = std::abs(share) < kTolerance && by.marks[push].count(key) > 0;
+    const bool none = std::abs(share) < kTolerance && (!lost || !lives);
+    if (none) return;
+    if (lost || share < 0 || by.marks[push].count(key) == 0 || std::abs(share * std::round(1 / share) - 1) > kTolerance)
+      wrong << "push " << push + 1 << " of node " << by.id << " counts " << share << " in row " << key << "; ";
+  };
+  const auto check_node = [&](const Node& by, bool lives) {
+    for (size_t push = 0; push < by.marks.size(); ++push)
+      for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key) check_mark(by, lives, push, key);
+  };
+  for (const auto& [id, node] : nodes_) check_node(*node, true);
+  for (const auto& [id, node] : dead_) check_node(*node, false);
   return wrong.str();
 }
 

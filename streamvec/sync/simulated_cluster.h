@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ class SimulatedCluster {
     int32_t settling = 3;  // pushes of every worker then, twice; codecs that leave much out need more
     double crash = 0.004;  // in a step
     double join = 0.004;
+    // (Softsync) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares are
+    // looked at in the end, in place of numbers that add up.
+    int32_t marks = 0;
     bool stamp_clocks = false;  // (SSP) "training" leaves a worker's clock in its column, and reads the others'
     // Planted faults, to see that they are found.
     bool skip_dedupe = false;     // messages are taken as often and in the order in which they come
@@ -64,6 +68,7 @@ class SimulatedCluster {
   void train(Node& node);
   void read_stamps(const Node& node);
   void stamp(Node& node);
+  void mark(Node& node, std::span<const RowKey> due);
   void begin_push(Node& node, bool all);
   void crash_one();
   void join_one();
@@ -77,6 +82,7 @@ class SimulatedCluster {
   bool quiet() const;
   bool settle();
   std::string check();
+  std::string check_marks() const;
 
   const Options options_;
   Random random_;

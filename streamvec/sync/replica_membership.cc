@@ -1,0 +1,183 @@
+// A Replica in a new membership: what it knows of rows that change owners, and what became of pushes to those that are
+// gone.
+#include <algorithm>
+#include <utility>
+
+#include "streamvec/kernel/row_ops.h"
+#include "streamvec/sync/replica.h"
+
+namespace streamvec {
+namespace {
+
+// Of values that may lie anywhere.
+void subtract(const std::vector<float>& change, float* from) {
+  for (size_t i = 0; i < change.size(); ++i) from[i] -= change[i];
+}
+
+}  // namespace
+
+void Replica::known_value(RowKey key, std::span<float> out) const {
+  std::copy_n(base_row(key), options_.dim, out.begin());
+  if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
+    for (const auto& [clock, change] : orphan->second.changes) subtract(change, out.data());
+}
+
+void Replica::set_view(const View& view, Outbox& out) {
+  if (view.epoch <= view_.epoch) return;
+  view_ = view;
+  servers_of_[view.epoch] = view.servers;
+  settled_ = false;
+  untold_ = unconfirmed_ = {view.servers.begin(), view.servers.end()};
+  for (auto flight = in_flight_.begin(); flight != in_flight_.end();) {
+    if (untold_.count(flight->first) > 0) {
+      ++flight;
+      continue;
+    }
+    for_each_change(flight->second,
+                    [&](RowKey key, const float* change) { orphan(flight->first, flight->second.clock, key, change); });
+    flight = in_flight_.erase(flight);
+  }
+  for (const auto& [server, owner] : owners_)
+    if (untold_.count(server) == 0) orphan_waiting(server);
+  try_to_tell_values(out);
+}
+
+void Replica::orphan(NodeId server, int64_t clock, RowKey key, const float* change) {
+  Orphan& orphan = orphans_[key];
+  orphan.server = server;
+  orphan.changes.emplace_back(clock, std::vector<float>(change, change + options_.dim));
+}
+
+// They become what they were before their answers: part of the live row and of `base`.
+void Replica::orphan_waiting(NodeId server) {
+  for (const Push& push : std::exchange(owners_[server].waiting, {}))
+    for_each_change(push, [&](RowKey key, const float* change) {
+      add_scaled(change, 1, static_cast<int32_t>(options_.dim), base_row(key));
+      add_to_live(key, change);
+      orphan(server, push.clock, key, change);
+    });
+}
+
+// A push that its owner had answered, and gives back without its group.
+void Replica::take_back_waiting(NodeId server, int64_t clock) {
+  std::deque<Push>& waiting = owners_[server].waiting;
+  const auto of_clock = [&](const Push& push) { return push.clock == clock; };
+  const auto found = std::find_if(waiting.begin(), waiting.end(), of_clock);
+  if (found == waiting.end()) return;
+  for_each_change(*found, [&](RowKey key, const float* change) { add_to_live(key, change); });
+  waiting.erase(found);
+}
+
+// Only when it is known of every push whether it is in a state: what we tell then has them in it or not.
+bool Replica::any_push_open() const {
+  const auto waits = [](const auto& owner) { return !owner.second.waiting.empty(); };
+  return !in_flight_.empty() || std::any_of(owners_.begin(), owners_.end(), waits);
+}
+
+void Replica::try_to_tell_values(Outbox& out) {
+  if (settled_ || any_push_open() || untold_.empty()) return;
+  for (const NodeId server : untold_) tell_values(server, out);
+  untold_.clear();
+}
+
+// The state that a row is of: its owner's as we know it now, or as we knew it when the row was first told to another.
+std::shared_ptr<const Replica::Told> Replica::state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now) {
+  if (const auto found = told_.find(key); found != told_.end()) return found->second;
+  std::shared_ptr<const Told>& state = now[owner_[key]];
+  if (state == nullptr) state = std::make_shared<Told>(Told{owners_[owner_[key]].version, owners_[owner_[key]].clocks});
+  return told_[key] = state;
+}
+
+// What we know of the rows that have come to `owner` from others, without what those may never have got.
+void Replica::tell_values(NodeId owner, Outbox& out) {
+  const auto start = [&](const Told& state) {
+    Message message;
+    message.kind = MessageKind::kKnown;
+    message.last = false;
+    message.epoch = view_.epoch;
+    message.version = state.version;
+    message.clocks = state.clocks;
+    return message;
+  };
+  std::map<NodeId, std::shared_ptr<const Told>> now;
+  std::map<std::shared_ptr<const Told>, Message> parts;
+  for (RowKey key = 0; key < options_.key_end; ++key) {
+    if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
+    const std::shared_ptr<const Told> state = state_of(key, now);
+    Message& part = parts.try_emplace(state, start(*state)).first->second;
+    std::vector<float> value(static_cast<size_t>(options_.dim));
+    known_value(key, value);
+    part.rows.push_back(key);
+    part.payload.append(reinterpret_cast<const char*>(value.data()), sizeof(float) * value.size());
+    if (static_cast<int64_t>(part.rows.size()) < options_.message_rows_max) continue;
+    out.push_back({owner, std::exchange(part, start(*state))});
+  }
+  for (auto& [state, part] : parts)
+    if (!part.rows.empty()) out.push_back({owner, std::move(part)});
+  Message end = start({});
+  end.last = true;
+  out.push_back({owner, std::move(end)});
+}
+
+Status Replica::receive_values(NodeId from, const Message& message) {
+  OwnerState& owner = owners_[from];
+  owner.values.push_back(message);
+  return message.last ? install_values(from) : Status();
+}
+
+// All at once: a half would be neither the old owner's state nor the new one's.
+Status Replica::install_values(NodeId from) {
+  OwnerState& owner = owners_[from];
+  const std::vector<Message> values = std::exchange(owner.values, {});
+  std::vector<RowBuffer> decoded(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto rows = decoded[i].reserve_zeroed(static_cast<int64_t>(values[i].rows.size()), options_.dim);
+    STREAMVEC_RETURN_IF_ERROR(make_codec(values[i].codec)->decode(values[i].payload, rows));
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t k = 0; k < values[i].rows.size(); ++k)
+      if (is_of(from, values.back().epoch, values[i].rows[k]))
+        install_row(values[i].rows[k], decoded[i].row(static_cast<int64_t>(k)), values[i].clocks);
+  settle_orphans(from, values.back().epoch);
+  for (RowKey key = 0; key < options_.key_end; ++key)
+    if (is_of(from, values.back().epoch, key)) {
+      owner_[key] = from;
+      told_.erase(key);
+    }
+  note_state(from, values.back());
+  clock_ = std::max(clock_, clock_of(owner.clocks, from, options_.self));
+  if (values.back().epoch == view_.epoch) unconfirmed_.erase(from);
+  settled_ = unconfirmed_.empty() && untold_.empty();
+  if (settled_) servers_of_.erase(servers_of_.begin(), servers_of_.find(view_.epoch));
+  return {};
+}
+
+// The row is `value` at its owner, with our pushes up to `clocks` in it; what we have added since stays on top.
+void Replica::install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks) {
+  const auto dim = static_cast<int32_t>(options_.dim);
+  float* by = row_.row(0);
+  std::copy_n(base_row(key), options_.dim, by);
+  const auto orphan = orphans_.find(key);
+  if (orphan != orphans_.end())
+    for (const auto& [clock, change] : orphan->second.changes)
+      if (clock > clock_of(clocks, orphan->second.server, options_.self)) subtract(change, by);
+  subtract_from(value, dim, by);  // how far the owner is from what we have told or know to be in it
+  add_to_live(key, by);
+  std::copy_n(value, options_.dim, base_row(key));
+  if (orphan != orphans_.end()) orphans_.erase(orphan);
+  touched_[key] = 1;
+}
+
+// Rows that the owner did not speak of are as we knew them: our last changes are not in them.
+void Replica::settle_orphans(NodeId owner, uint32_t epoch) {
+  for (auto orphan = orphans_.begin(); orphan != orphans_.end();) {
+    if (!is_of(owner, epoch, orphan->first)) {
+      ++orphan;
+      continue;
+    }
+    for (const auto& [clock, change] : orphan->second.changes) subtract(change, base_row(orphan->first));
+    orphan = orphans_.erase(orphan);
+  }
+}
+
+}  // namespace streamvec
