@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "streamvec/core/random.h"
 #include "streamvec/replay/testing.h"
 #include "streamvec/vocab/stream_vocabulary_testing.h"
 
@@ -35,8 +36,9 @@ class StreamLearnerTest : public testing::Test {
     item->record = record;
     ASSERT_TRUE(replay_->insert(std::move(item), Deadline::after(std::chrono::seconds(30))).ok());
   }
-  LearnerTotals learn(const StreamLearner::Parts& parts) {
+  LearnerTotals learn(const StreamLearner::Parts& parts, ReplayPriority priority = ReplayPriority::kNone) {
     StreamLearner::Options options;
+    options.priority = priority;
     options.model.kernel = "simd";
     auto learner = StreamLearner::create(options, parts).value();
     replay_->finish();
@@ -44,6 +46,7 @@ class StreamLearnerTest : public testing::Test {
     const Deadline deadline = Deadline::after(std::chrono::seconds(30));
     while (!learner->over() && !deadline.passed()) std::this_thread::yield();
     learner->stop();
+    EXPECT_TRUE(learner->settle().ok());
     return learner->totals();
   }
   static std::set<Slot> moved(const Parameters& then, const Parameters& now) {
@@ -103,6 +106,25 @@ TEST_F(StreamLearnerTest, FreshTextIsCountedOnceAndItsLossIsFromBeforeItsSteps) 
   const double fresh = totals.fresh_loss / static_cast<double>(totals.fresh_pairs);
   const double all = totals.loss / static_cast<double>(totals.pairs);
   EXPECT_GT(fresh, all);
+}
+
+TEST_F(StreamLearnerTest, WhatAChunkWasLikeBecomesItsPriority) {
+  for (const ReplayPriority priority : {ReplayPriority::kLoss, ReplayPriority::kGradient}) {
+    replay_ = ReplayTable::create(small(ReplaySelector::kPrioritised, 64, 60)).value();
+    Random random(1);
+    for (uint64_t document = 0; document < 30; ++document) {
+      const bool easy = document % 2 == 0;
+      std::vector<Slot> slots;
+      for (Slot i = 0; i < 40; ++i) slots.push_back(easy ? i % 2 : 2 + static_cast<Slot>(random.below(kWords - 2)));
+      insert(slots, document + 1);
+    }
+    Parameters parameters = rows(1);
+    learn({vocabulary_, tables_, *replay_, parameters}, priority);
+    double weights[2] = {0, 0};
+    for (const ReplaySnapshot::Held& held : replay_->snapshot().held)
+      weights[held.item->record % 2] += held.weight;  // easy ones are odd
+    EXPECT_LT(weights[1], 0.9 * weights[0]);
+  }
 }
 
 TEST_F(StreamLearnerTest, EveryFreshChunkIsShownOnce) {

@@ -18,8 +18,8 @@ using cuda::Way;
 Status check_library() {
   const std::string& missing = NcclLibrary::get().error;
   if (missing.empty()) return {};
-  return error(Code::kUnavailable, "several GPUs need NCCL, but ", missing,
-               "; install it, name its folder in LD_LIBRARY_PATH, or use one GPU");
+  return error(Code::kUnavailable, "several GPUs need NCCL, which cannot be loaded (", missing,
+               "); install it, name its folder in LD_LIBRARY_PATH, or use one GPU");
 }
 
 // The calling thread's card, for as long as this lives.

@@ -46,6 +46,16 @@ class Nccl : public ::testing::Test {
   std::string group_;
 };
 
+TEST(NcclLibrary, IsThereOrItIsSaidWhyNot) {
+  const auto group = make_nccl_group();
+  if (!group.ok()) {
+    EXPECT_EQ(group.status().code(), Code::kUnavailable);
+    EXPECT_THAT(group.status().message(), HasSubstr("NCCL"));
+  } else {
+    EXPECT_NE(*group, make_nccl_group().value());
+  }
+}
+
 TEST_F(Nccl, LeavesEveryRankWithTheMean) {
   run_ranks([&](Collective& group) {
     for (const size_t size : {size_t{1}, size_t{1'000}, size_t{300'000}, size_t{0}}) {

@@ -14,13 +14,12 @@ void find_function(void* library, const char* name, Function& function, std::str
 NcclLibrary load_nccl() {
   NcclLibrary loaded;
   const std::string name = "libnccl.so." + std::to_string(NCCL_MAJOR);
-  void* library = nullptr;
-  for (const char* folder : {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"})
+  void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) loaded.error = ::dlerror();  // it may be there, and not fit
+  for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"})
     if (library == nullptr) library = ::dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    loaded.error = name + " was not found";
-    return loaded;
-  }
+  if (library == nullptr) return loaded;
+  loaded.error.clear();
   find_function(library, "ncclGetUniqueId", loaded.get_unique_id, loaded.error);
   find_function(library, "ncclCommInitRankConfig", loaded.init_rank, loaded.error);
   find_function(library, "ncclCommGetAsyncError", loaded.get_async_error, loaded.error);
