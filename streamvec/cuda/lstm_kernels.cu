@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "streamvec/cuda/both_sides.cuh"
+#include "streamvec/cuda/lstm_cells.cuh"
 #include "streamvec/cuda/lstm_kernels.h"
 #include "streamvec/cuda/mma.cuh"
 
@@ -12,13 +13,8 @@ namespace streamvec::cuda {
 namespace {
 
 constexpr int kCellThreads = 256;
-constexpr int kKept = 4;
 constexpr int kStages = 4;
 constexpr int32_t kLargeLevel = 192;  // nodes
-
-__device__ float sigmoid(float x) {
-  return 1.0f / (1.0f + __expf(-x));
-}
 
 __host__ __device__ int32_t nodes_of(const LevelNodes& level) {
   return level.inner_end - level.inner_begin + level.leaf_end - level.leaf_begin;
@@ -33,77 +29,6 @@ __device__ int64_t node_at(const LevelNodes& level, int32_t i) {
   const int32_t inner = inner_of(level);
   return i < inner ? level.inner_begin + i : level.leaf_begin + i - inner;
 }
-
-// What of a step a cell needs: of its gates, what the character and what the state before give; `parent` is that
-// state's node, 0 where there is none.
-template <int kGates>
-struct Gates {
-  float input[kGates], recurrent[kGates];
-};
-
-struct Lstm {
-  static constexpr int kGates = 4;
-
-  static __device__ void step(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k,
-                              const Gates<kGates>& z) {
-    const float in = sigmoid(z.input[0] + z.recurrent[0]), forget = sigmoid(z.input[1] + z.recurrent[1]);
-    const float g = tanhf(z.input[2] + z.recurrent[2]), out = sigmoid(z.input[3] + z.recurrent[3]);
-    const float c = forget * (parent == 0 ? 0 : side.c[parent * H + k]) + in * g;
-    float* kept = side.gates + node * kKept * H + k;
-    kept[0] = in;
-    kept[H] = forget;
-    kept[2 * H] = g;
-    kept[3 * H] = out;
-    side.c[node * H + k] = c;
-    side.h[node * H + k] = out * tanhf(c);
-  }
-
-  // The way back of one value; `dh` is whole, `dc` what children gave. Returns what the parent's `dc` gets.
-  static __device__ float climb(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k, float dh,
-                                float dc, Gates<kGates>& dz) {
-    const float* kept = side.gates + node * kKept * H + k;
-    const float in = kept[0], forget = kept[H], g = kept[2 * H], out = kept[3 * H];
-    const float tanh_c = tanhf(side.c[node * H + k]);
-    const float c_before = parent == 0 ? 0 : side.c[parent * H + k];
-    dc += dh * out * (1 - tanh_c * tanh_c);
-    const float slopes[kGates] = {dc * g * in * (1 - in), dc * c_before * forget * (1 - forget), dc * in * (1 - g * g),
-                                  dh * tanh_c * out * (1 - out)};
-#pragma unroll
-    for (int gate = 0; gate < kGates; ++gate) dz.input[gate] = dz.recurrent[gate] = slopes[gate];
-    return dc * forget;
-  }
-};
-
-struct Gru {
-  static constexpr int kGates = 3;
-
-  static __device__ void step(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k,
-                              const Gates<kGates>& x) {
-    const float r = sigmoid(x.input[0] + x.recurrent[0]), z = sigmoid(x.input[1] + x.recurrent[1]);
-    const float u = x.recurrent[2], n = tanhf(x.input[2] + r * u);
-    const float before = parent == 0 ? 0 : side.h[parent * H + k];
-    float* kept = side.gates + node * kKept * H + k;
-    kept[0] = r;
-    kept[H] = z;
-    kept[2 * H] = n;
-    kept[3 * H] = u;
-    side.h[node * H + k] = n + z * (before - n);
-  }
-
-  static __device__ float climb(const LstmSide& side, int64_t H, int64_t node, int64_t parent, int64_t k, float dh,
-                                float past, Gates<kGates>& dx) {
-    const float* kept = side.gates + node * kKept * H + k;
-    const float r = kept[0], z = kept[H], n = kept[2 * H], u = kept[3 * H];
-    const float before = parent == 0 ? 0 : side.h[parent * H + k];
-    dh += past;
-    const float dn = dh * (1 - z) * (1 - n * n);
-    dx.input[0] = dx.recurrent[0] = dn * u * r * (1 - r);
-    dx.input[1] = dx.recurrent[1] = dh * (before - n) * z * (1 - z);
-    dx.input[2] = dn;
-    dx.recurrent[2] = dn * r;
-    return dh * z;
-  }
-};
 
 template <typename Cell>
 __global__ void first_level_kernel(LstmLevel work) {
