@@ -144,6 +144,12 @@ TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileNodesDieAndCome) {
   EXPECT_GT(crashes, seeds() / 2);
 }
 
+// Each found a fault that few seeds find.
+TEST_F(Softsync, SeedsThatOnceFoundFaultsFindNone) {
+  for (const int64_t seed : {174, 233, 3256, 5560, 6824, 7284, 10333})
+    EXPECT_EQ(SimulatedCluster(options(seed)).run(), "") << "seed " << seed;
+}
+
 TEST_F(Softsync, FaultsThatArePlantedAreFound) {
   int64_t taken_twice = 0, not_told = 0;
   for (int64_t seed = 1; seed <= 6; ++seed) {
