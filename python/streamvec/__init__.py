@@ -45,6 +45,7 @@ def train(
     optimizer: Optional[str] = None,
     kernel: Optional[str] = None,
     device: Optional[str] = None,
+    table: Optional[str] = None,
     batch: Optional[int] = None,
     vocab_max: Optional[int] = None,
     minn: Optional[int] = None,
