@@ -284,6 +284,7 @@ class TestInstall:
         headers = [str(path.relative_to(prefix)) for path in prefix.rglob("*.h")]
         assert "include/streamvec/streamvec.h" in headers and not [header for header in headers if "test" in header]
 
+    @pytest.mark.skipif(support.SANITIZED, reason="the other program is built without sanitizers")
     def test_another_program_finds_builds_and_runs(self, prefix, tmp_path):
         (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(consumer CXX)\n"
                                                  "find_package(streamvec 0.1 REQUIRED)\nadd_executable(consumer main.cc)\n"

@@ -365,7 +365,10 @@ class StreamTraining {
     progress.prequential_loss = mean(now.fresh_loss - last.fresh_loss, now.fresh_pairs - last.fresh_pairs);
     progress.lr = lr_;
     progress.epoch = 1;
-    progress.vocab = parameters_.rows();
+    {
+      const auto lock = intake_->lock_vocabulary();  // new words bring rows
+      progress.vocab = parameters_.rows();
+    }
     progress.dim = parameters_.dim();
     progress.model = model_;
     progress.kernel = learner_->kernel_name();
