@@ -1,4 +1,4 @@
-// What the host and the kernel of sgns_kernel.cu say to each other.
+// What the host and the kernels of skip-gram (sgns_block.cuh, sgns_kernel.cu) say to each other.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -2,9 +2,9 @@
 // negatives, blocks of pairs) happens there, with draws that depend on the chunk's seed and a word's place alone.
 //
 // A block is the CPU's (kernel/pair_block.h, model/window_plan.h): neighbouring centres with shared negatives, products
-// in bf16 with fp32 sums on fp32 rows, summed steps cut. Some blocks are in work at once, each on rows as they were
-// when it began, and their steps are added without loss. So a row that many of them have gets the sum of steps that do
-// not know of each other: such rows' steps are shortened (`crowd`), as a longer cut sum would be.
+// in bf16 with fp32 sums on rows of fp32 or bf16, SGD's summed steps cut. Some blocks are in work at once, each on rows
+// as they were when it began, and their steps are added without loss. So a row that many of them have gets the sum of
+// steps that do not know of each other: such rows' steps are shortened (`crowd`), as a longer cut sum would be.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct SgnsOptions {
 struct SgnsTotals {
   int64_t pairs = 0, refused = 0;
   double loss = 0, slope = 0;
-  int64_t fresh_pairs = 0;  // of these, those of add_fresh()
+  int64_t fresh_pairs = 0;  // of these, those of fresh chunks (SgnsManner)
   double fresh_loss = 0;
 };
 
