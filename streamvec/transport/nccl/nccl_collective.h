@@ -20,7 +20,7 @@ Result<std::string> make_nccl_group();
 // A rank of the group; waits until all have come. Values of all_reduce_mean() may lie in the card's memory, too, and
 // then never leave it. Ranks that do not come, or stop coming, are noticed at the deadline: the group is given up then,
 // as after any error. kInvalidArgument for a group that cannot be, or two ranks on one card.
-// REQUIRES: 0 <= rank < ranks; no two ranks of a thread wait for each other.
+// REQUIRES: 0 <= rank < ranks; no two ranks of a thread wait for each other; what writes values on the card is done.
 Result<std::unique_ptr<Collective>> join_nccl_group(const std::string& group, int rank, int ranks, int card,
                                                     Deadline deadline);
 
