@@ -234,7 +234,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train eval reproduce",
      "where to train and to compute eval's large products: cuda is an NVIDIA GPU (training: sgns and hybrid with sgd "
-     "or adagrad, and rbsg), auto takes it where it can"},
+     "or adagrad, and rbsg), auto takes it where there is one that can train this; too little memory there is an "
+     "error"},
     {"table", Kind::kChoice, "fp32|bf16", "fp32", "", "train",
      "with --device cuda, sgns and hybrid: how rows are kept there; bf16 takes half the memory, steps rounded by "
      "chance"},

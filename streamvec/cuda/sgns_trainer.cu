@@ -233,6 +233,7 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status add_segments(const uint32_t* words, int32_t count, const SgnsManner& manner) {
+    if (count == 0) return {};  // a name without segments would have no room of its own
     const auto parts = static_cast<int32_t>(segments_of(static_cast<size_t>(count)));
     STREAMVEC_RETURN_IF_ERROR(make_room(static_cast<size_t>(parts)));
     Batch& batch = batches_[filling_];

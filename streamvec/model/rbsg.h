@@ -131,6 +131,7 @@ class Rbsg {
     std::unique_ptr<cuda::RbsgTrainer> trainer;
     std::string name;
     bool newest = false;
+    cuda::RbsgTotals untold;  // of batches from before values came back: the trainer may not be asked again
     Status status;
   };
 

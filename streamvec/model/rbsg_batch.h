@@ -19,6 +19,7 @@ struct RbsgBatch {
   std::vector<Slot> centres, contexts;  // pair i is centres[i], contexts[i]
   std::vector<Slot> negatives;          // repetitions in a pool count as often as they are there
   Negatives form = Negatives::kPool;
+  bool told_at_once = false;  // what came of it is waited for, also where it is trained elsewhere
 
   int64_t pairs() const { return static_cast<int64_t>(centres.size()); }
 };

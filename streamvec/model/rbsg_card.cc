@@ -1,5 +1,6 @@
 // Rbsg's batches on the card: plans and tries are made here, everything else there.
 #include <algorithm>
+#include <utility>
 
 #include "streamvec/cuda/device.h"
 #include "streamvec/model/rbsg.h"
@@ -67,6 +68,7 @@ void Rbsg::come_back() const {
                                             {views_of(encoders_[0].mean), views_of(encoders_[1].mean)},
                                             {views_of(encoders_[0].variance), views_of(encoders_[1].variance)});
   if (card_.status.ok()) card_.status = fetched;
+  if (const Result<cuda::RbsgTotals> totals = card_.trainer->totals(true); totals.ok()) card_.untold = *totals;
   card_.newest = false;
 }
 
@@ -84,7 +86,7 @@ Rbsg::BatchStats Rbsg::train_on_card(const RbsgBatch& batch, float lr) {
   work.lr = lr;
   card_.status = card_.trainer->train(work);
   *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
-  const Result<BatchStats> done = card_totals(false);
+  const Result<BatchStats> done = card_totals(batch.told_at_once);
   return done.ok() ? *done : nothing;
 }
 
@@ -95,9 +97,10 @@ Result<Rbsg::BatchStats> Rbsg::card_totals(bool all) {
   Result<cuda::RbsgTotals> totals = card_.trainer->totals(all);
   card_.status = totals.status();
   if (!totals.ok()) return totals.status();
-  stats.pairs = totals->pairs;
-  stats.loss = totals->loss;
-  stats.refused = totals->batches_refused > 0;
+  const cuda::RbsgTotals before = std::exchange(card_.untold, {});
+  stats.pairs = before.pairs + totals->pairs;
+  stats.loss = before.loss + totals->loss;
+  stats.refused = before.batches_refused + totals->batches_refused > 0;
   return stats;
 }
 

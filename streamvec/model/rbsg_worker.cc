@@ -23,7 +23,9 @@ class RbsgWorker final : public ModelWorker {
   RbsgWorker(const ModelOptions& options, Rbsg& rbsg)
       : batch_size_(options.batch > 0 ? options.batch : kBatchDefault),
         planner_(whole_chunk(options.windows)),
-        rbsg_(rbsg) {}
+        rbsg_(rbsg) {
+    batch_.told_at_once = options.stream;  // a chunk of a stream has its own figures
+  }
 
   StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
     StepStats stats;

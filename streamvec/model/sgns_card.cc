@@ -19,9 +19,7 @@ class SgnsCardWorker final : public ModelWorker {
       : trainer_(std::move(trainer)), name_(std::move(name)) {}
 
   StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
-    note(trainer_->set_tables(tables));
-    if (status_.ok()) note(trainer_->add(chunk, lr, random.next()));
-    return done(false);
+    return step_noted(chunk, tables, lr, random, {});
   }
 
   StepStats step_noted(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,

@@ -108,8 +108,7 @@ TEST(VocabularyMap, HasAFrameForAnyModel) {
   for (int i = 0; i < 9; ++i) zeros->vocabulary.add("w" + std::to_string(i), 1);
   zeros->input = Matrix::make(9, 4).value();
   const auto frame = map.update(*served(zeros)).value();
-  for (const MapPoint& point : frame->points)
-    EXPECT_TRUE(std::isfinite(point.x) && std::isfinite(point.y));
+  for (const MapPoint& point : frame->points) EXPECT_TRUE(std::isfinite(point.x) && std::isfinite(point.y));
 }
 
 TEST(VocabularyMap, ShowsSoManyWordsWithoutTheVeryFirst) {

@@ -223,6 +223,7 @@ LearnerTotals StreamLearner::learn_singly(Thread& thread, Random& random) {
   for (const ReplaySample& sample : thread.samples) {
     thread.chunk.clear();
     append(*sample.item, thread.chunk, done.stale_tokens);
+    if (thread.chunk.slots.empty()) continue;
     const ChunkNote note{.fresh = sample.times_sampled == 0, .name = sample.key};
     done.tokens += static_cast<int64_t>(thread.chunk.slots.size());
     count(thread.worker->step_noted(thread.chunk, *tables, options_.lr * sample.importance, random, note), done);

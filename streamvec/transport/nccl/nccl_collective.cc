@@ -63,18 +63,21 @@ class NcclCollective final : public Collective {
 
   Status all_reduce_mean(std::span<float> values, Deadline deadline) override {
     const OnCard on(card_);
+    STREAMVEC_RETURN_IF_ERROR(on.status());
     STREAMVEC_RETURN_IF_ERROR(broken_);
     return keep(reduce(values, deadline));
   }
 
   Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override {
     const OnCard on(card_);
+    STREAMVEC_RETURN_IF_ERROR(on.status());
     STREAMVEC_RETURN_IF_ERROR(broken_);
     return keep(gather(mine, all, deadline));
   }
 
   Status broadcast(std::string& bytes, int root, Deadline deadline) override {
     const OnCard on(card_);
+    STREAMVEC_RETURN_IF_ERROR(on.status());
     STREAMVEC_RETURN_IF_ERROR(broken_);
     return keep(hand_out(bytes, root, deadline));
   }
