@@ -1,8 +1,7 @@
-#include <dlfcn.h>
-
 #include <string>
 #include <utility>
 
+#include "streamvec/core/shared_library.h"
 #include "streamvec/cuda/blas.h"
 
 namespace streamvec::cuda {
@@ -23,26 +22,15 @@ struct Functions {
   std::string error;
 };
 
-template <typename Function>
-void find(void* library, const char* name, Function& function, std::string& error) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function == nullptr && error.empty()) error = std::string("it has no ") + name;
-}
-
 Functions load() {
   Functions functions;
-  const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
-  void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) library = ::dlopen(("/usr/local/cuda/lib64/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    functions.error = name + " was not found";
-    return functions;
-  }
-  find(library, "cublasCreate_v2", functions.create, functions.error);
-  find(library, "cublasDestroy_v2", functions.destroy, functions.error);
-  find(library, "cublasSetStream_v2", functions.set_stream, functions.error);
-  find(library, "cublasGemmEx", functions.gemm, functions.error);
-  find(library, "cublasDgemm_v2", functions.gemm_double, functions.error);
+  SharedLibrary library("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR), {"/usr/local/cuda/lib64"});
+  library.find("cublasCreate_v2", functions.create);
+  library.find("cublasDestroy_v2", functions.destroy);
+  library.find("cublasSetStream_v2", functions.set_stream);
+  library.find("cublasGemmEx", functions.gemm);
+  library.find("cublasDgemm_v2", functions.gemm_double);
+  functions.error = library.error();
   return functions;
 }
 
@@ -60,7 +48,7 @@ Status status_of(cublasStatus_t status, const char* doing) {
 
 Result<Blas> Blas::make(cudaStream_t stream, Products products) {
   if (!functions().error.empty())
-    return error(Code::kUnavailable, "the character model and evaluation need cuBLAS on the card, but ",
+    return error(Code::kUnavailable, "the character model and evaluation need cuBLAS on the card: ",
                  functions().error, "; try --device cpu, or LD_LIBRARY_PATH");
   Blas blas;
   if (products == kFp32) blas.compute_ = CUBLAS_COMPUTE_32F;

@@ -9,8 +9,6 @@
 namespace streamvec::cuda {
 namespace {
 
-constexpr int kKept = 4;  // values of a cell that the way back needs, for each unit
-
 __device__ float sigmoid(float x) {
   return 1.0f / (1.0f + __expf(-x));
 }

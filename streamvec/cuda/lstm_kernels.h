@@ -10,6 +10,8 @@
 
 namespace streamvec::cuda {
 
+constexpr int kKept = 4;  // values of a cell that the way back needs, for each unit
+
 // The nodes of a level (model/char_trie.h).
 using LevelNodes = RbsgSide::Level;
 

@@ -8,8 +8,6 @@
 namespace streamvec::cuda {
 namespace {
 
-constexpr int kKept = 4;  // values of a cell that the way back needs, for each unit
-
 struct SideRows {
   const float* from;
   const int32_t* index;

@@ -27,15 +27,15 @@ struct SgnsOptions {
   int32_t window = 5, negatives = 10, centres = 22, negatives_shared = 42;
   float step_max = 0.25f;  // of kernel/pair_block.h
   int64_t words = 0;       // that will be trained on in all, about: few have few blocks in work; 0: not known
-  int32_t blocks =
-      0;            // in work at once at most; more: faster, and steps know less of each other; 0: one a multiprocessor
+  // In work at once at most; more: faster, and steps know less of each other; 0: one a multiprocessor.
+  int32_t blocks = 0;
   float crowd = 0;  // what the steps of all blocks in work may sum up to in a row; 0: its own best
   // First steps matter most, and many at once go astray: so many words have to be trained for each block in work, but
   // for a few that always are; -1: its own best.
   int64_t words_per_block = -1;
   int64_t kept_bytes = 0;  // of text that may stay on the card for later epochs
-  bool bf16 =
-      false;  // rows are kept in bf16, half as large; steps are rounded up or down by chance, so that none is lost
+  // Rows are kept in bf16, half as large; steps are rounded up or down by chance, so that none is lost.
+  bool bf16 = false;
   bool adagrad = false;  // steps as optim/optimizer.h has them; else plain ones, cut by step_max
   bool at_once = false;  // text never waits for more while the card has nothing to do: of streams, which may be slow
 };
