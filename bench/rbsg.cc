@@ -1,7 +1,7 @@
 // How long does an epoch of the 2018 experiment's character model take, what share of the core's peak is that, and how
 // many words a second does the trained model embed?
 // Run: bench_rbsg [--threads 2] [--batch 8192] [--pool 256] [--batches 12] [--hidden 512] [--kernel auto] [--cell lstm]
-//                 [--end-mark] [--words F] [--device cpu|cuda] FILE...
+//                 [--end-mark] [--words F] [--device cpu|cuda] [--products tf32|bf16] FILE...
 //   An epoch is 3.35 M pairs (window 5, sample 2e-3, min-count 3; char 128, hidden 512, dim 200, 10 negatives),
 //   extrapolated from --batches batches taken evenly from the text after one to warm up.
 // A step is one LSTM cell for one character of one word. Plain: every word of every pair and its own negatives.
@@ -36,7 +36,7 @@ constexpr double kEpochPairs = 3.35e6;
 struct Settings {
   int32_t threads = 2, batch = 8'192, pool = 256, batches = 12, hidden = 512;
   bool end_mark = false, in_order = false;
-  std::string kernel = "auto", cell = "lstm", words, device = "cpu";
+  std::string kernel = "auto", cell = "lstm", words, device = "cpu", products = "bf16";
   std::vector<std::string> files;
 };
 
@@ -270,8 +270,8 @@ Settings parse(int argc, char** argv) {
       value = argv[++i];
       return true;
     };
-    if (text("--kernel", settings.kernel) || text("--cell", settings.cell) || text("--words", settings.words) ||
-        text("--device", settings.device))
+    if (text("--kernel", settings.kernel) || text("--cell", settings.cell) || text("--products", settings.products) ||
+        text("--words", settings.words) || text("--device", settings.device))
       continue;
     if (flag == "--end-mark")
       settings.end_mark = true;
@@ -301,6 +301,7 @@ int main(int argc, char** argv) {
   options.cell = settings.cell == "gru" ? RecurrentCell::kGru : RecurrentCell::kLstm;
   options.characters.end_mark = settings.end_mark;
   options.cuda = settings.device == "cuda";
+  options.cuda_bf16 = settings.products == "bf16";
   auto rbsg = Rbsg::make(options);
   if (!rbsg.ok()) {
     std::fprintf(stderr, "%s\n", rbsg.status().message().c_str());

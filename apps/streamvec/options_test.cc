@@ -158,6 +158,7 @@ TEST(Options, DefaultsAreThoseOfTheTrainer) {
   EXPECT_EQ(parsed->text("optimizer"), trainer.optimizer);
   EXPECT_EQ(parsed->text("kernel"), trainer.kernel);
   EXPECT_EQ(parsed->text("table"), trainer.table);
+  EXPECT_EQ(parsed->given("products"), trainer.products.has_value());
   EXPECT_EQ(parsed->integer("batch"), trainer.batch);
   EXPECT_EQ(parsed->integer("vocab-max"), trainer.vocab_max);
   EXPECT_EQ(parsed->integer("seed"), static_cast<int64_t>(trainer.seed));

@@ -239,6 +239,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"table", Kind::kChoice, "fp32|bf16", "fp32", "", "train",
      "with --device cuda, sgns and hybrid: how rows are kept there; bf16 takes half the memory, steps rounded by "
      "chance"},
+    {"products", Kind::kChoice, "tf32|bf16", "", "bf16", "train",
+     "with --device cuda, rbsg: precision of what its recurrent products multiply; sums are in fp32"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train simulate",
      "learning rate at the start (sgd 0.05, on a card 0.06, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); "
      "of a stream, all the time (half of that)",

@@ -156,6 +156,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.kernel = arguments.text("kernel");
   options.device = arguments.text("device");
   options.table = arguments.text("table");
+  if (arguments.given("products")) options.products = arguments.text("products");
   options.batch = static_cast<int32_t>(arguments.integer("batch"));
   options.vocab_max = arguments.integer("vocab-max");
   if (arguments.given("minn")) options.minn = static_cast<int32_t>(arguments.integer("minn"));

@@ -46,6 +46,7 @@ def train(
     kernel: Optional[str] = None,
     device: Optional[str] = None,
     table: Optional[str] = None,
+    products: Optional[str] = None,
     batch: Optional[int] = None,
     vocab_max: Optional[int] = None,
     minn: Optional[int] = None,

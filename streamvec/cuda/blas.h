@@ -12,6 +12,7 @@ namespace streamvec::cuda {
 struct CardMatrix {
   float* data;
   int64_t rows, cols;
+  int64_t size() const { return rows * cols; }
 };
 
 // One handle on one stream. Not thread-safe.

@@ -47,7 +47,7 @@ __device__ inline void multiply_add_tf32(float (&c)[4], const uint32_t (&a)[4], 
 }
 
 // 16 bytes of global memory to shared memory, later; zeros where they are not `there`, and `from` is not read.
-__device__ inline void copy_later(float* to, const float* from, bool there) {
+__device__ inline void copy_later(void* to, const void* from, bool there) {
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(at), "l"(from), "r"(there ? 16 : 0) : "memory");
 }

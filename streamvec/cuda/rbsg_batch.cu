@@ -40,6 +40,21 @@ size_t levels_of(const RbsgPlanned& batch) {
   return std::max(batch.sides[0].levels.size(), batch.sides[1].levels.size());
 }
 
+Status begin_stream(cudaStream_t& stream, cudaEvent_t& event, std::optional<Blas>& blas) {
+  STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  STREAMVEC_ASSIGN_OR_RETURN(Blas made, Blas::make(stream));
+  blas.emplace(std::move(made));
+  return {};
+}
+
+// What comes on `to` from here on comes after what is on `from`.
+Status put_after(cudaStream_t from, cudaEvent_t event, cudaStream_t to) {
+  STREAMVEC_CUDA_RETURN_IF_ERROR(cudaEventRecord(event, from));
+  STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(to, event));
+  return {};
+}
+
 }  // namespace
 
 RbsgSteps::RbsgSteps(const RbsgShape& shape) : shape_(shape) {
@@ -54,23 +69,29 @@ RbsgSteps::RbsgSteps(const RbsgShape& shape) : shape_(shape) {
 }
 
 RbsgSteps::~RbsgSteps() {
-  if (stream_ == nullptr) return;
-  cudaStreamSynchronize(stream_);
+  for (cudaStream_t stream : {stream_, beside_})
+    if (stream != nullptr) cudaStreamSynchronize(stream);
   blas_.reset();
-  cudaStreamDestroy(stream_);
+  blas_beside_.reset();
+  for (cudaEvent_t event : {forked_, joined_})
+    if (event != nullptr) cudaEventDestroy(event);
+  for (cudaStream_t stream : {stream_, beside_})
+    if (stream != nullptr) cudaStreamDestroy(stream);
 }
 
 Status RbsgSteps::begin() {
   STREAMVEC_RETURN_IF_ERROR(check_device_memory("both encoders and Adam's moments", 16.0 * static_cast<double>(size_),
                                                 "a smaller --hidden, or --device cpu"));
-  STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  STREAMVEC_ASSIGN_OR_RETURN(Blas blas, Blas::make(stream_));
-  blas_.emplace(std::move(blas));
+  STREAMVEC_RETURN_IF_ERROR(begin_stream(stream_, forked_, blas_));
+  STREAMVEC_RETURN_IF_ERROR(begin_stream(beside_, joined_, blas_beside_));
   for (CardBuffer<float>& buffer : buffers_) {
     STREAMVEC_RETURN_IF_ERROR(buffer.allocate(static_cast<size_t>(size_)));
     STREAMVEC_CUDA_RETURN_IF_ERROR(
         cudaMemsetAsync(buffer.data(), 0, sizeof(float) * static_cast<size_t>(size_), stream_));
   }
+  if (shape_.bf16)
+    for (int side = 0; side < 2; ++side)
+      STREAMVEC_RETURN_IF_ERROR(recurrent_[side].allocate(static_cast<size_t>(value(side, kRecurrent).size())));
   return wait();
 }
 
@@ -100,11 +121,32 @@ Status RbsgSteps::queue(RbsgPlanned& batch) {
   STREAMVEC_RETURN_IF_ERROR(reserve_for(batch));
   STREAMVEC_RETURN_IF_ERROR(batch.bring(stream_));
   STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(zeroed_.data(), 0, zeroed_size_ * sizeof(float), stream_));
+  if (shape_.bf16) STREAMVEC_RETURN_IF_ERROR(round_weights());
   STREAMVEC_RETURN_IF_ERROR(forward(batch));
   STREAMVEC_RETURN_IF_ERROR(climb_loss(batch));
   STREAMVEC_RETURN_IF_ERROR(backward(batch));
   STREAMVEC_RETURN_IF_ERROR(step(batch));
   return batch.send_result(stream_);
+}
+
+Status RbsgSteps::go_beside() {
+  return put_after(stream_, forked_, beside_);
+}
+
+Status RbsgSteps::join() {
+  return put_after(beside_, joined_, stream_);
+}
+
+Status RbsgSteps::round_weights() {
+  RoundedBoth both{};
+  for (int side = 0; side < 2; ++side) {
+    both.from[side] = value(side, kRecurrent).data;
+    both.to[side] = recurrent_[side].data();
+  }
+  both.size = value(0, kRecurrent).size();
+  round_to_bf16(both, stream_);
+  STREAMVEC_CUDA_RETURN_IF_ERROR(cudaGetLastError());
+  return {};
 }
 
 // Memory that is given back is first waited for, by CUDA: what is in work may use it.
@@ -190,11 +232,19 @@ LstmLevel RbsgSteps::lstm_sides(const RbsgPlanned& batch) const {
   LstmLevel made{};
   made.hidden = shape_.hidden;
   made.gru = shape_.gru;
+  made.bf16 = shape_.bf16;
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
     const SidePlan& plan = batch.sides[side];
-    made.sides[side] = {plan.parents, plan.characters, e.table.data(), value(side, kRecurrent).data,
-                        e.h.data(),   e.c.data(),      e.gates.data(), {}};
+    made.sides[side] = {plan.parents,
+                        plan.characters,
+                        e.table.data(),
+                        value(side, kRecurrent).data,
+                        recurrent_[side].data(),
+                        e.h.data(),
+                        e.c.data(),
+                        e.gates.data(),
+                        {}};
   }
   return made;
 }
@@ -225,7 +275,18 @@ Status RbsgSteps::climb_loss(const RbsgPlanned& batch) {
 }
 
 Status RbsgSteps::backward(const RbsgPlanned& batch) {
-  const int64_t H = shape_.hidden, G = shape_.gates() * H, D = shape_.dim;
+  STREAMVEC_RETURN_IF_ERROR(go_beside());
+  STREAMVEC_RETURN_IF_ERROR(climb_output(batch));
+  STREAMVEC_RETURN_IF_ERROR(climb_levels(batch));
+  STREAMVEC_RETURN_IF_ERROR(go_beside());
+  STREAMVEC_RETURN_IF_ERROR(climb_tables(batch));
+  STREAMVEC_RETURN_IF_ERROR(climb_recurrent(batch));
+  return join();
+}
+
+// The states' slopes on the stream, the layer's own beside it.
+Status RbsgSteps::climb_output(const RbsgPlanned& batch) {
+  const int64_t H = shape_.hidden, D = shape_.dim;
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
     const int64_t words = batch.sides[side].words;
@@ -233,7 +294,7 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
     STREAMVEC_RETURN_IF_ERROR(
         blas_->multiply(dout, false, value(side, kOutput), true, false, rows_of(e.dwords.data(), words, H)));
     STREAMVEC_RETURN_IF_ERROR(
-        blas_->multiply(rows_of(e.words.data(), words, H), true, dout, false, true, slope(side, kOutput)));
+        blas_beside_->multiply(rows_of(e.words.data(), words, H), true, dout, false, true, slope(side, kOutput)));
   }
   add_column_sums(
       both_sides(
@@ -241,13 +302,17 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
           [&](int side) {
             return SideRows{encodings_[side].dout, nullptr, batch.sides[side].words, slope(side, kOutputBias).data};
           }),
-      stream_);
+      beside_);
   add_to_rows(both_sides(H,
                          [&](int side) {
                            return SideRows{encodings_[side].dwords.data(), batch.sides[side].word_nodes,
                                            batch.sides[side].words, encodings_[side].dh};
                          }),
               stream_);
+  return {};
+}
+
+Status RbsgSteps::climb_levels(const RbsgPlanned& batch) {
   const LstmLevel sides = lstm_sides(batch);
   LstmLevel leaves = sides;
   LstmSlopes slopes{};
@@ -262,6 +327,11 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
   climb_lstm_leaves(leaves, slopes, stream_);
   for (size_t length = levels_of(batch) - 1; length >= 1; --length)
     STREAMVEC_CUDA_RETURN_IF_ERROR(climb_lstm_level(level_of(batch, length, sides), slopes, stream_));
+  return {};
+}
+
+Status RbsgSteps::climb_recurrent(const RbsgPlanned& batch) {
+  const int64_t H = shape_.hidden, G = shape_.gates() * H;
   // Not node 0, whose h is nothing.
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
@@ -269,9 +339,10 @@ Status RbsgSteps::backward(const RbsgPlanned& batch) {
     STREAMVEC_RETURN_IF_ERROR(blas_->multiply(rows_of(e.h.data() + H, inner, H), true, rows_of(e.dz_sum + G, inner, G),
                                               false, true, slope(side, kRecurrent)));
   }
-  return climb_tables(batch);
+  return {};
 }
 
+// Of the table of characters and what it is made of; beside the stream.
 Status RbsgSteps::climb_tables(const RbsgPlanned& batch) {
   const int64_t G = int64_t{shape_.gates()} * shape_.hidden, C = shape_.character_dim;
   const auto alphabet = [&](int side) -> int64_t { return batch.sides[side].alphabet_size; };
@@ -284,27 +355,27 @@ Status RbsgSteps::climb_tables(const RbsgPlanned& batch) {
     sums.dtable[side] = encodings_[side].dtable;
     sums.alphabet[side] = batch.sides[side].alphabet_size;
   }
-  sum_by_character(sums, stream_);
+  sum_by_character(sums, beside_);
   for (int side = 0; side < 2; ++side) {
     const Encoding& e = encodings_[side];
     const CardMatrix letters = rows_of(e.letters.data(), alphabet(side), C),
                      dtable = rows_of(e.dtable, alphabet(side), G);
-    STREAMVEC_RETURN_IF_ERROR(blas_->multiply(letters, true, dtable, false, true, slope(side, kInput)));
-    STREAMVEC_RETURN_IF_ERROR(blas_->multiply(dtable, false, value(side, kInput), true, false,
-                                              rows_of(e.dletters.data(), alphabet(side), C)));
+    STREAMVEC_RETURN_IF_ERROR(blas_beside_->multiply(letters, true, dtable, false, true, slope(side, kInput)));
+    STREAMVEC_RETURN_IF_ERROR(blas_beside_->multiply(dtable, false, value(side, kInput), true, false,
+                                                     rows_of(e.dletters.data(), alphabet(side), C)));
   }
   add_column_sums(
       both_sides(G,
                  [&](int side) {
                    return SideRows{encodings_[side].dtable, nullptr, alphabet(side), slope(side, kBias).data};
                  }),
-      stream_);
+      beside_);
   add_to_rows(both_sides(C,
                          [&](int side) {
                            return SideRows{encodings_[side].dletters.data(), batch.sides[side].alphabet, alphabet(side),
                                            slope(side, kCharacters).data};
                          }),
-              stream_);
+              beside_);
   return {};
 }
 

@@ -11,7 +11,8 @@ namespace streamvec::cuda {
 
 enum EncoderPart { kCharacters, kInput, kRecurrent, kBias, kOutput, kOutputBias };
 
-// Not thread-safe. Everything queues on one stream.
+// Not thread-safe. Batches follow each other on one stream; slopes of weights that nothing waits for but Adam are
+// computed beside it, on another.
 class RbsgSteps {
  public:
   explicit RbsgSteps(const RbsgShape& shape);
@@ -27,6 +28,7 @@ class RbsgSteps {
 
   // Queues all of a batch: its copy, its step, its result's way back.
   Status queue(RbsgPlanned& batch);
+  // REQUIRES: what is beside has been joined, as it is between batches.
   Status wait() const { return status_of(cudaStreamSynchronize(stream_), "training"); }
 
  private:
@@ -45,21 +47,29 @@ class RbsgSteps {
   CardMatrix slope(int side, int part) const { return matrix(kSlopes, side, part); }
   Status copy(const EncoderViews (&views)[2], Kind kind, bool to_card);
 
+  Status go_beside();  // what is queued beside from here on comes after all that is on the stream
+  Status join();       // and now the other way
+  Status round_weights();
   Status reserve_for(const RbsgPlanned& batch);
   LstmLevel lstm_sides(const RbsgPlanned& batch) const;  // of no level yet
   Status forward(const RbsgPlanned& batch);
   Status climb_loss(const RbsgPlanned& batch);
   Status backward(const RbsgPlanned& batch);
+  Status climb_output(const RbsgPlanned& batch);
+  Status climb_levels(const RbsgPlanned& batch);
+  Status climb_recurrent(const RbsgPlanned& batch);
   Status climb_tables(const RbsgPlanned& batch);
   Status step(const RbsgPlanned& batch);
 
   const RbsgShape shape_;
   Place places_[2][kEncoderParts];
   int64_t size_ = 0, steps_ = 0;
-  cudaStream_t stream_ = nullptr;
-  std::optional<Blas> blas_;
+  cudaStream_t stream_ = nullptr, beside_ = nullptr;
+  cudaEvent_t forked_ = nullptr, joined_ = nullptr;
+  std::optional<Blas> blas_, blas_beside_;
   CardBuffer<float> buffers_[kBuffers];
   Encoding encodings_[2];
+  CardBuffer<__nv_bfloat16> recurrent_[2];  // rounded, for products in bf16
   CardBuffer<float> zeroed_;
   size_t zeroed_size_ = 0;
   int32_t* counts_ = nullptr;  // of the pairs of a centre; likewise

@@ -47,6 +47,15 @@ __global__ void scatter_kernel(BothRows both) {
     atomicAdd(&of_side(both.to)[of_side(both.index)[i / cols] * cols + i % cols], of_side(both.from)[i]);
 }
 
+__global__ void round_kernel(RoundedBoth both) {
+  const int64_t i = thread_index();
+  if (i >= both.size / 4) return;
+  const float4 four = reinterpret_cast<const float4*>(of_side(both.from))[i];
+  auto* to = reinterpret_cast<__nv_bfloat162*>(of_side(both.to)) + 2 * i;
+  to[0] = __floats2bfloat162_rn(four.x, four.y);
+  to[1] = __floats2bfloat162_rn(four.z, four.w);
+}
+
 constexpr int64_t kRowsPerSum = 64;
 
 __global__ void column_sums_kernel(BothRows both) {
@@ -183,6 +192,10 @@ void gather_rows(const BothRows& both, cudaStream_t stream) {
 
 void add_to_rows(const BothRows& both, cudaStream_t stream) {
   if (most_rows(both) > 0) scatter_kernel<<<grid_of(both), kThreads, 0, stream>>>(both);
+}
+
+void round_to_bf16(const RoundedBoth& both, cudaStream_t stream) {
+  if (both.size > 0) round_kernel<<<dim3(blocks_for(both.size / 4), 1, 2), kThreads, 0, stream>>>(both);
 }
 
 void add_column_sums(const BothRows& both, cudaStream_t stream) {

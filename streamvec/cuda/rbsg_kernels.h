@@ -2,6 +2,7 @@
 // encoders is done for both at once: [2] is by side. All queue on `stream` and return at once.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -24,6 +25,14 @@ void gather_rows(const BothRows& both, cudaStream_t stream);
 void add_to_rows(const BothRows& both, cudaStream_t stream);
 // to[0][k] += the sum of column k.
 void add_column_sums(const BothRows& both, cudaStream_t stream);
+
+// to = from, rounded to the nearest. `size` is a multiple of 4, and both lie at 16-byte boundaries.
+struct RoundedBoth {
+  const float* from[2];
+  __nv_bfloat16* to[2];
+  int64_t size;
+};
+void round_to_bf16(const RoundedBoth& both, cudaStream_t stream);
 
 // dtable[a] = the sum of dz over the nodes order[begins[a]] .. order[begins[a + 1] - 1], where it was zero.
 struct BothSums {

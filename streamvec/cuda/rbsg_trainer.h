@@ -1,7 +1,7 @@
 // The character model's batches on the card (model/rbsg.h, model/trie_lstm.h have the same on the CPU): both encoders
-// run over the tries of a batch level by level, each level one product (cuBLAS, tf32 with fp32 sums) and one kernel of
-// cells, and come back the same way; skip-gram's loss over the batch's vectors with its pool of negatives; one kernel
-// of Adam. The host lays out the next batch meanwhile.
+// run over the tries of a batch level by level, each level one kernel of
+// its product (tf32 or bf16, sums in fp32) and cells, and come back the same way; skip-gram's loss over the batch's
+// vectors with its pool of negatives; one kernel of Adam. The host lays out the next batch meanwhile.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ struct RbsgShape {
   int32_t character_dim = 128;
   int32_t hidden = 512;
   int32_t dim = 200;
-  bool gru = false;  // cells are GRUs, of three gates; else LSTMs, of four
+  bool gru = false;   // cells are GRUs, of three gates; else LSTMs, of four
+  bool bf16 = false;  // products of a level in bf16, else in tf32
   int32_t gates() const { return gru ? 3 : 4; }
 };
 

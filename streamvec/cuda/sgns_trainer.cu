@@ -1,13 +1,15 @@
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "streamvec/core/random.h"
 #include "streamvec/cuda/sgns_batch.cuh"
+#include "streamvec/cuda/sgns_tables.cuh"
 #include "streamvec/cuda/sgns_trainer.h"
 
 namespace streamvec::cuda {
@@ -15,7 +17,8 @@ namespace {
 
 class CardTrainer final : public SgnsTrainer {
  public:
-  CardTrainer(const SgnsOptions& options, const SgnsShape& shape) : options_(options), shape_(shape) {}
+  CardTrainer(const SgnsOptions& options, const SgnsShape& shape, std::string card)
+      : options_(options), shape_(shape), card_(std::move(card)), tables_(options, shape.stride) {}
 
   ~CardTrainer() override {
     if (compute_ != nullptr) cudaStreamSynchronize(compute_);
@@ -28,21 +31,10 @@ class CardTrainer final : public SgnsTrainer {
   }
 
   Status begin() {
-    const auto values = static_cast<size_t>(options_.rows_max) * static_cast<size_t>(shape_.stride);
-    STREAMVEC_RETURN_IF_ERROR(check_device_memory("both tables", 2.0 * static_cast<double>(values * value_bytes_),
-                                                  "a smaller --dim or --vocab-max, or --device cpu"));
     STREAMVEC_CUDA_RETURN_IF_ERROR(prepare_sgns_kernel(shape_));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&compute_, cudaStreamNonBlocking));
     STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&copy_, cudaStreamNonBlocking));
-    for (CardBuffer<std::byte>& table : tables_) {
-      STREAMVEC_RETURN_IF_ERROR(table.allocate(values * value_bytes_));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table.data(), 0, values * value_bytes_, compute_));
-    }
-    const size_t sums = options_.adagrad ? static_cast<size_t>(options_.rows_max) : 0;
-    for (CardBuffer<float>& table : sums_) {
-      STREAMVEC_RETURN_IF_ERROR(table.allocate(sums));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(table.data(), 0, sums * sizeof(float), compute_));
-    }
+    STREAMVEC_RETURN_IF_ERROR(tables_.allocate(compute_));
     for (Batch& batch : batches_) STREAMVEC_RETURN_IF_ERROR(batch.allocate());
     // An empty run: kernels are brought to the card when they are first called.
     STREAMVEC_RETURN_IF_ERROR(launch(batches_[0]));
@@ -50,18 +42,20 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
+  std::string name() const override { return "cuda " + card_ + (options_.bf16 ? " bf16 tables" : ""); }
+
   Status put(MatrixView<const float> input, MatrixView<const float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(copy_rows(input, tables_[0])));
-    return note(copy_rows(output, tables_[1]));
+    STREAMVEC_RETURN_IF_ERROR(note(tables_.put(SgnsTables::kInput, input)));
+    return note(tables_.put(SgnsTables::kOutput, output));
   }
 
   Status put_sums(MatrixView<const float> input, MatrixView<const float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(bring(input, sizeof(float), sums_[0].data())));
-    return note(bring(output, sizeof(float), sums_[1].data()));
+    STREAMVEC_RETURN_IF_ERROR(note(tables_.put_sums(SgnsTables::kInput, input)));
+    return note(tables_.put_sums(SgnsTables::kOutput, output));
   }
 
   Status put_row(int64_t row, std::span<const float> input, std::span<const float> output) override {
@@ -139,15 +133,15 @@ class CardTrainer final : public SgnsTrainer {
   Status get(MatrixView<float> input, MatrixView<float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(fetch_rows(tables_[0], input)));
-    return note(fetch_rows(tables_[1], output));
+    STREAMVEC_RETURN_IF_ERROR(note(tables_.get(SgnsTables::kInput, input)));
+    return note(tables_.get(SgnsTables::kOutput, output));
   }
 
   Status get_sums(MatrixView<float> input, MatrixView<float> output) override {
     const std::lock_guard lock(mutex_);
     STREAMVEC_RETURN_IF_ERROR(finish());
-    STREAMVEC_RETURN_IF_ERROR(note(take(sums_[0].data(), sizeof(float), input)));
-    return note(take(sums_[1].data(), sizeof(float), output));
+    STREAMVEC_RETURN_IF_ERROR(note(tables_.get_sums(SgnsTables::kInput, input)));
+    return note(tables_.get_sums(SgnsTables::kOutput, output));
   }
 
  private:
@@ -307,9 +301,9 @@ class CardTrainer final : public SgnsTrainer {
     arguments.shape = shape_;
     arguments.inputs = shape_.inputs();
     arguments.outputs = shape_.outputs();
-    arguments.input = tables_[0].data();
-    arguments.output = tables_[1].data();
-    for (int side = 0; side < 2; ++side) arguments.sums[side] = sums_[side].data();
+    arguments.input = tables_.rows(SgnsTables::kInput);
+    arguments.output = tables_.rows(SgnsTables::kOutput);
+    for (const auto side : {SgnsTables::kInput, SgnsTables::kOutput}) arguments.sums[side] = tables_.sums(side);
     arguments.per_value = 1.0f / static_cast<float>(options_.dim);
     arguments.thresholds = thresholds_.data();
     arguments.thresholds_count = words_known_;
@@ -374,65 +368,13 @@ class CardTrainer final : public SgnsTrainer {
     return {};
   }
 
-  // Rows of fp32 to where they lie `pitch` bytes apart, and back.
-  static Status bring(MatrixView<const float> from, size_t pitch, float* to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kToCard, to, pitch, from.data, bytes(from.stride),
-                                                 bytes(from.cols), static_cast<size_t>(from.rows)));
-    return {};
-  }
-  static Status take(const float* from, size_t pitch, MatrixView<float> to) {
-    STREAMVEC_CUDA_RETURN_IF_ERROR(copy_rows_now(Way::kFromCard, to.data, bytes(to.stride), from, pitch, bytes(to.cols),
-                                                 static_cast<size_t>(to.rows)));
-    return {};
-  }
-  static size_t bytes(int64_t values) { return static_cast<size_t>(values) * sizeof(float); }
-
-  Status copy_rows(MatrixView<const float> from, CardBuffer<std::byte>& to) {
-    if (!options_.bf16) return bring(from, bytes(shape_.stride), reinterpret_cast<float*>(to.data()));
-    return for_staged(from, to, [&](MatrixView<const float> rows, std::byte* at, int64_t values) {
-      // Past `dim` there are zeros.
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(stage_.data(), 0, bytes(values), compute_));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
-      STREAMVEC_RETURN_IF_ERROR(bring(rows, bytes(shape_.stride), stage_.data()));
-      return status_of(launch_to_bf16(stage_.data(), at, values, compute_), "rows to bf16");
-    });
-  }
-
-  Status fetch_rows(CardBuffer<std::byte>& from, MatrixView<float> to) {
-    if (!options_.bf16) return take(reinterpret_cast<const float*>(from.data()), bytes(shape_.stride), to);
-    return for_staged(to, from, [&](MatrixView<float> rows, const std::byte* at, int64_t values) {
-      STREAMVEC_CUDA_RETURN_IF_ERROR(launch_from_bf16(at, stage_.data(), values, compute_));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
-      return take(stage_.data(), bytes(shape_.stride), rows);
-    });
-  }
-
-  // Some rows after others, as many as fit into stage_: `on_rows` gets them, their place in the table, and how many
-  // values they are there.
-  template <typename View, typename OnRows>
-  Status for_staged(View rows, CardBuffer<std::byte>& table, const OnRows& on_rows) {
-    constexpr int64_t kStagedRows = 65'536;
-    STREAMVEC_RETURN_IF_ERROR(stage_.allocate(static_cast<size_t>(std::min(kStagedRows, rows.rows) * shape_.stride)));
-    for (int64_t first = 0; first < rows.rows; first += kStagedRows) {
-      View part = rows;
-      part.data = rows.row(first);
-      part.rows = std::min(kStagedRows, rows.rows - first);
-      std::byte* at = table.data() + static_cast<size_t>(first * shape_.stride) * value_bytes_;
-      STREAMVEC_RETURN_IF_ERROR(on_rows(part, at, part.rows * shape_.stride));
-      STREAMVEC_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(compute_));
-    }
-    return {};
-  }
-
   const SgnsOptions options_;
   const SgnsShape shape_;
+  const std::string card_;  // its name
   cudaStream_t compute_ = nullptr, copy_ = nullptr;
   mutable std::mutex mutex_;
   Status status_;  // the first error of the card
-  const size_t value_bytes_ = options_.bf16 ? 2 : sizeof(float);
-  CardBuffer<std::byte> tables_[2];  // input, output
-  CardBuffer<float> sums_[2];        // of AdaGrad
-  CardBuffer<float> stage_;          // rows on their way into tables of bf16, and out
+  SgnsTables tables_;
   CardBuffer<uint64_t> ends_;
   CardBuffer<Slot> guide_;
   CardBuffer<uint32_t> thresholds_;
@@ -481,7 +423,7 @@ Result<std::unique_ptr<SgnsTrainer>> make_sgns_trainer(const SgnsOptions& given)
   if (options.crowd == 0) options.crowd = kCrowd;
   if (options.words_per_block < 0) options.words_per_block = kWordsPerBlock;
   STREAMVEC_ASSIGN_OR_RETURN(const SgnsShape shape, fitting_shape(options, device));
-  auto trainer = std::make_unique<CardTrainer>(options, shape);
+  auto trainer = std::make_unique<CardTrainer>(options, shape, device.name);
   STREAMVEC_RETURN_IF_ERROR(trainer->begin());
   return std::unique_ptr<SgnsTrainer>(std::move(trainer));
 }

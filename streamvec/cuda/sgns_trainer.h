@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
@@ -64,6 +65,7 @@ struct SgnsTold {
 class SgnsTrainer {
  public:
   virtual ~SgnsTrainer() = default;
+  virtual std::string name() const = 0;  // the card's, and how it keeps tables
 
   // Copies the first `input.rows` rows of both tables to the card. Waits.
   virtual Status put(MatrixView<const float> input, MatrixView<const float> output) = 0;

@@ -25,6 +25,7 @@ class HybridWorker final : public ModelWorker {
 
   std::vector<ChunkStats> told() override { return tables_->told(); }
 
+  bool failed() const override { return tables_->failed(); }
   Result<StepStats> settle() override { return tables_->settle(); }
 
   std::string kernel_name() const override { return tables_->kernel_name(); }

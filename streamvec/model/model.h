@@ -80,8 +80,9 @@ class ModelWorker {
   virtual std::optional<StepStats> step_again(uint64_t /*key*/, float /*lr*/, Random& /*random*/) { return {}; }
   // Whether all chunks of step_and_keep() were kept so far.
   virtual bool keeps_all() const { return false; }
-  // Waits for what was begun, and returns what no step() has told of. An error when a step has failed; those that
-  // follow one change nothing.
+  // A step has failed: those that follow change nothing, and settle() says why. It may be known some steps later only.
+  virtual bool failed() const { return false; }
+  // Waits for what was begun, and returns what no step() has told of. An error when a step has failed.
   virtual Result<StepStats> settle() { return StepStats(); }
 
  private:

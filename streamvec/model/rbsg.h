@@ -40,6 +40,7 @@ struct RbsgOptions {
   bool fold_case = false;       // the words are case-folded: spellings that are asked for have to be, too
   std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
   bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h)
+  bool cuda_bf16 = false;       // there, products of levels are in bf16, else in tf32
 };
 
 // Thread-safe: what one thread asks for waits until the batch of another is done. One seed and one number of threads
@@ -71,6 +72,7 @@ class Rbsg {
   // One step of Adam on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
   // On the card it returns before the batch is done, with what earlier ones came to.
   BatchStats train_batch(const RbsgBatch& batch, float lr);
+  bool failed() const;  // the card has; nothing is trained any more
   // Waits for what was begun on the card and returns what is not told yet. An error of the card stays.
   Result<BatchStats> settle();
 

@@ -15,6 +15,17 @@ cuda::EncoderViews views_of(EncoderParameters& encoder) {
   return views;
 }
 
+cuda::RbsgShape shape_of(const RbsgOptions& options, int32_t characters) {
+  cuda::RbsgShape shape;
+  shape.characters = characters;
+  shape.character_dim = options.character_dim;
+  shape.hidden = options.hidden;
+  shape.dim = options.dim;
+  shape.gru = options.cell == RecurrentCell::kGru;
+  shape.bf16 = options.cuda_bf16;
+  return shape;
+}
+
 cuda::RbsgSide side_of(const CharTrie& trie) {
   cuda::RbsgSide side;
   side.parents = trie.parents();
@@ -35,24 +46,17 @@ Status Rbsg::find_card() {
   STREAMVEC_ASSIGN_OR_RETURN(const cuda::Device device, cuda::find_device());
   card_.name = device.name;
   // Whether it can be used at all is known before the first batch.
-  return cuda::make_rbsg_trainer({options_.characters.size_max, options_.character_dim, options_.hidden, options_.dim,
-                                  options_.cell == RecurrentCell::kGru})
-      .status();
+  return cuda::make_rbsg_trainer(shape_of(options_, options_.characters.size_max)).status();
 }
 
 std::string Rbsg::kernel_name() const {
-  return options_.cuda ? "cuda " + card_.name + " tf32" : products_->name();
+  return options_.cuda ? "cuda " + card_.name + (options_.cuda_bf16 ? " bf16" : " tf32") : products_->name();
 }
 
 Status Rbsg::go_to_card() {
   if (card_.newest) return {};
-  cuda::RbsgShape shape;
-  shape.characters = static_cast<int32_t>(encoders_[kCentre].values.characters.rows());
-  shape.character_dim = options_.character_dim;
-  shape.hidden = options_.hidden;
-  shape.dim = options_.dim;
-  shape.gru = options_.cell == RecurrentCell::kGru;
-  STREAMVEC_ASSIGN_OR_RETURN(card_.trainer, cuda::make_rbsg_trainer(shape));
+  const auto characters = static_cast<int32_t>(encoders_[kCentre].values.characters.rows());
+  STREAMVEC_ASSIGN_OR_RETURN(card_.trainer, cuda::make_rbsg_trainer(shape_of(options_, characters)));
   STREAMVEC_RETURN_IF_ERROR(card_.trainer->put({views_of(encoders_[0].values), views_of(encoders_[1].values)},
                                                {views_of(encoders_[0].mean), views_of(encoders_[1].mean)},
                                                {views_of(encoders_[0].variance), views_of(encoders_[1].variance)},
@@ -102,6 +106,11 @@ Result<Rbsg::BatchStats> Rbsg::card_totals(bool all) {
   stats.loss = before.loss + totals->loss;
   stats.refused = before.batches_refused + totals->batches_refused > 0;
   return stats;
+}
+
+bool Rbsg::failed() const {
+  const std::lock_guard lock(mutex_);
+  return !card_.status.ok();
 }
 
 Result<Rbsg::BatchStats> Rbsg::settle() {

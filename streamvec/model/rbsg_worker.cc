@@ -40,6 +40,8 @@ class RbsgWorker final : public ModelWorker {
     return stats;
   }
 
+  bool failed() const override { return rbsg_.failed(); }
+
   Result<StepStats> settle() override {
     STREAMVEC_ASSIGN_OR_RETURN(const Rbsg::BatchStats done, rbsg_.settle());
     StepStats stats;

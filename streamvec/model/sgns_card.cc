@@ -15,8 +15,7 @@ constexpr int64_t kKeptBytes = int64_t{8} << 30;  // of text on the card, 4 byte
 
 class SgnsCardWorker final : public ModelWorker {
  public:
-  SgnsCardWorker(std::shared_ptr<cuda::SgnsTrainer> trainer, std::string name)
-      : trainer_(std::move(trainer)), name_(std::move(name)) {}
+  explicit SgnsCardWorker(std::shared_ptr<cuda::SgnsTrainer> trainer) : trainer_(std::move(trainer)) {}
 
   StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
     return step_noted(chunk, tables, lr, random, {});
@@ -52,13 +51,15 @@ class SgnsCardWorker final : public ModelWorker {
 
   bool keeps_all() const override { return trainer_->keeps_all(); }
 
+  bool failed() const override { return !status_.ok(); }
+
   Result<StepStats> settle() override {
     const StepStats stats = done(true);
     STREAMVEC_RETURN_IF_ERROR(status_);
     return stats;
   }
 
-  std::string kernel_name() const override { return name_; }
+  std::string kernel_name() const override { return trainer_->name(); }
 
  private:
   void note(Status status) {
@@ -81,36 +82,39 @@ class SgnsCardWorker final : public ModelWorker {
   }
 
   std::shared_ptr<cuda::SgnsTrainer> trainer_;
-  const std::string name_;
   Status status_;
 };
+
+Result<cuda::SgnsOptions> card_options(const ModelOptions& options, const Parameters& parameters) {
+  STREAMVEC_ASSIGN_OR_RETURN(const cuda::Device device, cuda::find_device());
+  WindowOptions windows = options.windows;
+  if (options.batch > 0) windows.centres = options.batch;
+  windows = settled(windows);
+  cuda::SgnsOptions card;
+  card.rows_max = std::max(parameters.options.rows_max, parameters.rows());
+  card.dim = parameters.dim();
+  card.window = windows.window;
+  card.negatives = windows.negatives;
+  card.centres = windows.centres;
+  card.negatives_shared = windows.negatives_shared;
+  card.step_max = kSgdStepMax;
+  card.bf16 = options.bf16_tables;
+  card.adagrad = parameters.options.optimizer == OptimizerKind::kAdagrad;
+  card.words = options.words;
+  card.at_once = options.stream;
+  card.kept_bytes = std::min(kKeptBytes, device.free / 4);
+  return card;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<ModelWorker>> make_sgns_card_worker(const ModelOptions& options, Parameters& parameters) {
-  STREAMVEC_ASSIGN_OR_RETURN(const cuda::Device device, cuda::find_device());
   if (parameters.card == nullptr) {
-    WindowOptions windows = options.windows;
-    if (options.batch > 0) windows.centres = options.batch;
-    windows = settled(windows);
-    cuda::SgnsOptions card;
-    card.rows_max = std::max(parameters.options.rows_max, parameters.rows());
-    card.dim = parameters.dim();
-    card.window = windows.window;
-    card.negatives = windows.negatives;
-    card.centres = windows.centres;
-    card.negatives_shared = windows.negatives_shared;
-    card.step_max = kSgdStepMax;
-    card.bf16 = options.bf16_tables;
-    card.adagrad = parameters.options.optimizer == OptimizerKind::kAdagrad;
-    card.words = options.words;
-    card.at_once = options.stream;
-    card.kept_bytes = std::min(kKeptBytes, device.free / 4);
+    STREAMVEC_ASSIGN_OR_RETURN(const cuda::SgnsOptions card, card_options(options, parameters));
     STREAMVEC_ASSIGN_OR_RETURN(parameters.card, cuda::make_sgns_trainer(card));
     STREAMVEC_RETURN_IF_ERROR(parameters.put_rows());
   }
-  const std::string name = "cuda " + device.name + (options.bf16_tables ? " bf16 tables" : "");
-  return std::unique_ptr<ModelWorker>(std::make_unique<SgnsCardWorker>(parameters.card, name));
+  return std::unique_ptr<ModelWorker>(std::make_unique<SgnsCardWorker>(parameters.card));
 }
 
 }  // namespace streamvec

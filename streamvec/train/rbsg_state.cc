@@ -85,6 +85,7 @@ Status RbsgState::begin(const TrainOptions& options, Checkpoint* existing, const
   made.fold_case = existing != nullptr ? index.fold_case : options.tokenizer.fold_case;
   made.kernel = options.kernel;
   made.cuda = options.device == "cuda";
+  made.cuda_bf16 = options.products.value_or("bf16") == "bf16";
   STREAMVEC_ASSIGN_OR_RETURN(parameters.rbsg, Rbsg::make(made));
   if (existing != nullptr) {
     STREAMVEC_RETURN_IF_ERROR(parameters.rbsg->restore_characters(index.admitted));

@@ -126,6 +126,7 @@ void StreamLearner::run(Thread& thread) {
       const Clock::time_point taken_at = Clock::now();
       done += learn(thread, next_batch_++);
       done.working_s = seconds_since(taken_at);
+      if (thread.worker->failed()) stopping_ = true;
     }
     end_batch(done);
     if (ended) break;

@@ -64,7 +64,8 @@ class StreamLearner {
   // Waits until no thread is in a batch; none begins one until resume().
   void pause();
   void resume();
-  bool over() const;  // replay has no more to give, or stop() was called, and all threads are gone
+  // Replay has no more to give, or stop() was called, or a card failed; and all threads are gone.
+  bool over() const;
   LearnerTotals totals() const;
   std::string kernel_name() const;
   // Waits for what was begun on a card and counts it; the error of a card that failed, after which nothing is learnt.

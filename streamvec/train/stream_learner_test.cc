@@ -6,6 +6,7 @@
 #include <set>
 
 #include "streamvec/core/random.h"
+#include "streamvec/cuda/sgns_trainer.h"
 #include "streamvec/replay/testing.h"
 #include "streamvec/vocab/stream_vocabulary_testing.h"
 
@@ -136,6 +137,55 @@ TEST_F(StreamLearnerTest, EveryFreshChunkIsShownOnce) {
   parts.watch = [&](const Chunk& chunk, double) { shown += chunk.slots.size() == 4; };
   learn(parts);
   EXPECT_EQ(shown, 9);
+}
+
+// A card that takes a few chunks and then fails, as real ones say it: with whatever call comes next.
+class FailingCard final : public cuda::SgnsTrainer {
+ public:
+  std::string name() const override { return "failing"; }
+  Status put(MatrixView<const float>, MatrixView<const float>) override { return {}; }
+  Status put_sums(MatrixView<const float>, MatrixView<const float>) override { return {}; }
+  Status put_row(int64_t, std::span<const float>, std::span<const float>) override { return {}; }
+  Status set_tables(const SamplingTables&) override { return status_; }
+  Status add(const Chunk&, const cuda::SgnsManner&) override {
+    if (++added_ == 3) status_ = error(Code::kInternal, "the card fell off the bus");
+    return {};
+  }
+  Status add(const Chunk&, float, uint64_t, uint64_t) override { return status_; }
+  bool known(uint64_t) const override { return false; }
+  bool keeps_all() const override { return false; }
+  Status add_known(uint64_t, float, uint64_t) override { return status_; }
+  Result<cuda::SgnsTotals> totals(bool) override {
+    if (!status_.ok()) return status_;
+    return cuda::SgnsTotals();
+  }
+  std::vector<cuda::SgnsTold> told() override { return {}; }
+  Status get(MatrixView<float>, MatrixView<float>) override { return status_; }
+  Status get_sums(MatrixView<float>, MatrixView<float>) override { return status_; }
+
+  int added() const { return added_; }
+
+ private:
+  int added_ = 0;
+  Status status_;
+};
+
+TEST_F(StreamLearnerTest, ACardThatFailsEndsAStreamThatHasMoreToGive) {
+  for (uint64_t document = 1; document <= 40; ++document) insert({0, 1, 2, 3}, document);
+  Parameters parameters = rows(1);
+  const auto card = std::make_shared<FailingCard>();
+  parameters.card = card;
+  StreamLearner::Options options;
+  options.model.cuda = true;
+  options.samples_at_once = 1;
+  const auto learner = StreamLearner::create(options, {vocabulary_, tables_, *replay_, parameters}).value();
+  learner->start();
+  const Deadline deadline = Deadline::after(std::chrono::seconds(60));
+  while (!learner->over() && !deadline.passed()) std::this_thread::yield();
+  EXPECT_TRUE(learner->over());
+  learner->stop();
+  EXPECT_EQ(card->added(), 3);
+  EXPECT_EQ(learner->settle().message(), "the card fell off the bus");
 }
 
 }  // namespace

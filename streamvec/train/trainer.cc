@@ -135,6 +135,7 @@ class Training {
                 result);
       }
       feed_.finish(piece, result);
+      if (worker.failed()) feed_.stop();
       if (node_ != nullptr && !node_->trained(result.tokens, lr).ok()) feed_.stop();
     }
   }
@@ -314,6 +315,7 @@ Status check_card(const TrainOptions& options, const std::string& model) {
   if (options.optimizer == "adam" || (options.optimizer == "adagrad" && model == "rbsg"))
     return on_cpu("with --optimizer ", options.optimizer);
   if (options.table != "fp32" && model == "rbsg") return on_cpu("--model rbsg with --table ", options.table);
+  if (options.products && model != "rbsg") return on_cpu("--model ", model, " with --products");
   if (options.cluster.on()) return on_cpu("as a node of a cluster");
   if (options.kernel != "auto") return on_cpu("with --kernel ", options.kernel);
   return {};
@@ -326,6 +328,8 @@ Result<std::string> chosen_device(const TrainOptions& options, const std::string
   if (cuda && !fits.ok() && options.device == "cuda") return fits;
   if (options.table != "fp32" && !(cuda && fits.ok()))
     return error(Code::kInvalidArgument, "--table ", options.table, " is for --device cuda; leave it out on the CPU");
+  if (options.products && !(cuda && fits.ok()))
+    return error(Code::kInvalidArgument, "--products is for --device cuda and --model rbsg; leave it out elsewhere");
   return std::string(cuda && fits.ok() ? "cuda" : "cpu");
 }
 
