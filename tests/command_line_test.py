@@ -68,9 +68,11 @@ class TestMisuse:
             assert done.returncode == 1 and "--device cuda: " in done.err and "--device cpu" in done.err
             assert_one_line(done.err)
 
-    def test_tables_of_bf16_are_for_the_card_alone(self, text, tmp_path):
+    def test_tables_of_bf16_and_what_products_are_in_are_for_the_card_alone(self, text, tmp_path):
         done = run("train", text, "--out", tmp_path / "m", "--table", "bf16", "--min-count", 1, exit=1)
         assert "--table bf16" in done.err and "--device cuda" in done.err
+        done = run("train", text, "--out", tmp_path / "m", "--model", "rbsg", "--products", "tf32", "--min-count", 1, exit=1)
+        assert "--products" in done.err and "--device cuda" in done.err
         assert_one_line(done.err)
 
     def test_auto_is_the_cpu_where_the_card_cannot_train_the_model(self, text, tmp_path):
