@@ -38,7 +38,8 @@ HWY_INLINE void list_pairs(const PairBlock& block, PairList& list) {
       _mm512_storeu_ps(weights + size, _mm512_maskz_compress_ps(some, weight));
       _mm512_storeu_si512(inputs + size,
                           _mm512_maskz_compress_epi32(some, _mm512_add_epi32(in_turn, _mm512_set1_epi32(j))));
-      size += __builtin_popcount(some);
+      // Not by the mask itself: g++ 12 may keep it in 16 bits of memory and count 32.
+      size += __builtin_popcount(_cvtmask16_u32(some));
     }
     if (size > list.begins[i]) continue;
     inputs[size] = visited_inputs(block, i).begin;
