@@ -225,8 +225,9 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"cell", Kind::kChoice, "lstm|gru", "lstm", "", "train", "of rbsg: how a state becomes the next one"},
     {"jamo", Kind::kFlag, "", "false", "", "train",
      "of subword: Hangul syllables are taken apart into letters before n-grams are made (fastText does not)"},
-    {"epochs", Kind::kInteger, "N", "", "1; glove 15; reproduce 16", "train reproduce simulate",
-     "times the text is read for training; of glove, iterations over the co-occurrences", 1, 1000000},
+    {"epochs", Kind::kInteger, "N", "", "1; glove 15; sandblaster 50; reproduce 16", "train reproduce simulate",
+     "times the text is read for training; of glove, iterations over the co-occurrences; of sandblaster, steps", 1,
+     1000000},
     {"x-max", Kind::kReal, "X", "100", "", "train", "of glove: pairs this frequent have the full weight", 1e-9, 1e18},
     {"alpha", Kind::kReal, "X", "0.75", "", "train", "of glove: rarer pairs weigh (x / x-max)^alpha", 0, 10},
     {"memory", Kind::kInteger, "MB", "1024", "", "train",
@@ -306,10 +307,13 @@ constexpr std::array kOptions = std::to_array<Option>({
      65535},
     {"servers", Kind::kInteger, "N", "0", "0: every node owns a share", "train launch",
      "how many of the last nodes only own rows", 0, 65535},
-    {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async|ring|hybrid|auto", "bsp", "", "train simulate",
+    {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async|ring|hybrid|auto|sandblaster", "bsp", "", "train simulate",
      "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
      "freely; ring: all values in rounds, by all-reduce; hybrid: rows by their owners, the rest by a ring; "
-     "auto: in step while all are equally fast, else further apart"},
+     "auto: in step while all are equally fast, else further apart; sandblaster: all text as one batch, each epoch a "
+     "step of L-BFGS"},
+    {"lbfgs-history", Kind::kInteger, "N", "10", "", "train",
+     "of sandblaster: steps that are remembered, two vectors each", 1, 100},
     {"combine", Kind::kChoice, "damped|adasum|mean|sum", "damped", "", "train simulate",
      "what becomes of changes that several nodes made to one row"},
     {"codec", Kind::kChoice, "onebit|strom|fp16|fp32", "onebit", "", "train simulate", "how changes are sent"},

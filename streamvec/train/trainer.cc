@@ -21,6 +21,7 @@
 #include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
+#include "streamvec/train/sandblaster_trainer.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/stream_trainer.h"
 #include "streamvec/train/training_start.h"
@@ -331,8 +332,9 @@ Result<std::string> chosen_device(const TrainOptions& options, const std::string
 
 // With the defaults that depend on what is trained filled in.
 TrainOptions settled(TrainOptions options, const std::string& model, bool read_again) {
-  constexpr int32_t kGloveEpochs = 15;
-  if (options.epochs == 0) options.epochs = model == "glove" && read_again ? kGloveEpochs : 1;
+  constexpr int32_t kGloveEpochs = 15, kLbfgsSteps = 50;
+  const bool lbfgs = options.cluster.on() && options.cluster.sync == "sandblaster";
+  if (options.epochs == 0) options.epochs = lbfgs ? kLbfgsSteps : model == "glove" && read_again ? kGloveEpochs : 1;
   return options;
 }
 
@@ -359,6 +361,8 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   if (start.cancelled) return nothing_done("stopped while the vocabulary was counted; nothing was changed");
   if (model == "glove" && read_again)
     return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
+  if (options.cluster.on() && options.cluster.sync == "sandblaster")
+    return train_sandblaster(std::move(start), options, std::move(writer), hooks);
   if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
   return Training(std::move(start), std::move(writer), options, hooks).run();
 }

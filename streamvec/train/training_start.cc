@@ -195,6 +195,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
   if (start.model == "glove") describe_glove(options, start.description);
+  if (options.cluster.on() && options.cluster.sync == "sandblaster") start.description["sync"] = options.cluster.sync;
   bool resumed = false;
   if (existing) {
     start.notes = existing->notes;
