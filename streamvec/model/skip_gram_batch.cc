@@ -22,6 +22,13 @@ void SkipGramBatch::add(const Chunk& chunk) {
   }
 }
 
+int32_t SkipGramBatch::pool() const {
+  constexpr int64_t kDrawsOfWord = 8, kPoolMin = 256, kPoolMax = 2'048;
+  if (options_.pool > 0) return options_.pool;
+  const auto words = static_cast<int64_t>(tables_->negatives.ends().size());
+  return static_cast<int32_t>(std::clamp(kDrawsOfWord * words / std::max<int64_t>(portions(), 1), kPoolMin, kPoolMax));
+}
+
 uint64_t SkipGramBatch::fingerprint() const {
   uint64_t hash = mix(options_.seed, static_cast<uint64_t>(options_.window), options_.negatives, options_.pool,
                       options_.portion_words);
@@ -77,7 +84,7 @@ class SkipGramBatch::Worker final : public PortionWorker {
   void begin(int64_t portion, std::vector<uint32_t>& rows) override {
     Random random(mix(batch_.options_.seed, kPortionDraws, static_cast<uint64_t>(portion)));
     draw_pairs(batch_.text_[static_cast<size_t>(portion)], random);
-    draw_pool(random);
+    draw_pool(portion, random);
     name_rows(rows);
   }
 
@@ -98,6 +105,7 @@ class SkipGramBatch::Worker final : public PortionWorker {
   }
 
  private:
+  static constexpr double kAlmostOne = 1 - 0x1p-53;
   static constexpr uint64_t kPortionDraws = 0x62a7c4;  // apart from the draws of first rows and pieces of text
 
   // Slots for now: name_rows() makes places of them.
@@ -112,12 +120,19 @@ class SkipGramBatch::Worker final : public PortionWorker {
                 {plan.columns[static_cast<size_t>(column)], plan.columns[static_cast<size_t>(window.centre)]});
   }
 
-  void draw_pool(Random& random) {
-    drawn_.resize(static_cast<size_t>(batch_.options_.pool));
-    batch_.tables_->negatives.sample(random, drawn_);
+  // All portions together draw as one: each takes another part of every stratum, so that no word that is frequent
+  // enough to be drawn once is missing in all of them.
+  void draw_pool(int64_t portion, Random& random) {
+    const int32_t size = batch_.pool();
+    drawn_.clear();
+    for (int32_t k = 0; k < size; ++k) {
+      const double part = (static_cast<double>(portion) + random.uniform()) / static_cast<double>(batch_.portions());
+      const double at = std::min((k + part) / size, kAlmostOne);
+      drawn_.push_back(batch_.tables_->negatives.invert(static_cast<uint64_t>(at * 0x1p64)));
+    }
     pool_.outputs.clear();
     pool_.weights.clear();
-    const float weight = static_cast<float>(batch_.options_.negatives) / static_cast<float>(batch_.options_.pool);
+    const float weight = static_cast<float>(batch_.options_.negatives) / static_cast<float>(size);
     for (const Slot slot : drawn_) {  // in rising order
       if (pool_.outputs.empty() || pool_.outputs.back() != slot) {
         pool_.outputs.push_back(slot);

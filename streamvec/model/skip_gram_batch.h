@@ -20,17 +20,20 @@ class SkipGramBatch final : public PortionedObjective {
  public:
   struct Options {
     int32_t window = 5, negatives = 10;
-    int32_t pool = 256;              // negatives drawn for a portion, which all its pairs meet
+    // Negatives drawn for a portion, which all its pairs meet; 0: so many that the portions together draw each word
+    // some 8 times on average, 256 to 2,048. Fewer: rows are fitted to pairs that nothing weighs against.
+    int32_t pool = 0;
     int64_t portion_words = 20'000;  // about; less: spreads more evenly, and more rows travel for each word
     uint64_t seed = 1;
   };
-  // REQUIRES: portion_words > 0, pool > 0.
+  // REQUIRES: portion_words > 0, pool >= 0.
   SkipGramBatch(const Options& options, std::shared_ptr<const SamplingTables> tables)
       : options_(options), tables_(std::move(tables)) {}
 
   // Text in order; where a sentence ends a portion may end. Takes about 4 bytes a word.
   void add(const Chunk& chunk);
   int64_t words() const { return words_; }
+  int32_t pool() const;  // negatives of a portion, now
   uint64_t fingerprint() const;  // of text and options
 
   int64_t portions() const override { return static_cast<int64_t>(text_.size()); }

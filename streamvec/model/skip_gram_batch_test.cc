@@ -24,10 +24,14 @@ Chunk text_of(int32_t sentences, uint64_t seed) {
   return chunk;
 }
 
-std::shared_ptr<const SamplingTables> tables_of(const Chunk& chunk) {
+std::vector<double> counts_of(const Chunk& chunk) {
   std::vector<double> counts(kWords, 1.0);
   for (const Slot slot : chunk.slots) ++counts[static_cast<size_t>(slot)];
-  return std::make_shared<SamplingTables>(counts, 0.0);
+  return counts;
+}
+
+std::shared_ptr<const SamplingTables> tables_of(const Chunk& chunk) {
+  return std::make_shared<SamplingTables>(counts_of(chunk), 0.0);
 }
 
 SkipGramBatch batch_of(const Chunk& text, int64_t portion_words) {
@@ -90,6 +94,34 @@ TEST(SkipGramBatch, TheValueIsTheLossOfItsPairsAndTheSharedNegatives) {
   const PortionValue value = worker->add_gradient(rows.view(), gradient.view());
   EXPECT_LE(value.value, value.weight * (1 + 3) * std::log(2.0) * 1.0001);
   EXPECT_GT(value.value, value.weight * (1 + 3 * 0.7) * std::log(2.0));
+}
+
+TEST(SkipGramBatch, PortionsTogetherWeighEveryWordAsOftenAsItIsToBeDrawn) {
+  // At rows of zeros a negative's gradient is half its weight times the input: with inputs of 1 and outputs of 0 in
+  // one column, what an output row gets beside its own pairs tells how often it was drawn.
+  const Chunk text = text_of(2'000, 1);
+  const SkipGramBatch batch = batch_of(text, 100);
+  const auto worker = batch.make_worker();
+  std::vector<double> pulled(kWords), expected = unigram_probabilities(counts_of(text));
+  std::vector<uint32_t> names;
+  double pairs = 0;
+  for (int64_t portion = 0; portion < batch.portions(); ++portion) {
+    worker->begin(portion, names);
+    const auto count = static_cast<int64_t>(names.size());
+    Matrix rows = std::move(Matrix::make(count, kDim)).value(), gradient = std::move(Matrix::make(count, kDim)).value();
+    for (int64_t i = 0; i < count; ++i) rows.row(i)[0] = names[static_cast<size_t>(i)] % 2 == 0 ? 1.0f : 0.0f;
+    pairs += worker->add_gradient(rows.view(), gradient.view()).weight;
+    for (int64_t i = 0; i < count; ++i)
+      if (names[static_cast<size_t>(i)] % 2 == 1)
+        pulled[names[static_cast<size_t>(i)] / 2] += double{gradient.row(i)[0]};
+  }
+  const std::vector<double> counts = counts_of(text);
+  double total = 0;
+  for (const double each : counts) total += each;
+  for (size_t word = 0; word < pulled.size(); ++word) {
+    const double own = counts[word] / total;  // its share of the pairs, about, which it is excused in
+    EXPECT_NEAR(pulled[word] / pairs, -0.5 * own + 0.5 * 3 * expected[word] * (1 - own), 0.01) << word;
+  }
 }
 
 TEST(SkipGramBatch, IsTheSameFunctionEveryTime) {
