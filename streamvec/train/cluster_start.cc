@@ -9,6 +9,7 @@
 #include "streamvec/cluster/ring_node.h"
 #include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/train/sandblaster_trainer.h"
+#include "streamvec/train/shard_start.h"
 #include "streamvec/vocab/sampling.h"
 
 #ifdef STREAMVEC_GRPC
@@ -141,6 +142,7 @@ Status check_cluster(const TrainOptions& options) {
     return error(Code::kUnimplemented,
                  "clusters train on files, not on streams; leave out --stream, --half-life and "
                  "--replay, or --nodes");
+  if (is_sharded(options)) return check_shards(options);
   if (cluster.sync == "sandblaster") return check_sandblaster(options);
   const std::string model = options.model.value_or("sgns");
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
