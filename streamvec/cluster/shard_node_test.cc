@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 
 #include "streamvec/transport/inproc.h"
@@ -115,6 +116,26 @@ TEST(ShardNode, WhatManyThreadsOfManyNodesAddIsThereOnceWhenAllHaveFinished) {
     shards.nodes[0].reset();  // the others have waited for it
     for (size_t i = 1; i < shards.nodes.size(); ++i) EXPECT_TRUE(shards.finished[i].get().ok());
   }
+}
+
+TEST(ShardNode, NobodyHasFinishedWhileChangesAreOnTheirWay) {
+  Shards shards(3, 0);
+  shards.start_all();
+  std::vector<RowKey> rows;
+  for (RowKey row = 0; row < kShardRows; ++row) rows.push_back(row);
+  shards.network.cut(2, 3);
+  shards.nodes[1]->add(rows, std::vector<float>(rows.size() * kShardDim, 1.0f));
+  for (size_t i = 0; i < 3; ++i) shards.finish_later(i);
+  EXPECT_EQ(shards.finished[0].wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  shards.network.mend(2, 3);
+  ASSERT_TRUE(shards.finished[0].get().ok());
+  ASSERT_TRUE(shards.nodes[0]
+                  ->read_all([&](RowKey row, std::span<const float> values) {
+                    EXPECT_EQ(values[0], static_cast<float>(row) + 1) << row;
+                  })
+                  .ok());
+  shards.nodes[0].reset();
+  for (size_t i = 1; i < 3; ++i) EXPECT_TRUE(shards.finished[i].get().ok());
 }
 
 TEST(ShardNode, AThreadFindsWhatItHasAddedInWhatItAsksForAfterwards) {
