@@ -47,7 +47,7 @@ def corpus(tmp_path):
 
 
 class TestLaunch:
-    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid", "auto"])
+    @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid", "auto", "sandblaster"])
     def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "3", "--", "train", "corpus.txt", "--out", "model", "--dim",
                                "32", "--epochs", "2", "--sync", sync, "--sync-words", "2000", "--json"], cwd=tmp_path,
@@ -258,7 +258,9 @@ class TestBadOptions:
                                                 (["--stream"], "not on streams"), (["--model", "glove"], "not glove"),
                                                 (["--sync", "later"], "bsp|backup"),
                                                 (["--sync", "ring", "--servers", "1"], "in a ring all nodes train"),
-                                                (["--model", "rbsg", "--sync", "ssp"], "try --sync ring")])
+                                                (["--model", "rbsg", "--sync", "ssp"], "try --sync ring"),
+                                                (["--model", "cbow", "--sync", "sandblaster"], "not cbow"),
+                                                (["--optimizer", "adam", "--sync", "sandblaster"], "steps by L-BFGS")])
     def test_settings_that_cannot_be_are_named(self, options, words, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
                                "127.0.0.1:1,127.0.0.1:2", *options], cwd=tmp_path, capture_output=True, text=True)

@@ -133,7 +133,8 @@ class Simulation {
     options_.cluster.backups = static_cast<int32_t>(arguments_.integer("backups"));
     options_.cluster.group = static_cast<int32_t>(arguments_.integer("group"));
     options_.cluster.words_min = arguments_.integer("sync-words");
-    if (options_.cluster.sync == "ring" || options_.cluster.sync == "hybrid" || options_.cluster.sync == "auto")
+    if (options_.cluster.sync == "ring" || options_.cluster.sync == "hybrid" || options_.cluster.sync == "auto" ||
+        options_.cluster.sync == "sandblaster")
       return error(Code::kUnimplemented, "owners of rows are simulated, not --sync ", options_.cluster.sync,
                    "; try bsp, backup, ssp, softsync or async");
     STREAMVEC_ASSIGN_OR_RETURN(text_, read_text(options_, arguments_.words, hooks_on(line_, stop_)));

@@ -202,6 +202,8 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   cluster.combine = arguments.text("combine");
   cluster.codec = arguments.text("codec");
   cluster.staleness = arguments.integer("staleness");
+  cluster.shard = arguments.text("shard");
+  cluster.lbfgs_history = static_cast<int32_t>(arguments.integer("lbfgs-history"));
   cluster.ring_rank = arguments.integer("ring-rank");
   cluster.backups = static_cast<int32_t>(arguments.integer("backups"));
   cluster.group = static_cast<int32_t>(arguments.integer("group"));

@@ -5,6 +5,7 @@
 
 #include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
+#include "streamvec/model/first_row.h"
 
 namespace streamvec {
 
@@ -91,10 +92,11 @@ void Parameters::set_word(Slot slot, std::string_view word) {
 }
 
 void Parameters::draw_row(int64_t row, uint64_t draw) {
+  if (!options.glove)
+    return draw_first_row(options.seed, draw, {input.rows.row(row), static_cast<size_t>(options.dim)});
   const float scale = 1.0f / static_cast<float>(options.dim);
   Random random(mix(options.seed, draw));
   for (Table* table : {&input, &output}) {
-    if (table == &output && !options.glove) break;
     float* values = table->rows.row(row);
     for (int64_t d = 0; d < options.dim; ++d) values[d] = (random.uniform() - 0.5f) * scale;
   }

@@ -8,6 +8,8 @@
 #include "streamvec/cluster/node.h"
 #include "streamvec/cluster/ring_node.h"
 #include "streamvec/cluster/staleness_finder.h"
+#include "streamvec/train/sandblaster_trainer.h"
+#include "streamvec/train/shard_start.h"
 #include "streamvec/vocab/sampling.h"
 
 #ifdef STREAMVEC_GRPC
@@ -85,8 +87,9 @@ Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
 }
 #endif
 
-// Of what all nodes must agree on: the words by their slots, and where the rows begin.
-uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
+}  // namespace
+
+uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
   uint64_t hash = mix(options.seed, static_cast<uint64_t>(start.parameters.dim()));
   for (Slot slot = 0; slot < start.vocabulary.size(); ++slot) {
     const std::string_view word = start.vocabulary.word(slot);
@@ -97,6 +100,8 @@ uint64_t fingerprint(const TrainOptions& options, const TrainingStart& start) {
       hash = XXH3_64bits_withSeed(table->row(i), sizeof(float) * static_cast<size_t>(table->cols()), hash);
   return hash;
 }
+
+namespace {
 
 // How strongly a trained word, at rate 1, draws each row to where it rests (SyncOptions::pull): by the pairs that it is
 // expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found by
@@ -137,6 +142,8 @@ Status check_cluster(const TrainOptions& options) {
     return error(Code::kUnimplemented,
                  "clusters train on files, not on streams; leave out --stream, --half-life and "
                  "--replay, or --nodes");
+  if (is_sharded(options)) return check_shards(options);
+  if (cluster.sync == "sandblaster") return check_sandblaster(options);
   const std::string model = options.model.value_or("sgns");
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
     return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg, not ", model,
@@ -151,18 +158,18 @@ Status check_cluster(const TrainOptions& options) {
   return scheme_of(cluster).status();
 }
 
-namespace {
-
-std::vector<NodeId> nodes_from(NodeId first, int32_t count) {
+std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count) {
   std::vector<NodeId> nodes(static_cast<size_t>(count));
-  std::iota(nodes.begin(), nodes.end(), first);
+  std::iota(nodes.begin(), nodes.end(), node_of(settings, first_rank));
   return nodes;
 }
 
-std::string fingerprint_text(const TrainOptions& options, const TrainingStart& start) {
+std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start) {
   return std::to_string(start.vocabulary.size()) + " words of " + std::to_string(start.parameters.dim()) +
          " dimensions, --seed " + std::to_string(options.seed);
 }
+
+namespace {
 
 // The words' rows, for a ring: pulls of a table are every other one of row_pulls().
 void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
@@ -218,22 +225,22 @@ Status add_counts(Hybrid& hybrid, RingOptions& ring) {
 
 RingOptions ring_options(const TrainOptions& options, const TrainingStart& start) {
   RingOptions ring;
-  ring.nodes = nodes_from(node_of(options.cluster, 0), options.cluster.workers());
+  ring.nodes = cluster_nodes(options.cluster, 0, options.cluster.workers());
   ring.words_min = options.cluster.words_min;
   ring.words_max = words_max_of(options.cluster);
   ring.dead_after_s = options.cluster.dead_after_s;
   ring.threads = start.threads;
-  ring.fingerprint = fingerprint(options, start);
-  ring.fingerprint_of = fingerprint_text(options, start);
+  ring.fingerprint = cluster_fingerprint(options, start);
+  ring.fingerprint_of = cluster_fingerprint_text(options, start);
   return ring;
 }
 
 Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;
   ClusterOptions cluster;
-  cluster.workers = nodes_from(node_of(settings, 0), settings.workers());
+  cluster.workers = cluster_nodes(settings, 0, settings.workers());
   cluster.servers = cluster.workers;
-  if (settings.servers > 0) cluster.servers = nodes_from(node_of(settings, settings.workers()), settings.servers);
+  if (settings.servers > 0) cluster.servers = cluster_nodes(settings, settings.workers(), settings.servers);
   STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
   cluster.sync.dim = start.parameters.dim();
   cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
@@ -246,8 +253,8 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart&
   cluster.threads = start.threads;
   start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
   cluster.changed = start.parameters.changed.get();
-  cluster.fingerprint = fingerprint(options, start);
-  cluster.fingerprint_of = fingerprint_text(options, start);
+  cluster.fingerprint = cluster_fingerprint(options, start);
+  cluster.fingerprint_of = cluster_fingerprint_text(options, start);
   return cluster;
 }
 
@@ -259,13 +266,18 @@ Result<std::unique_ptr<Synchronizer>> as_synchronizer(Result<std::unique_ptr<Nod
 
 }  // namespace
 
-Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start) {
-  const ClusterSettings& settings = options.cluster;
+Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings) {
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
                              settings.mpi ? join_ranks(settings) : listen(settings));
   for (size_t i = 0; i < settings.nodes.size(); ++i)
     if (static_cast<int32_t>(i) != settings.rank)
       transport->add_peer(node_of(settings, static_cast<int32_t>(i)), settings.nodes[i]);
+  return transport;
+}
+
+Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start) {
+  const ClusterSettings& settings = options.cluster;
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(settings));
   STREAMVEC_ASSIGN_OR_RETURN(const Combine combine, parse_combine(settings.combine));
   start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   Parameters& parameters = start.parameters;

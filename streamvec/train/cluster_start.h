@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
 #include "streamvec/sync/scheme.h"
 #include "streamvec/train/trainer.h"
 #include "streamvec/train/training_start.h"
+#include "streamvec/transport/transport.h"
 
 namespace streamvec {
 
@@ -15,6 +18,13 @@ namespace streamvec {
 Status check_cluster(const TrainOptions& options);
 // Starts this node, which then looks for the others. The parameters are borrowed.
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start);
+
+// For those who join in a way of their own: this node's end of the network, which knows all others; `count` nodes from
+// that rank on; what all nodes must agree on (words by their slots, and where the rows begin), and the same in words.
+Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings);
+std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
+uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
+std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start);
 
 // What the above go by: the scheme that the settings name, how much a node may train on between two pushes, and how
 // strongly training draws each row to where it rests (SyncOptions::pull).

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/cuda/device.h"
@@ -21,6 +22,8 @@
 #include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
+#include "streamvec/train/sandblaster_trainer.h"
+#include "streamvec/train/shard_start.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/stream_trainer.h"
 #include "streamvec/train/training_start.h"
@@ -60,19 +63,27 @@ class KeptPieces {
 class Training {
  public:
   // Of a cluster only the first node writes; the others have no writer.
-  Training(TrainingStart start, std::optional<CheckpointWriter> writer, const TrainOptions& options,
+  Training(TrainingStart start, std::optional<CheckpointWriter> writer, std::string out, const TrainOptions& options,
            const TrainHooks& hooks)
       : start_(std::move(start)),
         writer_(std::move(writer)),
+        out_(std::move(out)),
         options_(options),
         hooks_(hooks),
         feed_(*start_.source, options.epochs, start_.state, options.cluster.rank,
               options.cluster.on() ? options.cluster.workers() : 1) {}
 
   Result<TrainProgress> run() {
+    if (is_sharded(options_)) {
+      STREAMVEC_ASSIGN_OR_RETURN(auto shards, join_shards(options_, start_));
+      shards_ = shards.get();
+      node_ = std::move(shards);
+    }
     STREAMVEC_RETURN_IF_ERROR(make_workers());
     if (options_.cluster.on()) {
-      STREAMVEC_ASSIGN_OR_RETURN(node_, join_cluster(options_, start_));
+      if (node_ == nullptr) {
+        STREAMVEC_ASSIGN_OR_RETURN(node_, join_cluster(options_, start_));
+      }
       STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, node_->await_start(hooks_.stop));
       if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     }
@@ -88,7 +99,7 @@ class Training {
     const bool finished = feed_.state().epoch >= options_.epochs;
     const Status parted = part(begin);
     if (finished && writes()) start_.own->finish(start_.parameters);
-    show_.show([&] { return copy_now(); });
+    if (shards_ == nullptr) show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
     state.finished = finished && parted.ok();
     STREAMVEC_RETURN_IF_ERROR(save(state));
@@ -103,7 +114,10 @@ class Training {
     ModelOptions model = model_options(options_, start_.model, start_.threads);
     model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs;
     for (int32_t i = 0; i < worker_count(model); ++i) {
-      STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(), make_model_worker(model, start_.parameters));
+      STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(),
+                                 shards_ != nullptr
+                                     ? make_sharded_sgns_worker(sharded_options(options_, model, start_), *shards_)
+                                     : make_model_worker(model, start_.parameters));
     }
     STREAMVEC_ASSIGN_OR_RETURN(mapper_, start_.make_mapper(options_));
     return {};
@@ -184,7 +198,7 @@ class Training {
       const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
-      show_.show_if_due([&] { return copy_now(); });
+      if (shards_ == nullptr) show_.show_if_due([&] { return copy_now(); });
       const double every_s = options_.checkpoint_every_s.value_or(0);
       if (every_s <= 0 || seconds_since(saved) < every_s) continue;
       const Status status = save_in_the_middle(begin);
@@ -237,14 +251,20 @@ class Training {
   Status save(const RunState& state) {
     if (!writer_) return {};
     STREAMVEC_RETURN_IF_ERROR(start_.parameters.fetch_rows());
-    CheckpointContent content{.step = state.step,
-                              .model = start_.model,
-                              .vocabulary = mapper_->vocabulary(),
-                              .input = start_.parameters.input.rows.view(),
-                              .output = start_.parameters.output.rows.view(),
-                              .optimizer = optimizer_tables(start_.parameters),
-                              .state = {{"run", start_.description}, {"progress", to_json(state)}},
-                              .cursors = {{"sources", start_.source->saved(state.cursor)}}};
+    WholeTables whole;
+    if (shards_ != nullptr) {
+      STREAMVEC_ASSIGN_OR_RETURN(whole,
+                                 gather_tables(*shards_, start_.vocabulary.size(), start_.parameters.dim(), out_));
+    }
+    CheckpointContent content{
+        .step = state.step,
+        .model = start_.model,
+        .vocabulary = mapper_->vocabulary(),
+        .input = shards_ ? whole.input.view() : std::as_const(start_.parameters.input.rows).view(),
+        .output = shards_ ? whole.output.view() : std::as_const(start_.parameters.output.rows).view(),
+        .optimizer = optimizer_tables(start_.parameters),
+        .state = {{"run", start_.description}, {"progress", to_json(state)}},
+        .cursors = {{"sources", start_.source->saved(state.cursor)}}};
     const std::string growing = mapper_->state();
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
@@ -284,12 +304,14 @@ class Training {
 
   TrainingStart start_;
   std::optional<CheckpointWriter> writer_;
+  const std::string out_;
   const TrainOptions& options_;
   const TrainHooks& hooks_;
   Feed feed_;
   std::unique_ptr<SlotMapper> mapper_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   std::unique_ptr<Synchronizer> node_;  // before what it borrows goes
+  ShardNode* shards_ = nullptr;         // the same, where tables are shared out
   KeptPieces kept_;
   std::optional<TrainedTotals> all_;  // of the whole cluster, at the end
   RunState reported_;
@@ -335,8 +357,9 @@ Result<std::string> chosen_device(const TrainOptions& options, const std::string
 
 // With the defaults that depend on what is trained filled in.
 TrainOptions settled(TrainOptions options, const std::string& model, bool read_again) {
-  constexpr int32_t kGloveEpochs = 15;
-  if (options.epochs == 0) options.epochs = model == "glove" && read_again ? kGloveEpochs : 1;
+  constexpr int32_t kGloveEpochs = 15, kLbfgsSteps = 50;
+  const bool lbfgs = options.cluster.on() && options.cluster.sync == "sandblaster";
+  if (options.epochs == 0) options.epochs = lbfgs ? kLbfgsSteps : model == "glove" && read_again ? kGloveEpochs : 1;
   return options;
 }
 
@@ -363,8 +386,10 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   if (start.cancelled) return nothing_done("stopped while the vocabulary was counted; nothing was changed");
   if (model == "glove" && read_again)
     return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
+  if (options.cluster.on() && options.cluster.sync == "sandblaster")
+    return train_sandblaster(std::move(start), options, std::move(writer), hooks);
   if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
-  return Training(std::move(start), std::move(writer), options, hooks).run();
+  return Training(std::move(start), std::move(writer), out, options, hooks).run();
 }
 
 }  // namespace

@@ -46,11 +46,13 @@ struct ClusterSettings {
   bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
-  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto
+  std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto, sandblaster
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
   int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
+  std::string shard = "no";        // rows: each lies with its owner alone; no: every worker has all of them
+  int32_t lbfgs_history = 10;      // of sandblaster: steps that L-BFGS remembers
   int32_t backups = 1;             // of backup
   int32_t group = 2;               // of softsync
   int64_t words_min = 10'000;      // trained on a node between two pushes at least
@@ -69,7 +71,7 @@ struct TrainOptions {
   int32_t negatives = 10;            // negative samples weighed against each pair
   double sample = 2e-3;              // subsampling threshold of frequent words; 0 keeps all
   int64_t min_count = 3;             // rarer words are left out
-  int32_t epochs = 0;                // 0: the model's own, 15 for glove on files, else 1
+  int32_t epochs = 0;                // 0: 15 for glove on files, 50 (steps) for sandblaster, else 1
   int32_t threads = 0;               // 0: one per core
   std::optional<double> lr;          // unset: the optimiser's own default
   std::string schedule = "linear";   // linear (to nothing), constant, cosine

@@ -10,6 +10,7 @@
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/counting.h"
 #include "streamvec/train/glove_state.h"
+#include "streamvec/train/shard_start.h"
 
 namespace streamvec {
 namespace {
@@ -195,6 +196,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
   if (start.model == "glove") describe_glove(options, start.description);
+  if (options.cluster.on() && options.cluster.sync == "sandblaster") start.description["sync"] = options.cluster.sync;
   bool resumed = false;
   if (existing) {
     start.notes = existing->notes;
@@ -208,7 +210,8 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   if (start.cancelled) return start;
 
   Parameters::Options shape;
-  shape.rows = start.vocabulary.size();
+  const bool sharded = is_sharded(options) && !existing;  // then no node has room for all rows
+  shape.rows = sharded ? 0 : start.vocabulary.size();
   shape.rows_max = existing || start.growing ? std::max(options.vocab_max, kTableRowsMax) : 0;
   shape.dim = options.dim.value_or(kDimDefault);
   shape.optimizer = optimizer;
@@ -217,7 +220,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.glove = start.model == "glove";
   if (!existing) STREAMVEC_RETURN_IF_ERROR(Parameters::check_memory(shape));
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
-  start.parameters.grow(start.vocabulary.size());
+  if (!sharded) start.parameters.grow(start.vocabulary.size());
   start.own = make_model_state(start.model);
   STREAMVEC_RETURN_IF_ERROR(
       start.own->begin(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
@@ -231,7 +234,7 @@ TrainProgress TrainingStart::progress(const RunState& now, double loss, int32_t 
   progress.seconds = now.seconds;
   progress.loss = loss;
   progress.epoch = std::min(now.epoch + 1, epochs);
-  progress.vocab = parameters.rows();
+  progress.vocab = std::max<int64_t>(parameters.rows(), vocabulary.size());
   progress.dim = parameters.dim();
   progress.model = model;
   progress.bytes_replaced = now.bytes_replaced;

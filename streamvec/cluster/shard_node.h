@@ -1,0 +1,107 @@
+// A node of a cluster whose tables are shared out: every row lies with its owner alone (rendezvous hashing), workers
+// ask for the rows that they need and send back what they have changed (model/sharded_sgns.h), which owners add up. So
+// a model may be larger than any node's memory. A thread of its own does the talking and owns the rows.
+//
+// The set of nodes is fixed: when one is lost, so are its rows, and all others end with an error; the newest checkpoint
+// is what remains.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "streamvec/cluster/sandblaster_message.h"
+#include "streamvec/cluster/synchronizer.h"
+#include "streamvec/cluster/vector_shard.h"
+#include "streamvec/model/remote_rows.h"
+#include "streamvec/transport/reliable_transport.h"
+
+namespace streamvec {
+
+struct ShardNodeOptions {
+  std::vector<NodeId> workers, owners;  // the first worker leads
+  RowKey row_end = 0;
+  int64_t dim = 0;
+  std::function<void(RowKey, std::span<float>)> initial;  // where rows begin; called for this node's own, in start()
+  double dead_after_s = 10;                               // a node that is silent for longer is lost
+  double start_within_s = 60;                             // all nodes have to be there by then
+  uint64_t fingerprint = 0;                               // of what must be equal everywhere
+  std::string fingerprint_of;                             // the same in words
+};
+
+class ShardNode final : public Synchronizer, public RemoteRows {
+ public:
+  // The transport must know its peers.
+  static Result<std::unique_ptr<ShardNode>> start(const ShardNodeOptions& options,
+                                                  std::unique_ptr<Transport> transport);
+  // The leader's tells the others that all is done, if everybody has finished; else it is as a crash for them.
+  ~ShardNode() override;
+
+  Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
+  Status trained(int64_t words, double lr = 1) override;
+  // The leader returns when everybody's text is over and every change is in its row; the others when the leader parts,
+  // so that it can read all rows meanwhile.
+  Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  ClusterStats stats() const override;
+
+  uint64_t ask(std::span<const uint32_t> rows) override;
+  Status await(uint64_t question, std::vector<float>& values) override;
+  void add(std::span<const uint32_t> rows, std::span<const float> changes) override;
+
+  // Every row, in no order, as it is when its owner is asked; others may be training. By one thread at a time.
+  Status read_all(const std::function<void(RowKey, std::span<const float>)>& row);
+  int64_t bytes_owned() const { return bytes_owned_; }  // by this node's rows
+
+ private:
+  struct Part {
+    uint64_t number = 0;
+    std::vector<size_t> places;  // in the question
+    std::vector<float> values;
+    bool answered = false;
+  };
+
+  explicit ShardNode(const ShardNodeOptions& options) : options_(options) {}
+  void run();
+  void receive(NodeId from, const SandblasterMessage& message);
+  Status serve_rows(NodeId from, const SandblasterMessage& message);
+  void receive_from_worker(NodeId from, const SandblasterMessage& message);
+  void keep_in_touch(double now_s);
+  void look_for_silent(double now_s);
+  Status await_owners();
+  void post(NodeId to, const SandblasterMessage& message) { transport_->send(to, encode(message)); }
+  void fail(const Status& status);
+  bool leads() const { return self_ == leader_; }
+
+  const ShardNodeOptions options_;
+  NodeId self_ = 0, leader_ = 0;
+  std::set<NodeId> all_;
+  std::unique_ptr<ReliableTransport> transport_;
+  std::unique_ptr<VectorShard> shard_;  // of the talking thread
+  int64_t bytes_owned_ = 0;
+  double started_s_ = 0, alive_sent_s_ = 0;  // of the talking thread
+
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  Status status_;
+  std::map<NodeId, double> heard_s_;
+  std::set<NodeId> present_, finished_;
+  bool begun_ = false, ended_ = false;
+  uint64_t questions_ = 0;
+  std::map<uint64_t, std::vector<Part>> open_;                   // by question
+  std::map<uint64_t, std::pair<uint64_t, size_t>> question_of_;  // by a part's number
+  TrainedTotals all_trained_;
+  ClusterStats stats_;
+  std::atomic<bool> failed_{false}, stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace streamvec

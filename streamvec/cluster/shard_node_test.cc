@@ -1,0 +1,182 @@
+#include "streamvec/cluster/shard_node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+#include "streamvec/transport/inproc.h"
+
+namespace streamvec {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr RowKey kShardRows = 500;
+constexpr int64_t kShardDim = 4;
+
+void first_values(RowKey row, std::span<float> values) {
+  for (float& value : values) value = static_cast<float>(row);
+}
+
+// Nodes as threads: workers 1 .. n, then nodes that only own rows.
+class Shards {
+ public:
+  Shards(int32_t workers, int32_t owners, double dead_after_s = 60) {
+    for (int32_t i = 0; i < workers + owners; ++i) {
+      if (i < workers) options.workers.push_back(static_cast<NodeId>(i + 1));
+      if (i >= workers || owners == 0) options.owners.push_back(static_cast<NodeId>(i + 1));
+    }
+    options.row_end = kShardRows;
+    options.dim = kShardDim;
+    options.initial = first_values;
+    options.dead_after_s = dead_after_s;
+    nodes.resize(static_cast<size_t>(workers + owners));
+    finished.resize(nodes.size());
+  }
+  void start(size_t i) {
+    auto transport = network.join(static_cast<NodeId>(i + 1));
+    for (size_t other = 0; other < nodes.size(); ++other)
+      if (other != i) transport->add_peer(static_cast<NodeId>(other + 1), "");
+    nodes[i] = std::move(ShardNode::start(options, std::move(transport))).value();
+  }
+  void start_all() {
+    for (size_t i = 0; i < nodes.size(); ++i) start(i);
+    for (const auto& node : nodes) ASSERT_TRUE(*node->await_start());
+  }
+  void finish_later(size_t i) {
+    finished[i] = std::async(std::launch::async, [this, i] {
+      return nodes[i]->finish({static_cast<int64_t>(i) + 10, 0, 0, 0});
+    });
+  }
+
+  InprocNetwork network;
+  ShardNodeOptions options;
+  std::vector<std::unique_ptr<ShardNode>> nodes;
+  std::vector<std::future<Result<TrainedTotals>>> finished;
+};
+
+TEST(ShardNode, RowsComeInTheOrderInWhichTheyAreAskedFor) {
+  Shards shards(3, 0);
+  shards.start_all();
+  const std::vector<RowKey> rows = {7, 3, 499, 0, 250};
+  std::vector<float> values;
+  ASSERT_TRUE(shards.nodes[1]->await(shards.nodes[1]->ask(rows), values).ok());
+  ASSERT_EQ(values.size(), rows.size() * kShardDim);
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], static_cast<float>(rows[i / kShardDim]));
+}
+
+TEST(ShardNode, EveryNodeKeepsItsShareAlone) {
+  Shards shards(4, 0);
+  shards.start_all();
+  int64_t all = 0;
+  for (const auto& node : shards.nodes) {
+    EXPECT_LT(node->bytes_owned(), 0.35 * kShardRows * kShardDim * sizeof(float));
+    all += node->bytes_owned();
+  }
+  EXPECT_EQ(all, kShardRows * kShardDim * static_cast<int64_t>(sizeof(float)));
+}
+
+TEST(ShardNode, WhatManyThreadsOfManyNodesAddIsThereOnceWhenAllHaveFinished) {
+  constexpr int kTimes = 40;
+  for (const auto& [workers, owners] : {std::pair{3, 0}, std::pair{2, 2}}) {
+    Shards shards(workers, owners);
+    shards.start_all();
+    std::vector<std::future<void>> adding;
+    for (int32_t worker = 0; worker < workers; ++worker)
+      for (int thread = 0; thread < 2; ++thread)
+        adding.push_back(std::async(std::launch::async, [&shards, worker] {
+          std::vector<RowKey> rows;
+          for (RowKey row = 0; row < kShardRows; row += 3) rows.push_back(row);
+          const std::vector<float> ones(rows.size() * kShardDim, 1.0f);
+          std::vector<float> values;
+          for (int i = 0; i < kTimes; ++i) {
+            ShardNode& node = *shards.nodes[static_cast<size_t>(worker)];
+            const uint64_t question = node.ask(rows);
+            node.add(rows, ones);
+            ASSERT_TRUE(node.await(question, values).ok());
+          }
+        }));
+    for (std::future<void>& each : adding) each.get();
+    for (size_t i = 0; i < shards.nodes.size(); ++i) shards.finish_later(i);
+    const Result<TrainedTotals> all = shards.finished[0].get();
+    ASSERT_TRUE(all.ok());
+    EXPECT_EQ(all->tokens, workers == 3 ? 33 : 21);  // nodes that only own rows have trained nothing
+    const float added = static_cast<float>(kTimes * 2 * workers);
+    size_t seen = 0;
+    ASSERT_TRUE(shards.nodes[0]
+                    ->read_all([&](RowKey row, std::span<const float> values) {
+                      ++seen;
+                      for (const float value : values)
+                        EXPECT_EQ(value, static_cast<float>(row) + (row % 3 == 0 ? added : 0)) << row;
+                    })
+                    .ok());
+    EXPECT_EQ(seen, kShardRows);
+    shards.nodes[0].reset();  // the others have waited for it
+    for (size_t i = 1; i < shards.nodes.size(); ++i) EXPECT_TRUE(shards.finished[i].get().ok());
+  }
+}
+
+TEST(ShardNode, NobodyHasFinishedWhileChangesAreOnTheirWay) {
+  Shards shards(3, 0);
+  shards.start_all();
+  std::vector<RowKey> rows;
+  for (RowKey row = 0; row < kShardRows; ++row) rows.push_back(row);
+  shards.network.cut(2, 3);
+  shards.nodes[1]->add(rows, std::vector<float>(rows.size() * kShardDim, 1.0f));
+  for (size_t i = 0; i < 3; ++i) shards.finish_later(i);
+  EXPECT_EQ(shards.finished[0].wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  shards.network.mend(2, 3);
+  ASSERT_TRUE(shards.finished[0].get().ok());
+  ASSERT_TRUE(shards.nodes[0]
+                  ->read_all([&](RowKey row, std::span<const float> values) {
+                    EXPECT_EQ(values[0], static_cast<float>(row) + 1) << row;
+                  })
+                  .ok());
+  shards.nodes[0].reset();
+  for (size_t i = 1; i < 3; ++i) EXPECT_TRUE(shards.finished[i].get().ok());
+}
+
+TEST(ShardNode, AThreadFindsWhatItHasAddedInWhatItAsksForAfterwards) {
+  Shards shards(2, 0);
+  shards.start_all();
+  const std::vector<RowKey> rows = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<float> ones(rows.size() * kShardDim, 1.0f);
+  std::vector<float> before, after;
+  for (int i = 0; i < 50; ++i) {
+    const uint64_t first = shards.nodes[0]->ask(rows);
+    shards.nodes[0]->add(rows, ones);
+    const uint64_t second = shards.nodes[0]->ask(rows);
+    ASSERT_TRUE(shards.nodes[0]->await(second, after).ok());
+    ASSERT_TRUE(shards.nodes[0]->await(first, before).ok());
+    for (size_t k = 0; k < before.size(); ++k) EXPECT_EQ(after[k], before[k] + 1);
+  }
+}
+
+TEST(ShardNode, ALostNodeEndsAllWithAnError) {
+  Shards shards(3, 0, 2);
+  shards.start_all();
+  for (size_t i = 0; i < 2; ++i) shards.finish_later(i);
+  shards.network.cut(3, 1);
+  shards.network.cut(3, 2);
+  for (size_t i = 0; i < 2; ++i) {
+    const Status lost = shards.finished[i].get().status();
+    EXPECT_EQ(lost.code(), Code::kUnavailable);
+    EXPECT_THAT(lost.message(), HasSubstr("was not heard"));
+  }
+  std::vector<float> values;  // whoever asks for rows does not wait for ever
+  EXPECT_FALSE(shards.nodes[0]->await(shards.nodes[0]->ask(std::vector<RowKey>{1, 2, 3, 4, 5, 6, 7}), values).ok());
+  EXPECT_FALSE(shards.nodes[0]->trained(1).ok());
+}
+
+TEST(ShardNode, ANodeWithOtherTextIsRefusedWithTheReason) {
+  Shards shards(2, 0);
+  shards.start(0);
+  shards.options.fingerprint = 7;
+  shards.start(1);
+  EXPECT_THAT(shards.nodes[1]->await_start().status().message(), HasSubstr("give all nodes the same text"));
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,77 @@
+#include "streamvec/train/shard_start.h"
+
+#include <algorithm>
+
+#include "streamvec/model/first_row.h"
+#include "streamvec/sync/combiner.h"
+#include "streamvec/train/cluster_start.h"
+
+namespace streamvec {
+
+bool is_sharded(const TrainOptions& options) {
+  return options.cluster.on() && options.cluster.shard != "no";
+}
+
+Status check_shards(const TrainOptions& options) {
+  if (!is_sharded(options)) return {};
+  const ClusterSettings& cluster = options.cluster;
+  if (const std::string model = options.model.value_or("sgns"); model != "sgns")
+    return error(Code::kUnimplemented, "--shard shares out the tables of --model sgns, not of ", model,
+                 "; leave it out");
+  if (options.optimizer != "sgd")
+    return error(Code::kUnimplemented, "--shard is for --optimizer sgd, not ", options.optimizer,
+                 ", whose state would have to be shared out, too");
+  if (cluster.sync != "bsp" && cluster.sync != "async")
+    return error(Code::kInvalidArgument, "--shard adds changes to rows as they come, whatever --sync ", cluster.sync,
+                 " asks for; leave one of them out");
+  return {};
+}
+
+Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, TrainingStart& start) {
+  const ClusterSettings& settings = options.cluster;
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(settings));
+  ShardNodeOptions made;
+  made.workers = cluster_nodes(settings, 0, settings.workers());
+  made.owners = settings.servers > 0 ? cluster_nodes(settings, settings.workers(), settings.servers) : made.workers;
+  made.row_end = static_cast<RowKey>(2 * start.vocabulary.size());
+  made.dim = start.parameters.dim();
+  made.dead_after_s = settings.dead_after_s;
+  made.fingerprint = cluster_fingerprint(options, start);
+  made.fingerprint_of = cluster_fingerprint_text(options, start);
+  Parameters& parameters = start.parameters;
+  made.initial = [&](RowKey key, std::span<float> row) {
+    const Table& table = key % 2 == 0 ? parameters.input : parameters.output;
+    if (key / 2 < table.rows.rows())
+      std::copy_n(table.rows.row(key / 2), row.size(), row.begin());
+    else if (key % 2 == 0)
+      draw_first_row(options.seed, key / 2, row);
+  };
+  STREAMVEC_ASSIGN_OR_RETURN(auto node, ShardNode::start(made, std::move(transport)));
+  for (Table* table : {&parameters.input, &parameters.output}) table->rows = Matrix();
+  if (settings.workers() * start.threads > 1) start.row_pulls = row_pulls(options, start.model, start.vocabulary);
+  return node;
+}
+
+ShardedOptions sharded_options(const TrainOptions& options, const ModelOptions& model, const TrainingStart& start) {
+  ShardedOptions made;
+  made.model = model;
+  made.dim = start.parameters.dim();
+  const int64_t at_once = int64_t{options.cluster.workers()} * start.threads;
+  if (at_once > 1)
+    made.share = [&start, at_once](uint32_t row, double trained, double square) {
+      return damped_share(double{start.row_pulls[row]} * square * trained, at_once);
+    };
+  return made;
+}
+
+Result<WholeTables> gather_tables(ShardNode& node, int64_t rows, int64_t dim, const std::string& dir) {
+  WholeTables whole;
+  STREAMVEC_ASSIGN_OR_RETURN(whole.input, TableInFile::make(rows, dim, dir));
+  STREAMVEC_ASSIGN_OR_RETURN(whole.output, TableInFile::make(rows, dim, dir));
+  STREAMVEC_RETURN_IF_ERROR(node.read_all([&](RowKey key, std::span<const float> row) {
+    std::copy(row.begin(), row.end(), (key % 2 == 0 ? whole.input : whole.output).row(key / 2));
+  }));
+  return whole;
+}
+
+}  // namespace streamvec

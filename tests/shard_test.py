@@ -1,0 +1,93 @@
+"""Tables that are shared out among nodes: the model of one process, each node's memory, death of a node, going on."""
+import json
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+import support
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "corpus.txt").write_text(support.topical_text(60_000))
+    return tmp_path / "corpus.txt"
+
+
+def start_nodes(tmp_path, count, *options):
+    nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(count))
+    return [subprocess.Popen([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--nodes", nodes,
+                              "--rank", str(rank), "--shard", "rows", "--json", *map(str, options)], cwd=tmp_path,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(count)]
+
+
+def vectors(model):
+    support.run("export", model, "--format", "npy", model / "vectors.npy", exit=0)
+    return np.load(model / "vectors.npy")
+
+
+class TestShards:
+    @pytest.mark.parametrize("owners", [1, 3])
+    def test_one_worker_learns_what_one_process_learns(self, owners, corpus, tmp_path):
+        options = ["--dim", 24, "--epochs", 2, "--kernel", "simd"]
+        nodes = start_nodes(tmp_path, 1 + owners, "--servers", owners, *options)
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0] * (1 + owners), reports
+        support.run("train", corpus, "--out", tmp_path / "one", "--threads", 1, *options, exit=0)
+        ours, plain = vectors(tmp_path / "model"), vectors(tmp_path / "one")
+        assert ours.shape == plain.shape and np.abs(plain).max() > 0.1
+        assert np.abs(ours - plain).max() < 2e-3
+
+    def test_several_workers_learn_nearly_as_well(self, corpus, tmp_path):
+        (tmp_path / "held.txt").write_text(support.topical_text(20_000, seed=9))
+        nodes = start_nodes(tmp_path, 3, "--dim", 24, "--epochs", 4)
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0, 0, 0], reports
+        assert json.loads(reports[0][0])["tokens"] == 4 * len(corpus.read_text().split())
+        support.run("train", corpus, "--out", tmp_path / "one", "--threads", 1, "--dim", 24, "--epochs", 4, exit=0)
+        loss = {name: json.loads(support.run("eval", tmp_path / name, "--text", tmp_path / "held.txt", "--json",
+                                             exit=0).out)["loss"] for name in ["model", "one"]}
+        assert loss["model"] < 1.1 * loss["one"]
+
+    def test_a_node_has_memory_for_its_share_only(self, tmp_path):
+        """A model of 245 MB: each of four owners has 61 MB of it, beside what every program has."""
+        (tmp_path / "corpus.txt").write_text("\n".join(f"w{i} w{i + 1} w{i + 2}" for i in range(0, 30_000, 3)))
+        options = ["--dim", 1024, "--min-count", 1, "--window", 1, "--negatives", 1]
+        nodes = start_nodes(tmp_path, 5, "--servers", 4, *options)
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0] * 5, reports
+        whole = json.loads(support.run("train", tmp_path / "corpus.txt", "--out", tmp_path / "one", "--threads", 1, *options,
+                                       "--json", exit=0).out)["rss_mb"]
+        assert whole > 245
+        for out, _ in reports[1:]:
+            assert json.loads(out)["rss_mb"] < whole - 245 / 2, (out, whole)
+
+    def test_a_stopped_run_goes_on_with_all_rows(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 24, "--epochs", 100_000, "--checkpoint-every", 0.1)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
+        for node in nodes:
+            node.send_signal(signal.SIGTERM)
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0, 0], reports
+        before = vectors(tmp_path / "model")
+        nodes = start_nodes(tmp_path, 2, "--dim", 24, "--epochs", 1, "--lr", 1e-9)
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0, 0], reports
+        assert np.abs(vectors(tmp_path / "model") - before).max() < 1e-4
+
+    def test_when_a_node_is_killed_all_end_with_an_error_and_the_checkpoint_is_there(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 3, "--dim", 24, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 3)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
+        nodes[2].kill()
+        nodes[2].communicate()
+        for node in nodes[:2]:
+            _, err = node.communicate(timeout=100)
+            assert node.returncode == 1 and "was not heard" in err, err
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    @pytest.mark.parametrize("options, words", [(["--model", "cbow"], "not of cbow"), (["--optimizer", "adam"], "not adam"),
+                                                (["--sync", "ring"], "leave one of them out")])
+    def test_options_that_do_not_fit_are_named(self, options, words, corpus, tmp_path):
+        node, = start_nodes(tmp_path, 1, *options)
+        _, err = node.communicate(timeout=100)
+        assert node.returncode == 1 and words in err
