@@ -17,6 +17,7 @@
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/cluster_start.h"
+#include "streamvec/train/columns_trainer.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/glove_trainer.h"
 #include "streamvec/train/live_snapshot.h"
@@ -382,6 +383,8 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   if (start.cancelled) return nothing_done("stopped while the vocabulary was counted; nothing was changed");
   if (model == "glove" && read_again)
     return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
+  if (options.cluster.on() && options.cluster.shard == "columns")
+    return train_columns(std::move(start), options, std::move(writer), out, hooks);
   if (options.cluster.on() && options.cluster.sync == "sandblaster")
     return train_sandblaster(std::move(start), options, std::move(writer), hooks);
   if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
