@@ -267,6 +267,14 @@ class TestBadOptions:
         assert done.returncode in (1, 2)
         assert words in done.stderr
 
+    @pytest.mark.parametrize("source", ["-", "newsroom:"])
+    @pytest.mark.parametrize("rank", ["0", "1"])
+    def test_text_that_only_one_node_can_read_is_refused(self, source, rank, tmp_path):
+        done = subprocess.run([support.PROGRAM, "train", source, "--out", "model", "--nodes", "127.0.0.1:1,127.0.0.1:2",
+                               "--rank", rank], cwd=tmp_path, capture_output=True, text=True, input="a b c\n" * 1000)
+        assert done.returncode == 1 and "clusters train on files" in done.stderr
+        assert not (tmp_path / "model").exists()
+
     def test_an_address_that_others_reach_needs_a_secret(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
                                "0.0.0.0:0,127.0.0.1:2"], cwd=tmp_path, capture_output=True, text=True,
