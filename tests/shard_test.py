@@ -1,5 +1,6 @@
 """Tables that are shared out among nodes: the model of one process, each node's memory, death of a node, going on."""
 import json
+import shutil
 import signal
 import subprocess
 
@@ -14,11 +15,11 @@ def corpus(tmp_path):
     return tmp_path / "corpus.txt"
 
 
-def start_nodes(tmp_path, count, *options):
+def start_nodes(tmp_path, count, *options, shard="rows", out="model", per_node=lambda rank: []):
     nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(count))
-    return [subprocess.Popen([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--nodes", nodes,
-                              "--rank", str(rank), "--shard", "rows", "--json", *map(str, options)], cwd=tmp_path,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(count)]
+    return [subprocess.Popen([support.PROGRAM, "train", "corpus.txt", "--out", out, "--threads", "1", "--nodes", nodes,
+                              "--rank", str(rank), "--shard", shard, "--json", *map(str, options), *map(str, per_node(rank))],
+                             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(count)]
 
 
 def vectors(model):
@@ -91,3 +92,60 @@ class TestShards:
         node, = start_nodes(tmp_path, 1, *options)
         _, err = node.communicate(timeout=100)
         assert node.returncode == 1 and words in err
+
+
+@pytest.fixture
+def short_corpus(tmp_path):
+    """For nodes that wait for each other in every block."""
+    (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
+    return tmp_path / "corpus.txt"
+
+
+class TestColumns:
+    @pytest.mark.parametrize("count", [2, 3])
+    def test_nodes_learn_what_one_process_learns(self, count, short_corpus, tmp_path):
+        corpus = short_corpus
+        options = ["--dim", 20, "--epochs", 2, "--kernel", "simd", "--lr", 0.1]
+        nodes = start_nodes(tmp_path, count, *options, shard="columns")
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0] * count, reports
+        support.run("train", corpus, "--out", tmp_path / "one", "--threads", 1, *options, exit=0)
+        ours, plain = vectors(tmp_path / "model"), vectors(tmp_path / "one")
+        assert ours.shape == plain.shape and np.abs(plain).max() > 0.1
+        assert np.abs(ours - plain).max() < 2e-3
+        report = json.loads(reports[0][0])
+        assert report["tokens"] == 2 * len(corpus.read_text().split()) and report["dim"] == 20
+
+    def test_a_stopped_run_goes_on_where_it_was(self, short_corpus, tmp_path):
+        for epochs in [8, 32, 128]:  # a run that is over before it can be stopped is made longer
+            options = ["--dim", 20, "--epochs", epochs]
+            nodes = start_nodes(tmp_path, 2, *options, "--checkpoint-every", 0.001, shard="columns")
+            support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
+            nodes[1].send_signal(signal.SIGTERM)  # whoever is asked, all end after the same piece of text
+            reports = [node.communicate(timeout=200) for node in nodes]
+            assert [node.returncode for node in nodes] == [0, 0], reports
+            if json.loads(reports[0][0])["tokens"] < epochs * len(short_corpus.read_text().split()):
+                break
+            shutil.rmtree(tmp_path / "model")
+        for out in ["model", "whole"]:
+            nodes = start_nodes(tmp_path, 2, *options, shard="columns", out=out)
+            reports = [node.communicate(timeout=200) for node in nodes]
+            assert [node.returncode for node in nodes] == [0, 0], reports
+        assert np.abs(vectors(tmp_path / "model") - vectors(tmp_path / "whole")).max() < 1e-6
+
+    def test_when_a_node_is_killed_the_others_end_with_an_error_and_the_checkpoint_is_there(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 3, "--dim", 20, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 3,
+                            shard="columns")
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
+        nodes[2].kill()
+        nodes[2].communicate()
+        for node in nodes[:2]:
+            _, err = node.communicate(timeout=100)
+            assert node.returncode == 1 and "the ring broke" in err, err
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_nodes_with_other_options_are_refused_with_the_reason(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 20, shard="columns", per_node=lambda rank: ["--seed", 1 + rank])
+        for node in nodes:
+            _, err = node.communicate(timeout=100)
+            assert node.returncode == 1 and "give all nodes the same text and options" in err

@@ -314,8 +314,9 @@ constexpr std::array kOptions = std::to_array<Option>({
      "freely; ring: all values in rounds, by all-reduce; hybrid: rows by their owners, the rest by a ring; "
      "auto: in step while all are equally fast, else further apart; sandblaster: all text as one batch, each epoch a "
      "step of L-BFGS"},
-    {"shard", Kind::kChoice, "no|rows", "no", "", "train",
-     "rows: every row of a cluster lies with one node alone, which is asked for it; for models beyond a node's memory"},
+    {"shard", Kind::kChoice, "no|rows|columns", "no", "", "train",
+     "for models beyond a node's memory; rows: every row of a cluster lies with one node alone, which is asked for it; "
+     "columns: every node has some columns of all rows, and all train on the same text in step"},
     {"lbfgs-history", Kind::kInteger, "N", "10", "", "train",
      "of sandblaster: steps that are remembered, two vectors each", 1, 100},
     {"combine", Kind::kChoice, "damped|adasum|mean|sum", "damped", "", "train simulate",

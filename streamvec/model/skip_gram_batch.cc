@@ -39,39 +39,6 @@ uint64_t SkipGramBatch::fingerprint() const {
   return hash;
 }
 
-namespace {
-
-// Where among some rows a slot's row of one table is; a slot that is new adds its row.
-class PlacesOfSlots {
- public:
-  void begin(const std::vector<uint32_t>& rows, uint32_t table) {
-    first_ = rows.size();
-    table_ = table;
-  }
-  int32_t of(Slot slot, std::vector<uint32_t>& rows) {
-    const auto at = static_cast<size_t>(slot);
-    if (at >= places_.size()) places_.resize(at + 1, -1);
-    if (places_[at] < 0) {
-      places_[at] = static_cast<int32_t>(rows.size() - first_);
-      rows.push_back(2 * static_cast<uint32_t>(slot) + table_);
-      named_.push_back(slot);
-    }
-    return places_[at];
-  }
-  void end() {
-    for (const Slot slot : named_) places_[static_cast<size_t>(slot)] = -1;
-    named_.clear();
-  }
-
- private:
-  size_t first_ = 0;
-  uint32_t table_ = 0;
-  std::vector<int32_t> places_;  // by slot; -1 none
-  std::vector<Slot> named_;
-};
-
-}  // namespace
-
 class SkipGramBatch::Worker final : public PortionWorker {
  public:
   explicit Worker(const SkipGramBatch& batch)
@@ -105,6 +72,35 @@ class SkipGramBatch::Worker final : public PortionWorker {
   }
 
  private:
+  // Where among some rows a slot's row of one table is; a slot that is new adds its row.
+  class PlacesOfSlots {
+   public:
+    void begin(const std::vector<uint32_t>& rows, uint32_t table) {
+      first_ = rows.size();
+      table_ = table;
+    }
+    int32_t of(Slot slot, std::vector<uint32_t>& rows) {
+      const auto at = static_cast<size_t>(slot);
+      if (at >= places_.size()) places_.resize(at + 1, -1);
+      if (places_[at] < 0) {
+        places_[at] = static_cast<int32_t>(rows.size() - first_);
+        rows.push_back(2 * static_cast<uint32_t>(slot) + table_);
+        named_.push_back(slot);
+      }
+      return places_[at];
+    }
+    void end() {
+      for (const Slot slot : named_) places_[static_cast<size_t>(slot)] = -1;
+      named_.clear();
+    }
+
+   private:
+    size_t first_ = 0;
+    uint32_t table_ = 0;
+    std::vector<int32_t> places_;  // by slot; -1 none
+    std::vector<Slot> named_;
+  };
+
   static constexpr double kAlmostOne = 1 - 0x1p-53;
   static constexpr uint64_t kPortionDraws = 0x62a7c4;  // apart from the draws of first rows and pieces of text
 

@@ -33,7 +33,7 @@ class SkipGramBatch final : public PortionedObjective {
   // Text in order; where a sentence ends a portion may end. Takes about 4 bytes a word.
   void add(const Chunk& chunk);
   int64_t words() const { return words_; }
-  int32_t pool() const;  // negatives of a portion, now
+  int32_t pool() const;          // negatives of a portion, now
   uint64_t fingerprint() const;  // of text and options
 
   int64_t portions() const override { return static_cast<int64_t>(text_.size()); }

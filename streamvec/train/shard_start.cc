@@ -21,6 +21,9 @@ Status check_shards(const TrainOptions& options) {
   if (options.optimizer != "sgd")
     return error(Code::kUnimplemented, "--shard is for --optimizer sgd, not ", options.optimizer,
                  ", whose state would have to be shared out, too");
+  if (cluster.shard == "columns" && cluster.servers > 0)
+    return error(Code::kInvalidArgument, "--servers is ", cluster.servers,
+                 ", and with --shard columns all nodes train; try --servers 0");
   if (cluster.sync != "bsp" && cluster.sync != "async")
     return error(Code::kInvalidArgument, "--shard adds changes to rows as they come, whatever --sync ", cluster.sync,
                  " asks for; leave one of them out");

@@ -17,6 +17,7 @@
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/cluster_start.h"
+#include "streamvec/train/columns_trainer.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/glove_trainer.h"
 #include "streamvec/train/live_snapshot.h"
@@ -328,6 +329,17 @@ bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
                      [](const auto& source) { return source->capabilities().replayable; });
 }
 
+// All nodes of a cluster read the same text, and words have the same slots everywhere: it has to be there to be
+// counted.
+Status check_cluster_text(const TrainOptions& options, const std::vector<std::unique_ptr<Source>>& sources) {
+  if (!options.cluster.on()) return {};
+  for (const auto& source : sources)
+    if (source->capabilities().endless || !source->capabilities().replayable)
+      return error(Code::kUnimplemented, "clusters train on files, which every node reads, and not on ", source->name(),
+                   "; write it to a file, or leave out --nodes");
+  return {};
+}
+
 // What the card cannot train yet; ok for what it can.
 Status check_card(const TrainOptions& options, const std::string& model) {
   const auto on_cpu = [](const auto&... what) {
@@ -367,6 +379,7 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
                                    const std::vector<std::string>& names, const std::string& out,
                                    const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_cluster(given));
+  STREAMVEC_RETURN_IF_ERROR(check_cluster_text(given, opened));
   std::optional<CheckpointWriter> writer;
   if (given.cluster.rank == 0) {
     STREAMVEC_ASSIGN_OR_RETURN(writer, CheckpointWriter::open(out));
@@ -386,6 +399,8 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   if (start.cancelled) return nothing_done("stopped while the vocabulary was counted; nothing was changed");
   if (model == "glove" && read_again)
     return train_glove(std::move(start), options, std::move(*writer), out, position, hooks);
+  if (options.cluster.on() && options.cluster.shard == "columns")
+    return train_columns(std::move(start), options, std::move(writer), out, hooks);
   if (options.cluster.on() && options.cluster.sync == "sandblaster")
     return train_sandblaster(std::move(start), options, std::move(writer), hooks);
   if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();

@@ -51,7 +51,7 @@ struct ClusterSettings {
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
   int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
-  std::string shard = "no";        // rows: each lies with its owner alone; no: every worker has all of them
+  std::string shard = "no";        // rows: each lies with its owner alone; columns: some with each; no: all with all
   int32_t lbfgs_history = 10;      // of sandblaster: steps that L-BFGS remembers
   int32_t backups = 1;             // of backup
   int32_t group = 2;               // of softsync
