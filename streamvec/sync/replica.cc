@@ -13,7 +13,7 @@ namespace {
 constexpr NodeId kNobody = UINT32_MAX;
 constexpr size_t kFetchAhead = 3;  // rows: a row from memory takes about as long as two to work on
 // Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster).
-constexpr double kAcross = 0.4, kAlong = 10;
+constexpr double kAcross = 0.2, kAlong = 10;
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kDim = 4;
 constexpr double kPull = 0.5;
 constexpr float kLittle = 1e-12f;
-constexpr double kAcross = 0.4, kAlong = 10;  // as in replica.cc
+constexpr double kAcross = 0.2, kAlong = 10;  // as in replica.cc
 
 // Ones in the first table; the second pulls along the first column by 4, across by 1.
 void begin_row(RowKey key, std::span<float> row) {
