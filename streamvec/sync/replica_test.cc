@@ -118,5 +118,19 @@ TEST(Replica, ALateAnswerMovesWhatWasTrainedMeanwhileLess) {
   for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(known[k], 2, 0.01);
 }
 
+TEST(RowServer, DirectionsThatAreNotAsLongAsRowsAreRefused) {
+  Pair pair;
+  pair.trained(1);
+  Outbox out;
+  pair.replicas[0]->begin(std::vector<RowKey>{0, 1, 2, 3}, out);
+  for (const size_t length : {size_t{0}, size_t{kDim + 1}}) {
+    Message push = out[0].message;
+    push.shares.assign(2 * push.rows.size(), 255);
+    push.directions.assign(length, 0.0f);
+    EXPECT_EQ(pair.server->receive(1, push, pair.answers).code(), Code::kInvalidArgument);
+  }
+  EXPECT_TRUE(pair.answers.empty());
+}
+
 }  // namespace
 }  // namespace streamvec
