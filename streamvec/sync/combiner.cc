@@ -5,6 +5,7 @@
 
 #include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_codec.h"
+#include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
 namespace {
@@ -51,6 +52,12 @@ float damped_share(double pull, int64_t nodes) {
 float late_share(double pull) {
   constexpr double kSlow = 0.05;  // rows that hardly moved are corrected in full
   return pull < kSlow ? 1 : static_cast<float>(std::exp(-pull));
+}
+
+void add_by_shares(const float* change, RowShares shares, const float* direction, int32_t dim, float* to) {
+  add_scaled(change, shares.across, dim, to);
+  if (shares.along == shares.across) return;  // most rows: nothing pulls at them yet
+  add_scaled(direction, (shares.along - shares.across) * dot(change, direction, dim), dim, to);
 }
 
 uint8_t pack_share(float share) {

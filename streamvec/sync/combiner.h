@@ -1,7 +1,8 @@
 // How changes that several nodes made to the same row, each without knowing of the others', become one change. It
 // decides whether training converges (docs/BENCHMARKS.md): the sum overshoots where all nodes move a row the same way,
 // the mean throws their work away where they move it different ways. Adasum goes by the angle between the changes;
-// `damped` by how far each node alone has brought the row to rest, which follows from how often the row is trained on.
+// `damped` by how far each node alone has brought the row to rest, which follows from how often the row is trained on
+// and is further along one direction than across it.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,13 @@ void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim);
 float damped_share(double pull, int64_t nodes);
 // kDamped: what is left to do of a correction that comes late to a row which was trained on meanwhile, by `pull`.
 float late_share(double pull);
+// The shares of a row's change: of the part along the direction in which its neighbours pull hardest (table_pull.h),
+// and of the rest.
+struct RowShares {
+  float across = 1, along = 1;
+};
+// to += change, each part by its share. `direction` is of unit length or zero; rows are padded.
+void add_by_shares(const float* change, RowShares shares, const float* direction, int32_t dim, float* to);
 // Shares in a message are bytes: 1/256 to 1.
 uint8_t pack_share(float share);
 inline float unpack_share(uint8_t packed) {

@@ -76,6 +76,14 @@ TEST(Damped, ALateCorrectionIsWorthWhatTrainingHasLeftOfIt) {
   EXPECT_NEAR(late_share(2), std::exp(-2.0), 1e-6);
 }
 
+TEST(Damped, AddsThePartsAlongADirectionAndAcrossItByTheirShares) {
+  Matrix rows = rows_of({{5, 10}, {0.6f, 0.8f}, {1, 0}});
+  float* to = rows.row(2);
+  add_by_shares(rows.row(0), {.across = 0.5f, .along = 0.1f}, rows.row(1), 2, to);  // along: 11 of it, (6.6, 8.8)
+  EXPECT_NEAR(to[0], 1 + 0.5 * (5 - 6.6) + 0.1 * 6.6, 1e-5);
+  EXPECT_NEAR(to[1], 0.5 * (10 - 8.8) + 0.1 * 8.8, 1e-5);
+}
+
 TEST(Damped, SharesPassThroughAByte) {
   for (const float share : {1.0f, 0.5f, 0.25f, 1.0f / 256}) EXPECT_EQ(unpack_share(pack_share(share)), share);
   EXPECT_GT(unpack_share(pack_share(0)), 0);

@@ -89,10 +89,10 @@ class LateServer final : public Owner {
   }
 
   // The row becomes what its sender knew, moved by the sender's change and what it had missed, combined.
-  void apply(float* change, float share, const float* known, float* missed, float* row) const {
+  void apply(const Push& push, size_t i, float* change, const float* known, float* missed, float* row) const {
     const auto dim = static_cast<int32_t>(options_.dim);
     if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped)
-      return add_scaled(change, share, dim, row);
+      return push.add(i, change, dim, row);
     take_change(row, known, dim, missed);
     combine_late(options_.scheme.combine, missed, dim, change);
     blend(known, 1, change, 1, dim, row);
@@ -182,7 +182,7 @@ class LateServer final : public Owner {
         fetch_row(told.values.row(soon), dim);
       }
       if (k < pushed && push->rows[k] == keys[i]) {
-        apply(part.reader.row(static_cast<int64_t>(k)), push->share(k), told.values.row(place), part.missed.row(0),
+        apply(*push, k, part.reader.row(static_cast<int64_t>(k)), told.values.row(place), part.missed.row(0),
               rows_.row(place));
         ++k;
       }

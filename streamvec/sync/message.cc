@@ -45,6 +45,12 @@ class Reader {
     value = unzigzag(stored);
     return true;
   }
+  bool bytes(size_t count, std::string_view& value) {
+    if (count > bytes_.size()) return false;
+    value = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return true;
+  }
   size_t left() const { return bytes_.size(); }
   std::string_view rest() const { return bytes_; }
 
@@ -95,6 +101,24 @@ Status read_clocks(Reader& reader, const MessageLimits& limits, Message& message
   return {};
 }
 
+void put_shares(const Message& message, std::string& out) {
+  out.append(reinterpret_cast<const char*>(message.shares.data()), message.shares.size());
+  put_varint(message.directions.size(), out);
+  out.append(reinterpret_cast<const char*>(message.directions.data()), sizeof(float) * message.directions.size());
+}
+
+Status read_shares(Reader& reader, Message& message) {
+  std::string_view bytes;
+  if (!reader.bytes(2 * message.rows.size(), bytes)) return damaged("fewer shares than rows");
+  message.shares.assign(bytes.begin(), bytes.end());
+  uint64_t count = 0;
+  if (!reader.varint(count) || count > reader.left() / sizeof(float) || !reader.bytes(sizeof(float) * count, bytes))
+    return damaged("fewer directions than it says");
+  message.directions.resize(count);
+  if (count > 0) std::memcpy(message.directions.data(), bytes.data(), bytes.size());
+  return {};
+}
+
 }  // namespace
 
 int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId worker) {
@@ -124,7 +148,7 @@ std::string encode(const Message& message) {
     put_varint(key - next, out);
     next = key + 1;
   }
-  out.append(reinterpret_cast<const char*>(message.shares.data()), message.shares.size());
+  if (!message.shares.empty()) put_shares(message, out);
   out += message.payload;
   return out;
 }
@@ -146,13 +170,8 @@ Result<Message> decode_message(std::string_view bytes, const MessageLimits& limi
   if (!reader.number(message.clock) || !reader.number(message.version)) return damaged("no clocks");
   STREAMVEC_RETURN_IF_ERROR(read_clocks(reader, limits, message));
   STREAMVEC_RETURN_IF_ERROR(read_rows(reader, limits, message));
-  std::string_view rest = reader.rest();
-  if ((flags & kShares) != 0) {
-    if (rest.size() < message.rows.size()) return damaged("fewer shares than rows");
-    message.shares.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(message.rows.size()));
-    rest.remove_prefix(message.rows.size());
-  }
-  message.payload = rest;
+  if ((flags & kShares) != 0) STREAMVEC_RETURN_IF_ERROR(read_shares(reader, message));
+  message.payload = reader.rest();
   return message;
 }
 

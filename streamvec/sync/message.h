@@ -46,8 +46,11 @@ struct Message {
       0;  // update, known, values: the owner's, risen by every change; push: the last one the worker has seen
   std::vector<WorkerClock> clocks;  // update, known, values: what is in them, by worker
   std::vector<RowKey> rows;         // rising
-  std::vector<uint8_t> shares;      // push: of each row's change, how much is to be added (combiner.h); none: all of it
-  std::string payload;              // of the rows, by the codec
+  // Push, of each row's change: how much is to be added across and along its table's direction (combiner.h), in turn.
+  // None: all of it.
+  std::vector<uint8_t> shares;
+  std::vector<float> directions;  // push with shares: one after the other, a table each, `dim` values of unit length
+  std::string payload;            // of the rows, by the codec
 };
 
 struct MessageLimits {

@@ -36,16 +36,20 @@ TEST(Message, ComesBackAsItWasSent) {
   EXPECT_EQ(got->payload, sent.payload);
 }
 
-TEST(Message, SharesComeBackARowEachAndNoneIsMissing) {
+TEST(Message, SharesAndDirectionsComeBackAndNoneIsMissing) {
   Message sent = example();
-  sent.shares = {255, 0, 63, 128};
+  sent.shares = {255, 0, 63, 128, 7, 8, 9, 10};
+  sent.directions = {0.5f, -1, 3e-9f};
   const Result<Message> got = decode_message(encode(sent), {.key_end = 1001});
   ASSERT_TRUE(got.ok());
   EXPECT_EQ(got->shares, sent.shares);
+  EXPECT_EQ(got->directions, sent.directions);
   EXPECT_EQ(got->payload, sent.payload);
   sent.payload.clear();
-  sent.shares.pop_back();
-  EXPECT_EQ(decode_message(encode(sent), {.key_end = 1001}).status().code(), Code::kInvalidArgument);
+  const std::string whole = encode(sent);
+  for (size_t cut = 1; cut <= sizeof(float) * 3 + 8; ++cut)
+    EXPECT_EQ(decode_message(whole.substr(0, whole.size() - cut), {.key_end = 1001}).status().code(),
+              Code::kInvalidArgument);
 }
 
 TEST(Message, ARowPastTheEndIsOutOfRange) {

@@ -29,9 +29,11 @@ class Owner : public RowServer {
     int64_t clock = 0, version = 0;
     std::vector<RowKey> rows;
     CodecKind codec = CodecKind::kFp32;
-    std::string payload;  // was found to be that of the rows
-    std::vector<uint8_t> shares;
-    float share(size_t row) const { return shares.empty() ? 1 : unpack_share(shares[row]); }
+    std::string payload;          // was found to be that of the rows
+    std::vector<uint8_t> shares;  // as in the message
+    RowBuffer directions;         // by table; none: no shares
+    // Adds the change, which is that of rows[i], by its shares.
+    void add(size_t i, const float* change, int32_t dim, float* to) const;
   };
 
   Owner(const SyncOptions& options, Shard rows);

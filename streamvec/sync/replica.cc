@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/shared_work.h"
 
@@ -10,8 +11,9 @@ namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
-constexpr RowKey kMeasuredKeys = 4'096;  // the most frequent rows tell how long rows are
-constexpr size_t kFetchAhead = 3;        // rows: a row from memory takes about as long as two to work on
+constexpr size_t kFetchAhead = 3;  // rows: a row from memory takes about as long as two to work on
+// Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster).
+constexpr double kAcross = 0.2, kAlong = 10;
 
 }  // namespace
 
@@ -21,9 +23,9 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       touched_(options.key_end, 0),
       owner_(options.key_end, kNobody),
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
-      lengths_(live_.size()),
       pushed_at_(damped_ ? options.key_end : 0, 0) {
   staleness_ = options.scheme.staleness;
+  for (size_t table = 0; table < live_.size(); ++table) pulls_.emplace_back(options.dim);
   answers_.emplace_back(options.dim);
   pushes_.emplace_back(options.dim);
   row_.reserve_zeroed(1, options.dim);
@@ -97,10 +99,10 @@ int64_t Replica::slowest() const {
 
 void Replica::begin(std::span<const RowKey> due, Outbox& out) {
   ++clock_;
+  for (size_t table = 0; damped_ && table < base_.size(); ++table)
+    pulls_[table].measure(base_[table], std::span(*options_.pull).subspan(table), base_.size());
   divide(due);
   push(view_.servers, out);
-  for (Lengths& lengths : lengths_)
-    if (lengths.rows > 0) lengths = {0, lengths.sum / static_cast<double>(lengths.rows), 0};
 }
 
 void Replica::refresh(Outbox& out) {
@@ -144,21 +146,14 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
     pushes.push_back(&push);
   }
   while (writers_.size() < owners.size()) writers_.emplace_back(options_.scheme.codec, options_.dim);
-  std::vector<std::vector<Lengths>> lengths(owners.size(), std::vector<Lengths>(lengths_.size()));
   share_work(options_.crew, static_cast<int64_t>(owners.size()), [&](int64_t part) {
     const auto i = static_cast<size_t>(part);
-    fill(parts_.at(owners[i]), out[first + i].message, *pushes[i], writers_[i], lengths[i]);
+    fill(parts_.at(owners[i]), out[first + i].message, *pushes[i], writers_[i]);
   });
-  for (const std::vector<Lengths>& of_owner : lengths)
-    for (size_t table = 0; table < lengths_.size(); ++table) {
-      lengths_[table].sum += of_owner[table].sum;
-      lengths_[table].rows += of_owner[table].rows;
-    }
 }
 
 // One pass over each row: what has changed, into the payload, and what is sent of it into `base`.
-void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer,
-                   std::vector<Lengths>& lengths) {
+void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer) {
   const auto dim = static_cast<int32_t>(options_.dim);
   const auto workers = static_cast<int64_t>(view_.workers.size());
   push.rows.clear();
@@ -176,11 +171,16 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
     push.rows.push_back(rows[i]);
     writer.add(sent);
     if (!damped_) continue;
-    note_length(rows[i], squares.known, lengths);
-    message.shares.push_back(pack_share(damped_share(pull_since(rows[i], pushed_at_[rows[i]]), workers)));
+    const Pull pull = pull_since(rows[i], pushed_at_[rows[i]]);
+    for (const double part : {pull.across, pull.along})
+      message.shares.push_back(pack_share(damped_share(part, workers)));
     pushed_at_[rows[i]] = static_cast<float>(trained_);
   }
   writer.finish(sent);
+  for (size_t table = 0; !message.shares.empty() && table < live_.size(); ++table) {
+    const float* direction = pull_on(static_cast<RowKey>(table)).direction();
+    message.directions.insert(message.directions.end(), direction, direction + dim);
+  }
   message.rows = push.rows;
   push.payload = message.payload;
 }
@@ -190,22 +190,19 @@ ChangeSquares Replica::change_of(RowKey key, float* change) {
   return take_change(live_row(key), base_row(key), static_cast<int32_t>(options_.dim), change);
 }
 
-double Replica::pull_since(RowKey key, double trained) const {
-  const Lengths& against = lengths_[lengths_.size() - 1 - key % lengths_.size()];
-  return double{(*options_.pull)[key]} * against.mean * (trained_ - trained);
+const TablePull& Replica::pull_on(RowKey key) const {
+  return pulls_[pulls_.size() - 1 - key % pulls_.size()];
+}
+
+Replica::Pull Replica::pull_since(RowKey key, double trained) const {
+  const double meetings = double{(*options_.pull)[key]} * (trained_ - trained);
+  return {kAcross * pull_on(key).across() * meetings, kAlong * pull_on(key).along() * meetings};
 }
 
 double Replica::mean_square() const {
   double sum = 0;
-  for (const Lengths& lengths : lengths_) sum += lengths.mean;
-  return sum / static_cast<double>(lengths_.size());
-}
-
-void Replica::note_length(RowKey key, float square, std::vector<Lengths>& lengths) {
-  if (key >= kMeasuredKeys) return;
-  Lengths& of_table = lengths[key % lengths.size()];
-  of_table.sum += square;
-  ++of_table.rows;
+  for (const TablePull& pull : pulls_) sum += pull.along() + pull.across();
+  return sum / static_cast<double>(pulls_.size());
 }
 
 Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
@@ -326,11 +323,25 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
     const float* to = of_answer ? answers.row(static_cast<int64_t>(i++)) : zero_.row(0);
     const float* instead_of = of_push ? pushes.row(static_cast<int64_t>(k++)) : zero_.row(0);
     if (!settled_ && !mine_to_take(from, key)) continue;
-    const float share = damped_ && answered != nullptr ? late_share(pull_since(key, answered->trained)) : 1;
-    const LiveLock lock = locked(key);
-    shift_both(to, instead_of, share, dim, live_row(key), base_row(key));
+    move_late(key, to, instead_of, answered != nullptr ? answered->trained : trained_);
     touched_[key] = 1;
   }
+}
+
+// What was trained on since `trained` has done a part of it already.
+void Replica::move_late(RowKey key, const float* to, const float* instead_of, double trained) {
+  const auto dim = static_cast<int32_t>(options_.dim);
+  RowShares shares;
+  if (damped_) {
+    const Pull pull = pull_since(key, trained);
+    shares = {late_share(pull.across), late_share(pull.along)};
+  }
+  const LiveLock lock = locked(key);
+  shift_both(to, instead_of, shares.across, dim, live_row(key), base_row(key));
+  if (shares.along == shares.across) return;
+  const float* direction = pull_on(key).direction();
+  const float part = dot(to, direction, dim) - dot(instead_of, direction, dim);
+  add_scaled(direction, (shares.along - shares.across) * part, dim, live_row(key));
 }
 
 void Replica::add_to_live(RowKey key, const float* change) {

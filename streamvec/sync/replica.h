@@ -22,6 +22,7 @@
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/row_server.h"
 #include "streamvec/sync/row_stream.h"
+#include "streamvec/sync/table_pull.h"
 #include "streamvec/sync/view.h"
 
 namespace streamvec {
@@ -60,7 +61,7 @@ class Replica {
   bool settled() const { return settled_; }
   uint32_t epoch() const { return view_.epoch; }
   int64_t bytes_of_base() const;
-  // Of frequent rows' lengths squared, as measured in the last push (kDamped): a row's pull times that and what was
+  // Of frequent rows' lengths squared, when the last push began (kDamped): a row's pull times that and what was
   // trained is how far it was moved towards its rest.
   double mean_square() const;
   // The row as its owner has it, as far as this worker knows: at first, its initial value.
@@ -85,11 +86,9 @@ class Replica {
     std::vector<Message> values;  // of the new membership, until the last has come
   };
 
-  // Of a table: the squared lengths of its frequent rows, summed over the push under way, and their mean in the last
-  // one. A row is pulled by the rows of the other table; at first those are short, and nothing pulls.
-  struct Lengths {
-    double sum = 0, mean = 0;
-    int64_t rows = 0;
+  // How far training has moved a row towards its rest.
+  struct Pull {
+    double across = 0, along = 0;
   };
 
   // Rows of an answer and of the push that it answers, from places to places.
@@ -116,12 +115,12 @@ class Replica {
   float* base_row(RowKey key);
   const float* base_row(RowKey key) const;
   void push(std::span<const NodeId> owners, Outbox& out);
-  void fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer,
-            std::vector<Lengths>& lengths);
+  void fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer);
   ChangeSquares change_of(RowKey key, float* change);
-  static void note_length(RowKey key, float square, std::vector<Lengths>& lengths);
   void divide(std::span<const RowKey> due);
-  double pull_since(RowKey key, double trained) const;
+  const TablePull& pull_on(RowKey key) const;
+  Pull pull_since(RowKey key, double trained) const;
+  void move_late(RowKey key, const float* to, const float* instead_of, double trained);
   template <typename Use>
   void for_each_change(const Push& push, Use&& use);
   Status receive_update(NodeId from, const Message& message);
@@ -165,7 +164,8 @@ class Replica {
   bool settled_ = false;
   const bool damped_;
   double trained_ = 0;
-  std::vector<Lengths> lengths_;             // by table
+  // By table. A row is pulled by the rows of the other one; at first those are short, and nothing pulls.
+  std::vector<TablePull> pulls_;
   std::vector<float> pushed_at_;             // by key: `trained_` when it was last pushed (kDamped)
   std::deque<RowWriter> writers_;            // by owner
   std::vector<RowReader> answers_, pushes_;  // by part of the work: rows of an answer and of the push that it answers

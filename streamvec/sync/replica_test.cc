@@ -10,8 +10,19 @@ namespace {
 
 constexpr int64_t kDim = 4;
 constexpr double kPull = 0.5;
+constexpr float kLittle = 1e-12f;
+constexpr double kAcross = 0.2, kAlong = 10;  // as in replica.cc
 
-// Two workers of one owner, two rows in two tables; `pull` of row 0 of the first table is kPull, that of the others 0.
+// Ones in the first table; the second pulls along the first column by 4, across by 1.
+void begin_row(RowKey key, std::span<float> row) {
+  std::fill(row.begin(), row.end(), key % 2 == 0 ? 1.0f : 0.0f);
+  if (key % 2 == 0) return;
+  row[0] = 2;
+  row[1] = key == 1 ? 1.0f : -1.0f;
+}
+
+// Two workers of one owner, two rows in two tables; `pull` of row 0 of the first table is kPull, that of the second row
+// 0, and those of the second table next to it.
 struct Pair {
   Pair() {
     for (NodeId id = 1; id <= 2; ++id) {
@@ -21,11 +32,9 @@ struct Pair {
       options.dim = kDim;
       options.key_end = 4;
       options.pull = &pulls;
-      options.initial = [](RowKey, std::span<float> row) { std::fill(row.begin(), row.end(), 1.0f); };
-      for (Matrix& table : tables[id - 1]) {
-        table = std::move(Matrix::make(2, kDim)).value();
-        for (int64_t i = 0; i < 2; ++i) std::fill_n(table.row(i), kDim, 1.0f);
-      }
+      options.initial = begin_row;
+      for (Matrix& table : tables[id - 1]) table = std::move(Matrix::make(2, kDim)).value();
+      for (RowKey key = 0; key < 4; ++key) begin_row(key, tables[id - 1][key % 2].view().row_span(key / 2));
       replicas[id - 1] = std::move(Replica::make(options, {&tables[id - 1][0], &tables[id - 1][1]})).value();
       if (id == 1) server = std::move(make_row_server(options)).value();
     }
@@ -66,7 +75,7 @@ struct Pair {
     for (auto& replica : replicas) replica->set_trained(steps);
   }
 
-  std::vector<float> pulls = {kPull, 0, 0, 0};
+  std::vector<float> pulls = {kPull, kLittle, 0, kLittle};
   Matrix tables[2][2];
   std::unique_ptr<Replica> replicas[2];
   std::unique_ptr<RowServer> server;
@@ -76,17 +85,18 @@ struct Pair {
 TEST(Replica, DampsWhatIsPulledAndAddsWhatIsNot) {
   Pair pair;
   pair.trained(1);
-  pair.push();  // tells how long rows are: squared, kDim
+  pair.push();
   pair.answer();
   for (auto& tables : pair.tables)
-    for (int64_t row = 0; row < 2; ++row) tables[0].row(row)[0] += 1;
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t k = 0; k < 2; ++k) tables[0].row(row)[k] += 1;
   pair.trained(2);
   pair.push();
   pair.answer();
-  const double share = damped_share(kPull * kDim, 2);
   for (auto& tables : pair.tables) {
-    EXPECT_NEAR(tables[0].row(0)[0], 1 + 2 * share, 0.01);
-    EXPECT_NEAR(tables[0].row(1)[0], 3, 1e-5);
+    EXPECT_NEAR(tables[0].row(0)[0], 1 + 2 * damped_share(kAlong * kPull * 4, 2), 0.01);
+    EXPECT_NEAR(tables[0].row(0)[1], 1 + 2 * damped_share(kAcross * kPull * 1, 2), 0.01);
+    for (int64_t k = 0; k < 2; ++k) EXPECT_NEAR(tables[0].row(1)[k], 3, 1e-5);
   }
 }
 
@@ -95,15 +105,31 @@ TEST(Replica, ALateAnswerMovesWhatWasTrainedMeanwhileLess) {
   pair.trained(1);
   pair.push();
   pair.answer();
-  for (int64_t row = 0; row < 2; ++row) pair.tables[0][0].row(row)[0] += 1;  // the first worker alone
+  for (int64_t row = 0; row < 2; ++row)
+    for (int64_t k = 0; k < 2; ++k) pair.tables[0][0].row(row)[k] += 1;  // the first worker alone
   pair.push();
   pair.trained(3);
   pair.answer();
-  EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-kPull * kDim * 2), 0.01);
-  EXPECT_NEAR(pair.tables[1][0].row(1)[0], 2, 1e-5);
+  EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-kAlong * kPull * 4 * 2), 0.01);
+  EXPECT_NEAR(pair.tables[1][0].row(0)[1], 1 + std::exp(-kAcross * kPull * 1 * 2), 0.01);
+  for (int64_t k = 0; k < 2; ++k) EXPECT_NEAR(pair.tables[1][0].row(1)[k], 2, 1e-5);
   std::vector<float> known(kDim);
   pair.replicas[1]->known_value(0, known);  // what the owner has is known in full
-  EXPECT_NEAR(known[0], 2, 0.01);
+  for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(known[k], 2, 0.01);
+}
+
+TEST(RowServer, DirectionsThatAreNotAsLongAsRowsAreRefused) {
+  Pair pair;
+  pair.trained(1);
+  Outbox out;
+  pair.replicas[0]->begin(std::vector<RowKey>{0, 1, 2, 3}, out);
+  for (const size_t length : {size_t{0}, size_t{kDim + 1}}) {
+    Message push = out[0].message;
+    push.shares.assign(2 * push.rows.size(), 255);
+    push.directions.assign(length, 0.0f);
+    EXPECT_EQ(pair.server->receive(1, push, pair.answers).code(), Code::kInvalidArgument);
+  }
+  EXPECT_TRUE(pair.answers.empty());
 }
 
 }  // namespace

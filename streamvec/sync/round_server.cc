@@ -155,7 +155,7 @@ class RoundServer final : public Owner {
       const size_t i = part.at[w]++;
       float* change = part.readers[w].row(static_cast<int64_t>(i));
       if (adds)
-        add_scaled(change, waiting_[w].share(i), dim, rows_.row(place));
+        waiting_[w].add(i, change, dim, rows_.row(place));
       else
         part.changes.push_back(change);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/owner.h"
 
 namespace streamvec {
@@ -54,7 +55,23 @@ Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
       return error(Code::kOutOfRange, "node ", from, " changed row ", key, ", which node ", options_.self,
                    " does not own in epoch ", view_.epoch);
   STREAMVEC_RETURN_IF_ERROR(checked_.begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
-  return Push{from, message.clock, message.version, message.rows, message.codec, message.payload, message.shares};
+  Push push{from, message.clock, message.version, message.rows, message.codec, message.payload, message.shares, {}};
+  if (message.shares.empty()) return push;
+  const auto dim = static_cast<size_t>(options_.dim);
+  if (message.directions.empty() || message.directions.size() % dim != 0)
+    return error(Code::kInvalidArgument, "node ", from, " sent directions of ", message.directions.size(),
+                 " values where rows have ", dim);
+  const auto tables = static_cast<int64_t>(message.directions.size() / dim);
+  push.directions.reserve_zeroed(tables, options_.dim);
+  for (int64_t i = 0; i < tables; ++i)
+    std::copy_n(message.directions.begin() + i * options_.dim, dim, push.directions.row(i));
+  return push;
+}
+
+void Owner::Push::add(size_t i, const float* change, int32_t dim, float* to) const {
+  if (shares.empty()) return add_scaled(change, 1, dim, to);
+  const RowShares of_row{unpack_share(shares[2 * i]), unpack_share(shares[2 * i + 1])};
+  add_by_shares(change, of_row, directions.row(rows[i] % directions.view().rows), dim, to);
 }
 
 void Owner::set_view(const View& view, Outbox& out) {
