@@ -166,6 +166,8 @@ double Hybrid::distil_next(Parameters& parameters) {
     begins = place_ == 0;
     slot = slot_at(place_++, words_);
     told = told_;
+    // What the next step will touch lies anywhere.
+    if (passes_ > 0) bag_.expect(slot_at(place_, words_), slot_at(place_ + 1, words_));
   }
   if (begins) (void)parameters.fetch_rows();  // of a card, whose error the next step tells
   if (met(slot) == 0) return 1;

@@ -120,6 +120,16 @@ void NgramBag::forget(Slot slot) {
     if (table_[feature.bucket] == (kOneWord | static_cast<uint32_t>(slot))) table_[feature.bucket] = 0;
 }
 
+void NgramBag::expect(Slot slot, Slot later) const {
+  if (static_cast<size_t>(slot) >= words_.size()) return;
+  __builtin_prefetch(words_.data() + later);
+  const auto fetch = [&](const float* row) {
+    for (int64_t d = 0; d < dim(); d += 16) __builtin_prefetch(row + d, 1, 2);
+  };
+  fetch(duals_.row(slot));
+  for (const uint32_t row : words_[static_cast<size_t>(slot)].rows) fetch(rows_.row(row));
+}
+
 float NgramBag::fit(Slot slot, const float* target, float weight) {
   const Word& word = words_[static_cast<size_t>(slot)];
   const auto width = static_cast<int32_t>(dim());

@@ -53,6 +53,9 @@ class NgramBag {
   void set_word(Slot slot, std::string_view word);
   // How many rows of n-grams a fit() of the slot reads and writes: what it costs.
   int64_t cost(Slot slot) const { return static_cast<int64_t>(words_[static_cast<size_t>(slot)].rows.size()); }
+  // Fetches what fit() will read and write, for who fits the slot a little later, and of another slot where to find
+  // it. REQUIRES: both have words.
+  void expect(Slot slot, Slot later) const;
   // Lets the word say what its vector should be. `target` has a padded row's length. Returns the squared distance that
   // its vector had from it. REQUIRES: the slot has a word; weight > 0.
   float fit(Slot slot, const float* target, float weight);

@@ -2,13 +2,15 @@
 // of its character n-grams. As in fastText every row takes the whole step of the mean it is part of, so that the mean
 // itself moves by that step.
 //
-// A word has some 15 rows, and moving them is most of the work. So a few neighbouring blocks form a group: each of its
-// words is composed once, trained in place by all blocks of the group, and what it has moved is then added to its rows
-// once. Rows of the next group are fetched meanwhile.
+// A word has some 15 rows, and moving them is most of the work. So a word is composed when a block comes that has it,
+// trained in place as long as each next block has it, too (neighbouring blocks share the words at their edges), and
+// what it has moved is then added to its rows once. Rows of the next block are fetched meanwhile. A word without
+// n-grams is trained in its own row, as skip-gram does.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "streamvec/kernel/row_buffer.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/block_step.h"
 #include "streamvec/model/model.h"
@@ -18,18 +20,63 @@
 namespace streamvec {
 namespace {
 
-// Blocks of a group.
-constexpr size_t kGroupBlocks = 2;
+// Blocks for which a word stays composed at most: what it has moved is new to other words only then.
+constexpr int32_t kBlocksMax = 4;
 
-// Some blocks and the distinct words in their columns.
-struct Group {
-  std::vector<WindowPlan> plans;
-  size_t count = 0;                           // plans in use
-  std::vector<Slot> words;                    // rising
-  std::vector<std::vector<int32_t>> columns;  // of each plan: which of `words` a column is
-  std::vector<uint32_t> numbers;              // of the rows of all words, each word's own first
-  std::vector<float*> rows;                   // likewise
-  std::vector<uint32_t> row_ends;             // of each word, in `rows`
+// Where the words of a block are among all that are composed. Small enough for the nearest cache.
+class WordPlaces {
+ public:
+  void begin(size_t words_max) {
+    size_t size = 64;
+    while (size < 2 * words_max) size *= 2;
+    entries_.assign(size, {-1, 0});
+  }
+  // The word's place, which is to be written where it is -1: the word was not there.
+  int32_t& operator[](Slot slot) {
+    Entry& entry = entries_[at(slot)];
+    if (entry.slot < 0) entry = {slot, -1};
+    return entry.place;
+  }
+  // Likewise, -1 for a word that is not there.
+  int32_t find(Slot slot) const {
+    if (entries_.empty()) return -1;
+    const Entry& entry = entries_[at(slot)];
+    return entry.slot < 0 ? -1 : entry.place;
+  }
+
+ private:
+  struct Entry {
+    Slot slot;
+    int32_t place;
+  };
+  size_t at(Slot slot) const {
+    const size_t mask = entries_.size() - 1;
+    size_t at = (static_cast<uint32_t>(slot) * 2'654'435'769u >> 8) & mask;
+    while (entries_[at].slot != slot && entries_[at].slot >= 0) at = (at + 1) & mask;
+    return at;
+  }
+  std::vector<Entry> entries_;
+};
+
+// A word in training.
+struct ComposedWord {
+  Slot slot = 0;
+  std::vector<uint32_t> numbers;  // of its rows, its own first
+  std::vector<float*> rows;       // likewise
+  int32_t blocks = 0;             // that it was planned for
+  bool is_composed = false;
+  float* trained = nullptr;  // where it is trained: its own row where that is all it has
+  float* change = nullptr;   // in place: what the mean was, then how far it moved; else its slope
+  AlignedBuffer<float> memory;
+};
+
+struct ComposedBlock {
+  WindowPlan plan;
+  bool there = false;
+  WordPlaces places;
+  std::vector<int32_t> columns;  // of each column: which word it is
+  std::vector<int32_t> words;    // each once
+  std::vector<float*> entering;  // rows of those that have yet to be composed
 };
 
 class SubwordWorker final : public ModelWorker {
@@ -46,11 +93,15 @@ class SubwordWorker final : public ModelWorker {
   StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
     StepStats stats;
     planner_.begin(chunk, tables, random);
-    plan(group_);
-    while (group_.count > 0) {
-      plan(next_);
-      train(lr, stats);
-      std::swap(group_, next_);
+    now_.there = false;
+    plan();
+    std::swap(now_, next_);
+    while (now_.there) {
+      plan();
+      compose();
+      run(lr, stats);
+      share_out(lr, stats.refused > 0);
+      std::swap(now_, next_);
     }
     return stats;
   }
@@ -58,94 +109,101 @@ class SubwordWorker final : public ModelWorker {
   std::string kernel_name() const override { return block_.kernel_name(); }
 
  private:
-  void plan(Group& group) {
-    // The state of other optimisers needs slopes taken at the rows as they are: one block at a time.
-    const size_t blocks = in_place_ ? kGroupBlocks : 1;
-    group.plans.resize(blocks);
-    group.columns.resize(blocks);
-    group.count = 0;
-    group.words.clear();
-    while (group.count < blocks && planner_.next(group.plans[group.count])) {
-      const std::vector<Slot>& columns = group.plans[group.count++].columns;
-      group.words.insert(group.words.end(), columns.begin(), columns.end());
-    }
-    std::sort(group.words.begin(), group.words.end());
-    group.words.erase(std::unique(group.words.begin(), group.words.end()), group.words.end());
-    for (size_t i = 0; i < group.count; ++i) index_columns(group, i);
-    find_rows(group);
-  }
+  ComposedWord& word(int32_t place) { return words_[static_cast<size_t>(place)]; }
 
-  static void index_columns(Group& group, size_t plan) {
-    group.columns[plan].clear();
-    for (const Slot slot : group.plans[plan].columns) {
-      const auto found = std::lower_bound(group.words.begin(), group.words.end(), slot);
-      group.columns[plan].push_back(static_cast<int32_t>(found - group.words.begin()));
-    }
-  }
-
-  void find_rows(Group& group) {
-    group.numbers.clear();
-    group.rows.clear();
-    group.row_ends.clear();
-    for (const Slot slot : group.words) {
-      group.numbers.push_back(static_cast<uint32_t>(slot));
-      group.rows.push_back(parameters_.input.rows.row(slot));
-      for (const uint32_t row : parameters_.subwords->rows_of(slot)) {
-        group.numbers.push_back(row);
-        group.rows.push_back(parameters_.subwords->table.rows.row(row));
+  // Plans next_: words that now_ has stay as they are, others get a place and their rows.
+  void plan() {
+    next_.columns.clear();
+    next_.words.clear();
+    next_.entering.clear();
+    next_.there = planner_.next(next_.plan);
+    if (!next_.there) return;
+    next_.places.begin(next_.plan.columns.size());
+    for (const Slot slot : next_.plan.columns) parameters_.subwords->expect(slot);
+    for (const Slot slot : next_.plan.columns) {
+      int32_t& place = next_.places[slot];
+      if (place < 0) {
+        place = place_of(slot);
+        next_.words.push_back(place);
       }
-      group.row_ends.push_back(static_cast<uint32_t>(group.rows.size()));
+      next_.columns.push_back(place);
     }
   }
 
-  std::span<float* const> rows_of(size_t word) const {
-    const uint32_t begin = word == 0 ? 0 : group_.row_ends[word - 1];
-    return std::span(group_.rows).subspan(begin, group_.row_ends[word] - begin);
+  int32_t place_of(Slot slot) {
+    // The state of other optimisers needs slopes taken at the rows as they are: one block at a time.
+    const int32_t known = in_place_ && now_.there ? now_.places.find(slot) : -1;
+    if (known >= 0 && word(known).blocks < kBlocksMax) {
+      ++word(known).blocks;
+      return known;
+    }
+    if (free_.empty()) {
+      free_.push_back(static_cast<int32_t>(words_.size()));
+      words_.emplace_back();
+    }
+    const int32_t place = free_.back();
+    free_.pop_back();
+    find_rows(slot, word(place));
+    next_.entering.insert(next_.entering.end(), word(place).rows.begin(), word(place).rows.end());
+    return place;
   }
 
-  void train(float lr, StepStats& stats) {
-    name_locks();
-    {
-      const RowLocks::Guard guard(parameters_.locks, locked_, {});
-      compose();
+  void find_rows(Slot slot, ComposedWord& word) {
+    word.slot = slot;
+    word.blocks = 1;
+    word.is_composed = false;
+    word.numbers.assign(1, static_cast<uint32_t>(slot));
+    word.rows.assign(1, parameters_.input.rows.row(slot));
+    for (const uint32_t row : parameters_.subwords->rows_of(slot)) {
+      word.numbers.push_back(row);
+      word.rows.push_back(parameters_.subwords->table.rows.row(row));
     }
-    const int64_t refused = stats.refused;
-    for (size_t i = 0; i < group_.count; ++i) run(i, lr, stats);
-    const RowLocks::Guard guard(parameters_.locks, locked_, {});
-    share_out(lr, stats.refused > refused);
   }
 
   // Rows of words and of n-grams share their locks.
-  void name_locks() {
-    if (RowLocks::kLocking) locked_.assign(group_.numbers.begin(), group_.numbers.end());
+  std::span<const Slot> locks_of(const ComposedWord& word) {
+    if (RowLocks::kLocking) locked_.assign(word.numbers.begin(), word.numbers.end());
+    return locked_;
   }
+
+  bool trains_alone(const ComposedWord& word) const { return in_place_ && word.rows.size() == 1; }
 
   void compose() {
-    const size_t words = group_.words.size(), size = words * stride_;
-    float* memory = memory_.reserve(2 * size);
-    means_ = memory;
-    changes_ = memory + size;
-    for (size_t i = 0; i < words; ++i) {
-      const std::span<float* const> rows = rows_of(i);
-      mean_of_rows(rows.data(), static_cast<int32_t>(rows.size()), dim_, means_ + i * stride_);
-    }
-    if (in_place_)
-      std::memcpy(changes_, means_, size * sizeof(float));  // what they were
-    else
-      std::memset(changes_, 0, size * sizeof(float));
+    for (const int32_t place : now_.words)
+      if (!word(place).is_composed) compose(word(place));
   }
 
-  void run(size_t index, float lr, StepStats& stats) {
-    const WindowPlan& plan = group_.plans[index];
-    weights_.fill(plan, block_);
-    expect(index);
+  void compose(ComposedWord& word) {
+    word.is_composed = true;
+    word.trained = word.rows[0];
+    if (trains_alone(word)) return;
+    word.trained = word.memory.reserve(2 * stride_);
+    word.change = word.trained + stride_;
+    const RowLocks::Guard guard(parameters_.locks, locks_of(word), {});
+    mean_of_rows(word.rows.data(), static_cast<int32_t>(word.rows.size()), dim_, word.trained);
+    if (in_place_)
+      std::memcpy(word.change, word.trained, stride_ * sizeof(float));  // what it was
+    else
+      std::memset(word.change, 0, stride_ * sizeof(float));
+  }
+
+  void run(float lr, StepStats& stats) {
+    weights_.fill(now_.plan, block_);
+    if (next_.there) {
+      block_.expect({}, next_.plan.negatives);
+      block_.expect({}, next_.plan.columns);
+      block_.expect_rows(next_.entering);
+    }
     x_.clear();
     dx_.clear();
-    for (const int32_t word : group_.columns[index]) {
-      x_.push_back(means_ + static_cast<size_t>(word) * stride_);
-      dx_.push_back((in_place_ ? means_ : changes_) + static_cast<size_t>(word) * stride_);
+    locked_.clear();
+    for (const int32_t place : now_.columns) {
+      const ComposedWord& word = this->word(place);
+      x_.push_back(word.trained);
+      dx_.push_back(in_place_ ? word.trained : word.change);
+      if (RowLocks::kLocking && trains_alone(word)) locked_.push_back(word.slot);
     }
-    const RowLocks::Guard guard(parameters_.locks, {}, block_.outputs());
+    const RowLocks::Guard guard(parameters_.locks, locked_, block_.outputs());
     const PairBlockResult result = in_place_ ? block_.run_sgd(x_, dx_.data(), lr) : block_.run(x_, dx_.data(), lr);
     if (!result.finite) {
       ++stats.refused;
@@ -153,39 +211,31 @@ class SubwordWorker final : public ModelWorker {
     }
     stats.loss += result.loss;
     stats.slope += result.slope;
-    stats.pairs += plan.pairs;
+    stats.pairs += now_.plan.pairs;
   }
 
-  // The next block's outputs, and this block's share of the next group's rows.
-  void expect(size_t index) {
-    const bool last = index + 1 == group_.count;
-    if (last && next_.count == 0) return;
-    const WindowPlan& plan = last ? next_.plans[0] : group_.plans[index + 1];
-    block_.expect({}, plan.negatives);
-    block_.expect({}, plan.columns);
-    const size_t begin = next_.rows.size() * index / group_.count, end = next_.rows.size() * (index + 1) / group_.count;
-    block_.expect_rows(std::span(next_.rows).subspan(begin, end - begin));
-  }
-
-  // Adds to each row what the words it is part of have moved. `refused`: there may be a mean that is not finite.
+  // Adds to its rows what each word has moved that does not stay for next_. `refused`: there may be a mean that is not
+  // finite.
   void share_out(float lr, bool refused) {
-    for (size_t i = 0; i < group_.words.size(); ++i) {
-      float* change = changes_ + i * stride_;
-      if (in_place_) subtract_from(means_ + i * stride_, dim_, change);
-      if (refused && !std::isfinite(mean_square(change, dim_))) continue;
-      const std::span<float* const> rows = rows_of(i);
+    for (const int32_t place : now_.words) {
+      ComposedWord& word = this->word(place);
+      if (next_.there && next_.places.find(word.slot) == place) continue;
+      free_.push_back(place);
+      if (trains_alone(word)) continue;
+      if (in_place_) subtract_from(word.trained, dim_, word.change);
+      if (refused && !std::isfinite(mean_square(word.change, dim_))) continue;
+      const RowLocks::Guard guard(parameters_.locks, locks_of(word), {});
       if (in_place_)
-        add_to_rows(change, dim_, rows.data(), static_cast<int32_t>(rows.size()));
+        add_to_rows(word.change, dim_, word.rows.data(), static_cast<int32_t>(word.rows.size()));
       else
-        step_rows(i, change, lr);
+        step_rows(word, lr);
     }
   }
 
-  void step_rows(size_t word, const float* slope, float lr) {
-    const size_t begin = word == 0 ? 0 : group_.row_ends[word - 1], end = group_.row_ends[word];
-    parameters_.input.optimizer->step(group_.numbers[begin], slope, lr, group_.rows[begin]);
-    for (size_t i = begin + 1; i < end; ++i)
-      parameters_.subwords->table.optimizer->step(group_.numbers[i], slope, lr, group_.rows[i]);
+  void step_rows(const ComposedWord& word, float lr) {
+    parameters_.input.optimizer->step(word.numbers[0], word.change, lr, word.rows[0]);
+    for (size_t i = 1; i < word.rows.size(); ++i)
+      parameters_.subwords->table.optimizer->step(word.numbers[i], word.change, lr, word.rows[i]);
   }
 
   Parameters& parameters_;
@@ -195,13 +245,12 @@ class SubwordWorker final : public ModelWorker {
   WindowPlanner planner_;
   SkipGramWeights weights_;
   BlockStep block_;
-  Group group_, next_;
-  AlignedBuffer<float> memory_;
-  float* means_ = nullptr;
-  float* changes_ = nullptr;  // in place: what the means were, then how far they moved; else their slopes
+  ComposedBlock now_, next_;
+  std::vector<ComposedWord> words_;
+  std::vector<int32_t> free_;  // places in words_
   std::vector<const float*> x_;
   std::vector<float*> dx_;
-  std::vector<Slot> locked_;
+  std::vector<Slot> locked_;  // of builds that lock rows
 };
 
 }  // namespace

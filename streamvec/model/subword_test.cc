@@ -124,6 +124,62 @@ TEST(Subword, EveryRowTakesTheSlopeAtTheMeansItIsPartOfByFiniteDifferences) {
   expect_moved(output_before, values_of(parameters.output.rows), output_slopes, kRate, "output");
 }
 
+// Words that share no n-grams: nothing that one of them learns is known to another.
+Vocabulary words_apart() {
+  Vocabulary words;
+  for (const char first : {'a', 'A'})
+    for (int i = 0; i < 26; ++i) words.add(std::string(2, static_cast<char>(first + i)), 100);
+  return words;
+}
+
+// What skip-gram makes of rows that begin at the words' vectors, with the same text and the same draws.
+Rows trained_as_rows(Parameters& parameters, const Chunk& chunk, const SamplingTables& tables, float lr) {
+  Parameters rows = random_parameters(parameters.rows(), parameters.dim());
+  const Matrix means = std::move(composed_rows(parameters, parameters.rows())).value();
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    std::copy_n(means.row(i), means.cols(), rows.input.rows.row(i));
+    std::copy_n(parameters.output.rows.row(i), means.cols(), rows.output.rows.row(i));
+  }
+  Random random(21);
+  make_worker("sgns", "reference", {}, rows)->step(chunk, tables, lr, random);
+  return values_of(rows.input.rows);
+}
+
+void expect_near(const Rows& found, const Rows& wanted, double error_max) {
+  for (size_t i = 0; i < wanted.size(); ++i)
+    for (size_t d = 0; d < wanted[i].size(); ++d) ASSERT_NEAR(found[i][d], wanted[i][d], error_max) << "row " << i;
+}
+
+TEST(Subword, WordsThatShareNothingTrainAsRowsWould) {
+  const Vocabulary words = words_apart();
+  const SamplingTables tables(words, 0);
+  // A third of the words are in every block, others come and go.
+  Chunk chunk = random_chunk(words.size(), 2'000, 3);
+  for (size_t i = 0; i < chunk.slots.size(); i += 2) chunk.slots[i] %= 17;
+  Parameters parameters = random_subword_parameters(words, 9, {3, 3, 2'000'000});
+  ASSERT_EQ(parameters.subwords->buckets().size(), 2 * static_cast<size_t>(words.size()));
+  const Rows before = composed(parameters), wanted = trained_as_rows(parameters, chunk, tables, 0.05f);
+  Random random(21);
+  make_worker("subword", "reference", {}, parameters)->step(chunk, tables, 0.05f, random);
+  expect_near(composed(parameters), wanted, 1e-4);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_NE(before[i], wanted[i]) << "word " << i;
+}
+
+TEST(Subword, AWordWithoutNgramsTrainsAsItsRowWould) {
+  const Vocabulary words = words_apart();
+  const SamplingTables tables(words, 0);
+  const Chunk chunk = random_chunk(words.size(), 500, 3);
+  Parameters parameters = random_parameters(words.size(), 9);
+  SubwordTable::Options options;
+  options.dim = 9;
+  options.words_max = words.size();
+  parameters.subwords.emplace(std::move(SubwordTable::make(options)).value());
+  const Rows wanted = trained_as_rows(parameters, chunk, tables, 0.05f);
+  Random random(21);
+  make_worker("subword", "reference", {}, parameters)->step(chunk, tables, 0.05f, random);
+  EXPECT_EQ(values_of(parameters.input.rows), wanted);
+}
+
 class SubwordKernels : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
