@@ -13,7 +13,9 @@ namespace streamvec {
 class RowBuffer {
  public:
   MatrixView<float> reserve(int64_t rows, int64_t cols) {
-    const int64_t stride = (cols + Matrix::kRowMultiple - 1) / Matrix::kRowMultiple * Matrix::kRowMultiple;
+    constexpr int64_t kAlike = 256;  // rows a multiple of 1 KB apart share few places of the caches
+    int64_t stride = (cols + Matrix::kRowMultiple - 1) / Matrix::kRowMultiple * Matrix::kRowMultiple;
+    if (stride % kAlike == 0) stride += Matrix::kRowMultiple;
     view_ = {memory_.reserve(static_cast<size_t>(rows * stride)), rows, cols, stride};
     return view_;
   }
