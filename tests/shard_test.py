@@ -27,6 +27,22 @@ def vectors(model):
     return np.load(model / "vectors.npy")
 
 
+class TestRefusals:
+    @pytest.mark.parametrize("options, words", [(["--combine", "sum"], "--combine and --codec"), (["--codec", "fp32"], "--codec"),
+                                                (["--listen", "127.0.0.1:0"], "streamvec serve")])
+    @pytest.mark.parametrize("shard", ["rows", "columns"])
+    def test_what_has_no_meaning_is_named(self, shard, options, words, corpus, tmp_path):
+        node, = start_nodes(tmp_path, 1, *options, shard=shard)
+        assert words in node.communicate(timeout=60)[1] and node.returncode == 1
+
+    def test_a_model_of_another_kind_in_the_directory_is_left_as_it_is(self, corpus, tmp_path):
+        support.run("train", corpus, "--out", tmp_path / "model", "--model", "cbow", "--dim", 16, exit=0)
+        before = vectors(tmp_path / "model")
+        node, = start_nodes(tmp_path, 1)
+        assert "not of cbow" in node.communicate(timeout=60)[1] and node.returncode == 1
+        assert np.array_equal(vectors(tmp_path / "model"), before)
+
+
 class TestShards:
     @pytest.mark.parametrize("owners", [1, 3])
     def test_one_worker_learns_what_one_process_learns(self, owners, corpus, tmp_path):

@@ -1,5 +1,7 @@
 // What the nodes of a Sandblaster run tell each other: a coordinator that commands, owners that keep vectors of rows,
-// workers that work on portions (sandblaster_node.h).
+// workers that work on portions (sandblaster_node.h). Tables that are shared out by rows (shard_node.h) use some of
+// them, too: there the gradient is what a section has changed, added to the rows themselves and not answered, and a
+// worker that has finished has trained all its text, with four figures of it.
 #pragma once
 
 #include <cstdint>

@@ -10,21 +10,13 @@ namespace {
 constexpr int64_t kBucketsFirst = 1'024, kBucketsMin = 16;
 constexpr uint64_t kKeyMask = (uint64_t{1} << 48) - 1;
 constexpr uint8_t kGenerationLast = 255;
-constexpr double kFaded = 0x1p-10;       // a cell this light has nothing to teach
+constexpr double kFaded = 0x1p-10;           // a cell this light has nothing to teach
 constexpr uint32_t kCellMagic = 0x31434c47;  // "GLC1"
 
 // glove.bin: a Header, then blocks of cells, then a block of none. Weights are as of the block's time, an occurrence
 // then counting 1. Version 1 was one block to the end of the file, with weights relative to a landmark.
 struct Header {
   uint32_t magic = kCellMagic, version = 2;
-};
-struct Block {
-  int64_t cells = 0, landmark = 0;
-  double now = 0;
-};
-struct Saved {
-  uint64_t key = 0;
-  double weight = 0;
 };
 
 template <typename T>
@@ -42,6 +34,16 @@ bool take(std::string_view& bytes, T& value) {
 }
 
 }  // namespace
+
+// In the file; not unnamed, as a table's piece has them.
+struct CellBlock {
+  int64_t cells = 0, landmark = 0;
+  double now = 0;
+};
+struct SavedCell {
+  uint64_t key = 0;
+  double weight = 0;
+};
 
 CellTable::CellTable(Options options) : options_(options), decay_(options.half_life), random_(mix(options.seed, 7)) {
   // While the table grows the old one, half as large, is there, too.
@@ -192,8 +194,8 @@ int64_t CellTable::memory_bytes() const {
 // Where writing is, and what was copied last.
 struct CellTable::Piece {
   size_t next = 0, buckets = 0;  // the bucket to go on with, of so many
-  Block block;
-  std::vector<Saved> cells;
+  CellBlock block;
+  std::vector<SavedCell> cells;
 };
 
 // False when there is no more. When the table has grown meanwhile each bucket has become two neighbours.
@@ -224,7 +226,7 @@ Status CellTable::write(const std::function<Status(std::string_view)>& sink) con
     STREAMVEC_RETURN_IF_ERROR(sink(bytes_of(&piece.block, 1)));
     STREAMVEC_RETURN_IF_ERROR(sink(bytes_of(piece.cells.data(), piece.cells.size())));
   }
-  const Block none;
+  const CellBlock none;
   return sink(bytes_of(&none, 1));
 }
 
@@ -236,10 +238,10 @@ Status CellTable::restore(std::string_view bytes, int64_t slots) {
   if (header.magic != kCellMagic || (header.version != 1 && header.version != 2))
     return damaged("holds no co-occurrence cells");
   for (bool first = true;; first = false) {
-    Block block;
+    CellBlock block;
     if (!take(bytes, block)) return damaged("is cut short");
     if (header.version == 2 && block.cells == 0 && block.landmark == 0 && block.now == 0) break;
-    if (block.cells < 0 || static_cast<uint64_t>(block.cells) > bytes.size() / sizeof(Saved) ||
+    if (block.cells < 0 || static_cast<uint64_t>(block.cells) > bytes.size() / sizeof(SavedCell) ||
         !std::isfinite(block.now) || block.now < now_)
       return damaged("has a block of cells that cannot be");
     if (first) decay_.start(block.now);
@@ -248,7 +250,7 @@ Status CellTable::restore(std::string_view bytes, int64_t slots) {
     if (header.version == 1) saved.set_landmark(block.landmark);
     const double unit = header.version == 1 ? decay_.weight(now_) / saved.weight(now_) : decay_.weight(now_);
     for (int64_t i = 0; i < block.cells; ++i) {
-      Saved cell;
+      SavedCell cell;
       take(bytes, cell);
       const CellKey key(cell.key);
       const auto weight = static_cast<float>(cell.weight * unit);

@@ -160,6 +160,7 @@ class ShardedSgnsWorker final : public ModelWorker {
     return stats;
   }
 
+  bool failed() const override { return !failed_.ok(); }
   Result<StepStats> settle() override {
     STREAMVEC_RETURN_IF_ERROR(failed_);
     return StepStats();

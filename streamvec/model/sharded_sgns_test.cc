@@ -124,6 +124,7 @@ TEST(ShardedSgns, RowsThatNeverComeEndItWithTheirError) {
   const auto worker = std::move(make_sharded_sgns_worker(options_of(1), elsewhere)).value();
   Random random(1);
   worker->step(random_chunk(50, 300, 1), tables, 0.05f, random);
+  EXPECT_TRUE(worker->failed());
   EXPECT_EQ(worker->settle().status().code(), Code::kUnavailable);
   const uint64_t asked = elsewhere.asked();
   EXPECT_EQ(worker->step(random_chunk(50, 300, 1), tables, 0.05f, random).pairs, 0);

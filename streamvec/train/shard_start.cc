@@ -21,6 +21,9 @@ Status check_shards(const TrainOptions& options) {
   if (options.optimizer != "sgd")
     return error(Code::kUnimplemented, "--shard is for --optimizer sgd, not ", options.optimizer,
                  ", whose state would have to be shared out, too");
+  if (const ClusterSettings plain; cluster.combine != plain.combine || cluster.codec != plain.codec)
+    return error(Code::kInvalidArgument, "--combine and --codec are for nodes with copies of their own, and --shard ",
+                 "leaves them none; leave one of them out");
   if (cluster.shard == "columns" && cluster.servers > 0)
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers,
                  ", and with --shard columns all nodes train; try --servers 0");

@@ -126,7 +126,7 @@ void StreamLearner::run(Thread& thread) {
       const Clock::time_point taken_at = Clock::now();
       done += learn(thread, next_batch_++);
       done.working_s = seconds_since(taken_at);
-      if (thread.worker->failed()) stopping_ = true;
+      if (has_failed(thread)) stopping_ = true;
     }
     end_batch(done);
     if (ended) break;
@@ -134,6 +134,11 @@ void StreamLearner::run(Thread& thread) {
   const std::lock_guard lock(mutex_);
   --live_;
   changed_.notify_all();
+}
+
+bool StreamLearner::has_failed(const Thread& thread) {
+  const auto failed = [](const auto& worker) { return worker != nullptr && worker->failed(); };
+  return failed(thread.worker) || std::any_of(std::begin(thread.half_workers), std::end(thread.half_workers), failed);
 }
 
 // False when nothing may begin yet: look again.
@@ -190,6 +195,8 @@ void StreamLearner::append(const ReplayItem& item, Chunk& chunk, int64_t& stale)
 Status StreamLearner::settle() {
   for (auto& thread : threads_) {
     STREAMVEC_ASSIGN_OR_RETURN(const StepStats rest, thread->worker->settle());
+    for (const auto& half : thread->half_workers)
+      if (half != nullptr) STREAMVEC_RETURN_IF_ERROR(half->settle().status());
     if (options_.priority != ReplayPriority::kNone) update_priorities(*thread);
     const std::lock_guard lock(mutex_);
     count(rest, totals_);

@@ -76,6 +76,7 @@ class StreamLearner {
 
   StreamLearner(const Options& options, const Parts& parts);
   void run(Thread& thread);
+  static bool has_failed(const Thread& thread);
   bool begin_batch();
   void end_batch(const LearnerTotals& done);
   LearnerTotals learn(Thread& thread, int64_t batch);

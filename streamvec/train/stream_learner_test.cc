@@ -142,13 +142,14 @@ TEST_F(StreamLearnerTest, EveryFreshChunkIsShownOnce) {
 // A card that takes a few chunks and then fails, as real ones say it: with whatever call comes next.
 class FailingCard final : public cuda::SgnsTrainer {
  public:
+  explicit FailingCard(int chunks = 3) : chunks_(chunks) {}
   std::string name() const override { return "failing"; }
   Status put(MatrixView<const float>, MatrixView<const float>) override { return {}; }
   Status put_sums(MatrixView<const float>, MatrixView<const float>) override { return {}; }
   Status put_row(int64_t, std::span<const float>, std::span<const float>) override { return {}; }
   Status set_tables(const SamplingTables&) override { return status_; }
   Status add(const Chunk&, const cuda::SgnsManner&) override {
-    if (++added_ == 3) status_ = error(Code::kInternal, "the card fell off the bus");
+    if (++added_ == chunks_) status_ = error(Code::kInternal, "the card fell off the bus");
     return {};
   }
   Status add(const Chunk&, float, uint64_t, uint64_t) override { return status_; }
@@ -166,26 +167,41 @@ class FailingCard final : public cuda::SgnsTrainer {
   int added() const { return added_; }
 
  private:
+  const int chunks_;
   int added_ = 0;
   Status status_;
 };
 
-TEST_F(StreamLearnerTest, ACardThatFailsEndsAStreamThatHasMoreToGive) {
-  for (uint64_t document = 1; document <= 40; ++document) insert({0, 1, 2, 3}, document);
+// A stream with more to give than is taken before the card of `failing` fails.
+class FailingCardTest : public StreamLearnerTest {
+ protected:
+  void expect_end(Parameters& failing, const StreamLearner::Parts& parts) {
+    for (uint64_t document = 1; document <= 40; ++document) insert({0, 1, 2, 3}, document);
+    const auto card = std::make_shared<FailingCard>();
+    failing.card = card;
+    StreamLearner::Options options;
+    options.model.cuda = true;
+    options.samples_at_once = 1;
+    const auto learner = StreamLearner::create(options, parts).value();
+    learner->start();
+    const Deadline deadline = Deadline::after(std::chrono::seconds(60));
+    while (!learner->over() && !deadline.passed()) std::this_thread::yield();
+    EXPECT_TRUE(learner->over());
+    learner->stop();
+    EXPECT_EQ(card->added(), 3);
+    EXPECT_EQ(learner->settle().message(), "the card fell off the bus");
+  }
+};
+
+TEST_F(FailingCardTest, ItEndsAStreamThatHasMoreToGive) {
   Parameters parameters = rows(1);
-  const auto card = std::make_shared<FailingCard>();
-  parameters.card = card;
-  StreamLearner::Options options;
-  options.model.cuda = true;
-  options.samples_at_once = 1;
-  const auto learner = StreamLearner::create(options, {vocabulary_, tables_, *replay_, parameters}).value();
-  learner->start();
-  const Deadline deadline = Deadline::after(std::chrono::seconds(60));
-  while (!learner->over() && !deadline.passed()) std::this_thread::yield();
-  EXPECT_TRUE(learner->over());
-  learner->stop();
-  EXPECT_EQ(card->added(), 3);
-  EXPECT_EQ(learner->settle().message(), "the card fell off the bus");
+  expect_end(parameters, {vocabulary_, tables_, *replay_, parameters});
+}
+
+TEST_F(FailingCardTest, SoDoesOneThatTrainsAHalf) {
+  Parameters parameters = rows(1), a = rows(2), b = rows(3);
+  for (Parameters* sound : {&parameters, &b}) sound->card = std::make_shared<FailingCard>(1'000'000);
+  expect_end(a, {vocabulary_, tables_, *replay_, parameters, {&a, &b}});
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "streamvec/core/clock.h"
-#include "streamvec/cuda/device.h"
 #include "streamvec/ingest/open.h"
 #include "streamvec/model/model.h"
 #include "streamvec/optim/schedule.h"
@@ -18,6 +17,7 @@
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/columns_trainer.h"
+#include "streamvec/train/device_choice.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/glove_trainer.h"
 #include "streamvec/train/live_snapshot.h"
@@ -340,38 +340,16 @@ Status check_cluster_text(const TrainOptions& options, const std::vector<std::un
   return {};
 }
 
-// What the card cannot train yet; ok for what it can.
-Status check_card(const TrainOptions& options, const std::string& model) {
-  const auto on_cpu = [](const auto&... what) {
-    return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu");
-  };
-  if (model != "sgns" && model != "rbsg" && model != "hybrid") return on_cpu("--model ", model);
-  if (options.optimizer == "adam" || (options.optimizer == "adagrad" && model == "rbsg"))
-    return on_cpu("with --optimizer ", options.optimizer);
-  if (options.table != "fp32" && model == "rbsg") return on_cpu("--model rbsg with --table ", options.table);
-  if (options.products && model != "rbsg") return on_cpu("--model ", model, " with --products");
-  if (options.cluster.on()) return on_cpu("as a node of a cluster");
-  if (options.kernel != "auto") return on_cpu("with --kernel ", options.kernel);
-  return {};
-}
-
-// cpu or cuda.
-Result<std::string> chosen_device(const TrainOptions& options, const std::string& model) {
-  STREAMVEC_ASSIGN_OR_RETURN(const bool cuda, cuda::use_cuda(options.device));
-  const Status fits = check_card(options, model);
-  if (cuda && !fits.ok() && options.device == "cuda") return fits;
-  if (options.table != "fp32" && !(cuda && fits.ok()))
-    return error(Code::kInvalidArgument, "--table ", options.table, " is for --device cuda; leave it out on the CPU");
-  if (options.products && !(cuda && fits.ok()))
-    return error(Code::kInvalidArgument, "--products is for --device cuda and --model rbsg; leave it out elsewhere");
-  return std::string(cuda && fits.ok() ? "cuda" : "cpu");
-}
-
 // With the defaults that depend on what is trained filled in.
 TrainOptions settled(TrainOptions options, const std::string& model, bool read_again) {
   constexpr int32_t kGloveEpochs = 15, kLbfgsSteps = 50;
   const bool lbfgs = options.cluster.on() && options.cluster.sync == "sandblaster";
   if (options.epochs == 0) options.epochs = lbfgs ? kLbfgsSteps : model == "glove" && read_again ? kGloveEpochs : 1;
+  return options;
+}
+
+TrainOptions with_model(TrainOptions options, const std::string& model) {
+  options.model = model;
   return options;
 }
 
@@ -387,6 +365,12 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(given, *existing, out));
   const std::string model = existing ? existing->model : given.model.value_or("sgns");
+  if (existing) STREAMVEC_RETURN_IF_ERROR(check_cluster(with_model(given, model)));
+  if (is_sharded(given) && hooks.snapshot)
+    return error(Code::kUnimplemented,
+                 "--listen has no model to show while --shard has it in parts; leave it out, and "
+                 "try `streamvec serve ",
+                 out, "` beside it, which shows every checkpoint");
   const bool stream = given.stream.on || any_endless(opened);
   const bool read_again = !stream && all_replayable(opened);
   TrainOptions options = settled(given, model, read_again);

@@ -75,6 +75,7 @@ bool ReliableTransport::take_in() {
 void ReliableTransport::send_again() {
   const std::lock_guard lock(mutex_);
   for (auto& [node, link] : links_) {
+    if (inner_->queued_bytes(node) > 0) continue;  // the first copies may still be among them
     std::vector<std::string> frames;
     link.tick(link_seconds_now(), frames);
     for (std::string& frame : frames) inner_->send(node, std::move(frame));
