@@ -19,7 +19,8 @@ Status by_number(RowKey row, std::span<float> values) {
 }
 
 VectorShard shard_of(const std::vector<RowKey>& rows) {
-  VectorShard shard(kDim, [](RowKey row) { return static_cast<float>(row + 1); });
+  VectorShard shard(
+      kDim, [](RowKey row) { return static_cast<float>(row + 1); }, "a smaller --dim");
   EXPECT_TRUE(shard.take(rows, by_number).ok());
   return shard;
 }
@@ -130,6 +131,21 @@ TEST_F(OwnerTest, APortionThatTwoNodesBringIsAddedOnce) {
   answer_to({.kind = SandblasterKind::kBegin, .epoch = 1, .number = 4});
   answer_to(part);  // of the evaluation before
   EXPECT_THAT(trial_gradient(4), ElementsAre(0, 0, 0));
+}
+
+TEST_F(OwnerTest, EveryPartOfAPortionThatCameInSeveralMessagesIsAddedOnce) {
+  answer_to({.kind = SandblasterKind::kView, .epoch = 1, .rows = {1}});
+  answer_to({.kind = SandblasterKind::kBegin, .epoch = 1, .number = 3});
+  for (int time = 0; time < 2; ++time)
+    for (const RowKey row : {4u, 5u})
+      answer_to({.kind = SandblasterKind::kGradient,
+                 .epoch = 1,
+                 .number = 3,
+                 .portion = 6,
+                 .rows = {row},
+                 .values = {1, 2, 3}});
+  EXPECT_THAT(trial_gradient(4), ElementsAre(1, 2, 3));
+  EXPECT_THAT(trial_gradient(5), ElementsAre(1, 2, 3));
 }
 
 TEST_F(OwnerTest, RowsOfWhichNobodyHasACopyAreReportedAsLost) {
