@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <future>
+#include <map>
 
+#include "streamvec/sync/view.h"
 #include "streamvec/transport/inproc.h"
 
 namespace streamvec {
@@ -192,6 +194,33 @@ TEST(ShardNode, LongRowsTravelInSeveralMessages) {
   std::vector<RowKey> seen;
   ASSERT_TRUE(shards.nodes[0]->read_all([&](RowKey row, std::span<const float>) { seen.push_back(row); }).ok());
   EXPECT_THAT(seen, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+}
+
+TEST(ShardNode, NoMessageHasMoreRowsThanItMay) {
+  Shards shards(2, 0);
+  shards.options.row_end = 30;
+  shards.options.dim = 1 << 20;
+  ReliableTransport other(shards.network.join(2));
+  other.add_peer(1, "");
+  shards.start(0);
+  std::vector<RowKey> rows;
+  for (RowKey row = 0; row < 30; ++row)
+    if (owner_of(row, shards.options.owners) == 2 && rows.size() < 5) rows.push_back(row);
+  shards.nodes[0]->add(rows, std::vector<float>(rows.size() << 20, 1.0f));
+  (void)shards.nodes[0]->ask(rows);
+  std::map<SandblasterKind, std::vector<RowKey>> came;
+  while (came[SandblasterKind::kGradient].size() < rows.size() || came[SandblasterKind::kFetch].size() < rows.size()) {
+    NodeId from = 0;
+    std::string frame;
+    ASSERT_TRUE(other.receive(Deadline::after(std::chrono::seconds(60)), from, frame).ok());
+    const Result<SandblasterMessage> message = decode_sandblaster(frame);
+    ASSERT_TRUE(message.ok());
+    EXPECT_LE(message->rows.size(), 2u);
+    std::vector<RowKey>& all = came[message->kind];
+    all.insert(all.end(), message->rows.begin(), message->rows.end());
+  }
+  EXPECT_EQ(came[SandblasterKind::kGradient], rows);
+  EXPECT_EQ(came[SandblasterKind::kFetch], rows);
 }
 
 TEST(ShardNode, AMessageThatCannotBeReadEndsItWithTheReason) {
