@@ -13,11 +13,11 @@ def corpus(tmp_path):
     return tmp_path / "corpus.txt"
 
 
-def start_nodes(tmp_path, count, *options):
+def start_nodes(tmp_path, count, *options, per_node=lambda rank: []):
     nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(count))
     return [subprocess.Popen([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--nodes", nodes,
-                              "--rank", str(rank), "--sync", "sandblaster", "--json", *map(str, options)], cwd=tmp_path,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(count)]
+                              "--rank", str(rank), "--sync", "sandblaster", "--json", *map(str, options), *per_node(rank)],
+                             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(count)]
 
 
 def newest(tmp_path):
@@ -72,3 +72,10 @@ class TestSandblaster:
             assert report["nodes"] == 2 and any("L-BFGS began anew" in note for note in report["notes"]), report
         assert nodes[2].wait(timeout=100) == 0
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_a_node_with_another_sample_is_refused_with_the_reason(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 16, per_node=lambda rank: ["--sample", ["0.001", "0.002"][rank]])
+        _, err = nodes[1].communicate(timeout=100)
+        assert nodes[1].returncode == 1 and "--sample 0.002" in err and "--sample 0.001" in err, err
+        nodes[0].send_signal(signal.SIGTERM)  # it awaits the other
+        assert nodes[0].communicate(timeout=100) and nodes[0].returncode == 0

@@ -109,6 +109,10 @@ class TestShards:
         _, err = node.communicate(timeout=100)
         assert node.returncode == 1 and words in err
 
+    def test_tables_are_not_shared_out_without_a_cluster(self, corpus, tmp_path):
+        done = support.run("train", corpus, "--out", tmp_path / "model", "--shard", "rows", exit=1)
+        assert "give --nodes" in done.err
+
 
 @pytest.fixture
 def short_corpus(tmp_path):
@@ -160,8 +164,9 @@ class TestColumns:
             assert node.returncode == 1 and "the ring broke" in err, err
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
-    def test_nodes_with_other_options_are_refused_with_the_reason(self, corpus, tmp_path):
-        nodes = start_nodes(tmp_path, 2, "--dim", 20, shard="columns", per_node=lambda rank: ["--seed", 1 + rank])
+    @pytest.mark.parametrize("option, values", [("seed", [1, 2]), ("sample", ["0.001", "0.00100001"]), ("lr", [0.1, 0.2])])
+    def test_nodes_with_other_options_are_refused_with_the_reason(self, option, values, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 20, shard="columns", per_node=lambda rank: ["--" + option, values[rank]])
         for node in nodes:
             _, err = node.communicate(timeout=100)
-            assert node.returncode == 1 and "give all nodes the same text and options" in err
+            assert node.returncode == 1 and "give all nodes the same text and options" in err and f"--{option} " in err

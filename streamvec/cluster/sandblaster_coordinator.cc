@@ -9,7 +9,7 @@ namespace streamvec {
 namespace {
 
 constexpr auto kSilenceLook = std::chrono::milliseconds(50);
-constexpr size_t kFetchRows = 4'096;  // of a message
+constexpr double kStoodStill = 0.2;  // several looks
 
 double coordinator_seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -100,7 +100,6 @@ Result<std::string> SandblasterCoordinator::minimise(const AfterStep& after_step
       const std::lock_guard lock(mutex_);
       progress_.iterations = before.iterations + now.iterations;
       progress_.value = now.value;
-      progress_.gradient = now.gradient;
     }
     STREAMVEC_RETURN_IF_ERROR(keep());
     STREAMVEC_ASSIGN_OR_RETURN(const bool go_on, after_step(progress()));
@@ -117,9 +116,8 @@ Status SandblasterCoordinator::tell_view() {
   SandblasterMessage view{.kind = SandblasterKind::kView};
   {
     const std::lock_guard lock(mutex_);
-    if (workers_.empty() || owners_.empty())
-      return error(Code::kUnavailable, "no ", workers_.empty() ? "worker" : "owner of rows",
-                   " is left: none was heard for ", options_.dead_after_s, " s");
+    if (owners_.empty())
+      return error(Code::kUnavailable, "no owner of rows is left: none was heard for ", options_.dead_after_s, " s");
     ++epoch_;
     owner_lost_ = false;
     board_.reset();
@@ -238,11 +236,11 @@ Status SandblasterCoordinator::read_point(const std::function<void(RowKey, std::
     owners = owners_;
   }
   for (RowKey key = 0; key < options_.row_end; ++key) by_owner[owner_of(key, owners)].push_back(key);
-  const auto dim = static_cast<size_t>(options_.dim);
+  const size_t dim = static_cast<size_t>(options_.dim), at_once = rows_of_message(options_.dim);
   std::vector<float> values;
   for (const auto& [owner, keys] : by_owner)
-    for (size_t at = 0; at < keys.size(); at += kFetchRows) {
-      const std::span<const RowKey> part = std::span(keys).subspan(at, std::min(kFetchRows, keys.size() - at));
+    for (size_t at = 0; at < keys.size(); at += at_once) {
+      const std::span<const RowKey> part = std::span(keys).subspan(at, std::min(at_once, keys.size() - at));
       STREAMVEC_RETURN_IF_ERROR(fetch_part(part, owner, values));
       for (size_t i = 0; i < part.size(); ++i) row(part[i], std::span(values).subspan(i * dim, dim));
     }
@@ -292,7 +290,7 @@ Status SandblasterCoordinator::await(std::unique_lock<std::mutex>& lock, const s
 Status SandblasterCoordinator::leave_out_silent() {
   std::vector<NodeId> silent;
   const double now_s = coordinator_seconds_now(), stood_still_s = now_s - looked_s_;
-  if (stood_still_s > options_.dead_after_s / 2)  // it was us who did not listen
+  if (stood_still_s > std::max(options_.dead_after_s / 2, kStoodStill))  // it was us who did not listen
     for (auto& [node, heard_s] : heard_s_) heard_s = now_s;
   looked_s_ = now_s;
   for (const auto& [node, heard_s] : heard_s_)
@@ -307,8 +305,6 @@ Status SandblasterCoordinator::leave_out_silent() {
     if (board_) board_->leave(node);
   }
   if (owner_lost_) return error(Code::kAborted, "an owner of rows is gone");
-  if (workers_.empty())
-    return error(Code::kUnavailable, "no worker is left: none was heard for ", options_.dead_after_s, " s");
   if (!silent.empty() && board_) hand_out();
   return {};
 }

@@ -28,7 +28,6 @@ struct SandblasterProgress {
   int64_t iterations = 0, evaluations = 0;
   double value = 0;      // at the point
   double weight = 0;     // of all portions
-  double gradient = 0;   // its length at the point
   int32_t restarts = 0;  // owners were lost
   int64_t copies = 0;    // portions that were handed out twice
 };
@@ -58,7 +57,7 @@ class SandblasterCoordinator final : private VectorSpace {
   // Waits for all nodes; false when `stop` was set before.
   Result<bool> await_start(const std::atomic<bool>* stop);
   // Minimises; returns in words why it ended. `after_step` may call read_point(), and says whether to go on; `stop`, or
-  // a node that asks for it, ends it earlier. kUnavailable when no worker or owner is left, kDataLoss when rows are.
+  // a node that asks for it, ends it earlier. kUnavailable when no owner is left, kDataLoss when rows are lost.
   Result<std::string> run(const std::atomic<bool>* stop, const AfterStep& after_step);
   // Every row of the point, in no order. kAborted when an owner is gone: run() begins anew if `after_step` returns
   // that.

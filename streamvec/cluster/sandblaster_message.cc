@@ -1,5 +1,6 @@
 #include "streamvec/cluster/sandblaster_message.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -78,6 +79,11 @@ std::string encode(const SandblasterMessage& message) {
   put_all(message.values, out);
   put_all(message.text, out);
   return out;
+}
+
+size_t rows_of_message(int64_t dim) {
+  constexpr int64_t kBytes = int64_t{8} << 20;
+  return static_cast<size_t>(std::max<int64_t>(1, kBytes / (static_cast<int64_t>(sizeof(float)) * dim)));
 }
 
 Result<SandblasterMessage> decode_sandblaster(std::string_view bytes) {

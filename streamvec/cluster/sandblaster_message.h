@@ -4,6 +4,7 @@
 // worker that has finished has trained all its text, with four figures of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -58,6 +59,9 @@ struct SandblasterMessage {
 std::string encode(const SandblasterMessage& message);
 // kInvalidArgument for bytes that encode() does not write. Takes no memory for lengths that the bytes do not back.
 Result<SandblasterMessage> decode_sandblaster(std::string_view bytes);
+
+// How many rows a message carries at most: a few megabytes of them, so that none is too long for a queue.
+size_t rows_of_message(int64_t dim);
 
 // How the parts of a node send; from any thread.
 using SandblasterPost = std::function<void(NodeId to, const SandblasterMessage& message)>;

@@ -112,12 +112,18 @@ void SandblasterNode::run_talking() {
     std::string frame;
     const Status got = transport_->receive(Deadline::after(kTalkWait), from, frame);
     if (got.code() == Code::kUnavailable && !stopping_) fail(got);
-    if (got.ok())
-      if (const Result<SandblasterMessage> message = decode_sandblaster(frame); message.ok()) receive(from, *message);
+    if (got.ok()) receive_frame(from, frame);
     keep_in_touch(sandblaster_seconds_now());
     const std::lock_guard lock(mutex_);
     failed = !status_.ok();
   }
+}
+
+void SandblasterNode::receive_frame(NodeId from, std::string_view frame) {
+  const Result<SandblasterMessage> message = decode_sandblaster(frame);
+  if (message.ok()) return receive(from, *message);
+  if (is_member(options_.workers, from) || is_member(options_.owners, from))  // it came for good: nobody sends it again
+    fail({message.status().code(), "node " + std::to_string(from) + " sent " + message.status().message()});
 }
 
 void SandblasterNode::receive(NodeId from, const SandblasterMessage& message) {

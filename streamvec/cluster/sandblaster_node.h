@@ -15,6 +15,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,6 +69,7 @@ class SandblasterNode {
   explicit SandblasterNode(const SandblasterOptions& options) : options_(options) {}
   Status make_parts(const PortionedObjective& objective);
   void run_talking();
+  void receive_frame(NodeId from, std::string_view frame);
   void receive(NodeId from, const SandblasterMessage& message);
   void receive_of_epoch(NodeId from, const SandblasterMessage& message);
   void keep_in_touch(double now_s);

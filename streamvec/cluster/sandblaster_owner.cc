@@ -8,7 +8,6 @@
 namespace streamvec {
 namespace {
 
-constexpr size_t kCopyRows = 1'024;   // of a message
 constexpr int64_t kCopiesAtOnce = 4;  // messages under way
 
 }  // namespace
@@ -20,6 +19,11 @@ NodeId second_owner_of(RowKey row, std::span<const NodeId> owners) {
     if (owner != first) others.push_back(owner);
   return owner_of(row, others);
 }
+
+SandblasterOwner::SandblasterOwner(const Options& options, SandblasterPost post)
+    : options_(options),
+      post_(std::move(post)),
+      shard_(options.dim, options.scale, "more nodes, a smaller --lbfgs-history, or a smaller --dim") {}
 
 Result<std::unique_ptr<SandblasterOwner>> SandblasterOwner::make(const Options& options, SandblasterPost post) {
   std::unique_ptr<SandblasterOwner> owner(new SandblasterOwner(options, std::move(post)));
@@ -101,11 +105,11 @@ Status SandblasterOwner::give_rows(NodeId to, const SandblasterMessage& question
   return {};
 }
 
-// What a second node brings of a portion is the same, and is in already.
+// What a second node brings of a portion is the same, cut at the same rows, and is in already.
 Status SandblasterOwner::take_gradient(NodeId from, const SandblasterMessage& part) {
-  if (part.number == evaluation_ && taken_.count(part.portion) == 0) {
+  if (part.number == evaluation_ && !part.rows.empty() && taken_.count({part.portion, part.rows.front()}) == 0) {
     STREAMVEC_RETURN_IF_ERROR(shard_.add(kTrialGradient, part.rows, part.values));
-    taken_.insert(part.portion);
+    taken_.insert({part.portion, part.rows.front()});
   }
   post_(from, {.kind = SandblasterKind::kTaken, .epoch = epoch_, .number = part.number, .portion = part.portion});
   return {};
@@ -115,13 +119,14 @@ Status SandblasterOwner::keep(const SandblasterMessage& question) {
   keeping_ = question.number;
   to_copy_.clear();
   copies_under_way_ = 0;
+  const size_t at_once = rows_of_message(options_.dim);
   std::map<NodeId, std::vector<RowKey>> by_owner;
   for (const RowKey row : shard_.rows()) {
     if (owners_.size() < 2) break;
     const NodeId second = second_owner_of(row, owners_);
     std::vector<RowKey>& rows = by_owner[second];
     rows.push_back(row);
-    if (rows.size() == kCopyRows) to_copy_.emplace_back(second, std::exchange(rows, {}));
+    if (rows.size() == at_once) to_copy_.emplace_back(second, std::exchange(rows, {}));
   }
   for (auto& [second, rows] : by_owner)
     if (!rows.empty()) to_copy_.emplace_back(second, std::move(rows));

@@ -36,11 +36,9 @@ class SandblasterOwner {
   // Of another set of owners, or a question to this one. The sender sees to it that epochs agree. An error: this node
   // cannot go on.
   Status receive(NodeId from, const SandblasterMessage& message);
-  int64_t bytes() const { return shard_.bytes(); }
 
  private:
-  SandblasterOwner(const Options& options, SandblasterPost post)
-      : options_(options), post_(std::move(post)), shard_(options.dim, options.scale) {}
+  SandblasterOwner(const Options& options, SandblasterPost post);
   Status take_view(const SandblasterMessage& view);
   Status apply(const SandblasterMessage& question);
   Status begin(const SandblasterMessage& question);
@@ -57,7 +55,7 @@ class SandblasterOwner {
   uint32_t epoch_ = 0;
   std::vector<NodeId> owners_;
   uint64_t evaluation_ = 0;
-  std::set<uint32_t> taken_;  // portions whose gradient is in
+  std::set<std::pair<uint32_t, RowKey>> taken_;  // parts of the gradient that are in, by portion and first row
   std::deque<std::pair<NodeId, std::vector<RowKey>>> to_copy_;
   int64_t copies_under_way_ = 0;
   uint64_t keeping_ = 0;  // the question that asked for it

@@ -100,13 +100,16 @@ bool SandblasterWorker::fetch(const Task& task, Thread& own) {
   for (const RowKey row : own.rows)
     if (fetched_in_[row] != task.evaluation) missing[owner_of(row, owners_)].push_back(row);
   std::map<uint64_t, std::vector<RowKey>> asked;
-  for (auto& [owner, rows] : missing) {
-    const uint64_t question = ++questions_;
-    answers_[question] = std::nullopt;
-    post_(owner,
-          {.kind = SandblasterKind::kFetch, .epoch = task.epoch, .number = question, .vector = kTrial, .rows = rows});
-    asked[question] = std::move(rows);
-  }
+  for (const auto& [owner, rows] : missing)
+    for (size_t at = 0; at < rows.size(); at += at_once_) {
+      SandblasterMessage ask{
+          .kind = SandblasterKind::kFetch, .epoch = task.epoch, .number = ++questions_, .vector = kTrial};
+      const std::span<const RowKey> part = std::span(rows).subspan(at, std::min(at_once_, rows.size() - at));
+      ask.rows.assign(part.begin(), part.end());
+      answers_[ask.number] = std::nullopt;
+      post_(owner, ask);
+      asked[ask.number] = std::move(ask.rows);
+    }
   changed_.wait(lock, [&] {
     return !is_current(task) ||
            std::all_of(asked.begin(), asked.end(), [&](const auto& each) { return answers_[each.first].has_value(); });
@@ -131,22 +134,28 @@ bool SandblasterWorker::fetch(const Task& task, Thread& own) {
 bool SandblasterWorker::bring(const Task& task, Thread& own) {
   std::unique_lock lock(mutex_);
   if (!is_current(task)) return false;
-  std::map<NodeId, SandblasterMessage> parts;
-  for (size_t i = 0; i < own.rows.size(); ++i) {
-    SandblasterMessage& part = parts[owner_of(own.rows[i], owners_)];
-    part.rows.push_back(own.rows[i]);
-    const float* const row = own.gradient.row(static_cast<int64_t>(i));
-    part.values.insert(part.values.end(), row, row + options_.dim);
-  }
   const std::pair key{task.evaluation, task.portion};
-  owed_[key] = static_cast<int64_t>(parts.size());
-  for (auto& [owner, part] : parts) {
+  int64_t& owed = owed_[key] = 0;
+  const auto send = [&](NodeId owner, SandblasterMessage& part) {
     part.kind = SandblasterKind::kGradient;
     part.epoch = task.epoch;
     part.number = task.evaluation;
     part.portion = task.portion;
     post_(owner, part);
+    part = {};
+    ++owed;
+  };
+  std::map<NodeId, SandblasterMessage> parts;
+  for (size_t i = 0; i < own.rows.size(); ++i) {
+    const NodeId owner = owner_of(own.rows[i], owners_);
+    SandblasterMessage& part = parts[owner];
+    part.rows.push_back(own.rows[i]);
+    const float* const row = own.gradient.row(static_cast<int64_t>(i));
+    part.values.insert(part.values.end(), row, row + options_.dim);
+    if (part.rows.size() == at_once_) send(owner, part);
   }
+  for (auto& [owner, part] : parts)
+    if (!part.rows.empty()) send(owner, part);
   changed_.wait(lock, [&] { return !is_current(task) || owed_[key] == 0; });
   owed_.erase(key);
   return is_current(task);

@@ -45,7 +45,7 @@ class SandblasterWorker {
   struct Thread;  // what one of them has of its own
 
   SandblasterWorker(const Options& options, const PortionedObjective& objective, SandblasterPost post)
-      : options_(options), objective_(objective), post_(std::move(post)) {}
+      : options_(options), objective_(objective), post_(std::move(post)), at_once_(rows_of_message(options.dim)) {}
   void run();
   bool await_task(Task& task);
   void work(const Task& task, Thread& own);
@@ -59,6 +59,7 @@ class SandblasterWorker {
   const Options options_;
   const PortionedObjective& objective_;
   const SandblasterPost post_;
+  const size_t at_once_;  // rows of a message
 
   std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
@@ -69,9 +70,10 @@ class SandblasterWorker {
   std::deque<Task> tasks_;
   uint64_t questions_ = 0;
   std::map<uint64_t, std::optional<std::vector<float>>> answers_;  // by question; nullopt: not there yet
-  std::map<std::pair<uint64_t, uint32_t>, int64_t> owed_;  // by evaluation and portion: owners that have to say "taken"
-  Matrix rows_;                                            // as of the evaluation that they were fetched in
-  std::vector<uint64_t> fetched_in_;                       // by row; 0 never
+  std::map<std::pair<uint64_t, uint32_t>, int64_t>
+      owed_;                          // by evaluation and portion: parts that owners have to call "taken"
+  Matrix rows_;                       // as of the evaluation that they were fetched in
+  std::vector<uint64_t> fetched_in_;  // by row; 0 never
   std::vector<std::thread> threads_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <utility>
 
 #include "streamvec/sync/view.h"
 
@@ -11,7 +13,6 @@ namespace {
 constexpr double kShardInTouch = 1.0;
 constexpr auto kShardTalkWait = std::chrono::milliseconds(20);
 constexpr auto kShardLook = std::chrono::milliseconds(50);
-constexpr size_t kReadRows = 4'096;  // asked for at once, of all rows
 
 double shard_seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -27,7 +28,7 @@ Result<std::unique_ptr<ShardNode>> ShardNode::start(const ShardNodeOptions& opti
   node->all_.insert(options.workers.begin(), options.workers.end());
   node->all_.insert(options.owners.begin(), options.owners.end());
   node->transport_ = std::make_unique<ReliableTransport>(std::move(transport));
-  node->shard_ = std::make_unique<VectorShard>(options.dim, nullptr);
+  node->shard_ = std::make_unique<VectorShard>(options.dim, nullptr, "more nodes, or a smaller --dim");
   std::vector<RowKey> own;
   for (RowKey row = 0; row < options.row_end; ++row)
     if (owner_of(row, options.owners) == node->self_) own.push_back(row);
@@ -67,14 +68,18 @@ void ShardNode::run() {
     std::string frame;
     const Status got = transport_->receive(Deadline::after(kShardTalkWait), from, frame);
     if (got.code() == Code::kUnavailable && !stopping_) fail(got);
-    if (got.ok())
-      if (const Result<SandblasterMessage> message = decode_sandblaster(frame); message.ok()) receive(from, *message);
+    if (got.ok() && all_.count(from) > 0) {
+      const Result<SandblasterMessage> message = decode_sandblaster(frame);
+      if (!message.ok())  // it came for good: nobody sends it again
+        fail({message.status().code(), "node " + std::to_string(from) + " sent " + message.status().message()});
+      else
+        receive(from, *message);
+    }
     keep_in_touch(shard_seconds_now());
   }
 }
 
 void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
-  if (all_.count(from) == 0) return;
   if (const Status served = serve_rows(from, message); !served.ok()) return fail(served);
   if (from == leader_ && message.kind == SandblasterKind::kRefusal)
     return fail({Code::kFailedPrecondition, message.text});
@@ -168,22 +173,21 @@ Status ShardNode::trained(int64_t /*words*/, double /*lr*/) {
 }
 
 uint64_t ShardNode::ask(std::span<const uint32_t> rows) {
-  std::map<NodeId, std::pair<Part, SandblasterMessage>> by_owner;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    auto& [part, message] = by_owner[owner_of(rows[i], options_.owners)];
-    part.places.push_back(i);
-    message.rows.push_back(rows[i]);
-  }
+  std::map<NodeId, std::vector<size_t>> by_owner;
+  for (size_t i = 0; i < rows.size(); ++i) by_owner[owner_of(rows[i], options_.owners)].push_back(i);
+  const size_t at_once = rows_of_message(options_.dim);
   const std::lock_guard lock(mutex_);
   const uint64_t question = ++questions_;
   std::vector<Part>& parts = open_[question];
-  for (auto& [owner, asked] : by_owner) {
-    asked.second.kind = SandblasterKind::kFetch;
-    asked.second.number = ++questions_;
-    question_of_[asked.second.number] = {question, parts.size()};
-    parts.push_back(std::move(asked.first));
-    post(owner, asked.second);
-  }
+  for (const auto& [owner, places] : by_owner)
+    for (size_t at = 0; at < places.size(); at += at_once) {
+      const std::span<const size_t> of_part = std::span(places).subspan(at, std::min(at_once, places.size() - at));
+      SandblasterMessage message{.kind = SandblasterKind::kFetch, .number = ++questions_};
+      for (const size_t place : of_part) message.rows.push_back(rows[place]);
+      question_of_[message.number] = {question, parts.size()};
+      parts.emplace_back().places.assign(of_part.begin(), of_part.end());
+      post(owner, message);
+    }
   return question;
 }
 
@@ -216,29 +220,30 @@ Status ShardNode::await(uint64_t question, std::vector<float>& values) {
 }
 
 void ShardNode::add(std::span<const uint32_t> rows, std::span<const float> changes) {
-  const auto dim = static_cast<size_t>(options_.dim);
+  const size_t dim = static_cast<size_t>(options_.dim), at_once = rows_of_message(options_.dim);
   std::map<NodeId, SandblasterMessage> by_owner;
   for (size_t i = 0; i < rows.size(); ++i) {
-    SandblasterMessage& message = by_owner[owner_of(rows[i], options_.owners)];
+    const NodeId owner = owner_of(rows[i], options_.owners);
+    SandblasterMessage& message = by_owner[owner];
+    message.kind = SandblasterKind::kGradient;
     message.rows.push_back(rows[i]);
     const std::span<const float> change = changes.subspan(i * dim, dim);
     message.values.insert(message.values.end(), change.begin(), change.end());
+    if (message.rows.size() == at_once) post(owner, std::exchange(message, {}));
   }
-  for (auto& [owner, message] : by_owner) {
-    message.kind = SandblasterKind::kGradient;
-    post(owner, message);
-  }
+  for (const auto& [owner, message] : by_owner)
+    if (!message.rows.empty()) post(owner, message);
   const std::lock_guard lock(mutex_);
   ++stats_.pushes;
   stats_.rows_pushed += static_cast<int64_t>(rows.size());
 }
 
 Status ShardNode::read_all(const std::function<void(RowKey, std::span<const float>)>& row) {
-  const auto dim = static_cast<size_t>(options_.dim);
+  const size_t dim = static_cast<size_t>(options_.dim), at_once = rows_of_message(options_.dim);
   std::vector<float> values;
-  for (RowKey begin = 0; begin < options_.row_end; begin += kReadRows) {
-    std::vector<RowKey> keys;
-    for (RowKey key = begin; key < options_.row_end && key < begin + kReadRows; ++key) keys.push_back(key);
+  for (size_t begin = 0; begin < options_.row_end; begin += at_once) {
+    std::vector<RowKey> keys(std::min(at_once, options_.row_end - begin));
+    std::iota(keys.begin(), keys.end(), static_cast<RowKey>(begin));
     STREAMVEC_RETURN_IF_ERROR(await(ask(keys), values));
     for (size_t i = 0; i < keys.size(); ++i) row(keys[i], std::span(values).subspan(i * dim, dim));
   }

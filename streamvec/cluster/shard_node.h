@@ -63,7 +63,6 @@ class ShardNode final : public Synchronizer, public RemoteRows {
 
  private:
   struct Part {
-    uint64_t number = 0;
     std::vector<size_t> places;  // in the question
     std::vector<float> values;
     bool answered = false;

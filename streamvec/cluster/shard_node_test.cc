@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <future>
+#include <map>
 
+#include "streamvec/sync/view.h"
 #include "streamvec/transport/inproc.h"
 
 namespace streamvec {
@@ -34,6 +36,11 @@ class Shards {
     options.dead_after_s = dead_after_s;
     nodes.resize(static_cast<size_t>(workers + owners));
     finished.resize(nodes.size());
+  }
+  ~Shards() {  // a test that has failed must not wait for ever: its nodes lose each other
+    for (const auto& waiting : finished)
+      for (size_t i = 0; waiting.valid() && i < nodes.size(); ++i)
+        for (size_t k = 0; k < i; ++k) network.cut(static_cast<NodeId>(i + 1), static_cast<NodeId>(k + 1));
   }
   void start(size_t i) {
     auto transport = network.join(static_cast<NodeId>(i + 1));
@@ -155,7 +162,7 @@ TEST(ShardNode, AThreadFindsWhatItHasAddedInWhatItAsksForAfterwards) {
 }
 
 TEST(ShardNode, ALostNodeEndsAllWithAnError) {
-  Shards shards(3, 0, 2);
+  Shards shards(3, 0, 6);
   shards.start_all();
   for (size_t i = 0; i < 2; ++i) shards.finish_later(i);
   shards.network.cut(3, 1);
@@ -168,6 +175,61 @@ TEST(ShardNode, ALostNodeEndsAllWithAnError) {
   std::vector<float> values;  // whoever asks for rows does not wait for ever
   EXPECT_FALSE(shards.nodes[0]->await(shards.nodes[0]->ask(std::vector<RowKey>{1, 2, 3, 4, 5, 6, 7}), values).ok());
   EXPECT_FALSE(shards.nodes[0]->trained(1).ok());
+}
+
+TEST(ShardNode, LongRowsTravelInSeveralMessages) {
+  Shards shards(2, 0);
+  shards.options.row_end = 12;
+  shards.options.dim = 1 << 20;
+  ASSERT_EQ(rows_of_message(shards.options.dim), 2u);
+  shards.start_all();
+  const std::vector<RowKey> rows = {11, 0, 1, 2, 3, 4, 5, 6};
+  const auto dim = static_cast<size_t>(shards.options.dim);
+  shards.nodes[0]->add(rows, std::vector<float>(rows.size() * dim, 0.5f));
+  std::vector<float> values;
+  ASSERT_TRUE(shards.nodes[0]->await(shards.nodes[0]->ask(rows), values).ok());
+  ASSERT_EQ(values.size(), rows.size() * dim);
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (const size_t at : {i * dim, (i + 1) * dim - 1}) EXPECT_EQ(values[at], static_cast<float>(rows[i]) + 0.5f);
+  std::vector<RowKey> seen;
+  ASSERT_TRUE(shards.nodes[0]->read_all([&](RowKey row, std::span<const float>) { seen.push_back(row); }).ok());
+  EXPECT_THAT(seen, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+}
+
+TEST(ShardNode, NoMessageHasMoreRowsThanItMay) {
+  Shards shards(2, 0);
+  shards.options.row_end = 30;
+  shards.options.dim = 1 << 20;
+  ReliableTransport other(shards.network.join(2));
+  other.add_peer(1, "");
+  shards.start(0);
+  std::vector<RowKey> rows;
+  for (RowKey row = 0; row < 30; ++row)
+    if (owner_of(row, shards.options.owners) == 2 && rows.size() < 5) rows.push_back(row);
+  shards.nodes[0]->add(rows, std::vector<float>(rows.size() << 20, 1.0f));
+  (void)shards.nodes[0]->ask(rows);
+  std::map<SandblasterKind, std::vector<RowKey>> came;
+  while (came[SandblasterKind::kGradient].size() < rows.size() || came[SandblasterKind::kFetch].size() < rows.size()) {
+    NodeId from = 0;
+    std::string frame;
+    ASSERT_TRUE(other.receive(Deadline::after(std::chrono::seconds(60)), from, frame).ok());
+    const Result<SandblasterMessage> message = decode_sandblaster(frame);
+    ASSERT_TRUE(message.ok());
+    EXPECT_LE(message->rows.size(), 2u);
+    std::vector<RowKey>& all = came[message->kind];
+    all.insert(all.end(), message->rows.begin(), message->rows.end());
+  }
+  EXPECT_EQ(came[SandblasterKind::kGradient], rows);
+  EXPECT_EQ(came[SandblasterKind::kFetch], rows);
+}
+
+TEST(ShardNode, AMessageThatCannotBeReadEndsItWithTheReason) {
+  Shards shards(2, 0);
+  ReliableTransport other(shards.network.join(2));
+  other.add_peer(1, "");
+  shards.start(0);
+  other.send(1, "of another version");
+  EXPECT_THAT(shards.nodes[0]->await_start().status().message(), HasSubstr("node 2 sent a message that nobody can"));
 }
 
 TEST(ShardNode, ANodeWithOtherTextIsRefusedWithTheReason) {

@@ -8,8 +8,6 @@
 namespace streamvec {
 namespace {
 
-constexpr const char* kVectorAdvice = "more nodes, a smaller --lbfgs-history, or a smaller --dim";
-
 // Eight sums at once, so that they need not wait for each other.
 double dot_product(const float* a, const float* b, size_t count) {
   std::array<double, 8> sums{};
@@ -27,8 +25,8 @@ double dot_product(const float* a, const float* b, size_t count) {
 Status VectorShard::take(const std::vector<RowKey>& rows,
                          const std::function<Status(RowKey, std::span<float>)>& value) {
   const auto dim = static_cast<size_t>(dim_);
-  STREAMVEC_ASSIGN_OR_RETURN(std::vector<float> point, make_values<float>(static_cast<int64_t>(rows.size()) * dim_,
-                                                                          "a node's rows", kVectorAdvice));
+  STREAMVEC_ASSIGN_OR_RETURN(std::vector<float> point,
+                             make_values<float>(static_cast<int64_t>(rows.size()) * dim_, "a node's rows", advice_));
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::span<float> row(point.data() + i * dim, dim);
     const auto known = places_.find(rows[i]);
@@ -55,7 +53,7 @@ Result<float*> VectorShard::values_of(VectorId vector) {
   std::vector<float>& values = vectors_[vector];
   if (values.empty()) {
     STREAMVEC_ASSIGN_OR_RETURN(
-        values, make_values<float>(static_cast<int64_t>(rows_.size()) * dim_, "a vector of L-BFGS", kVectorAdvice));
+        values, make_values<float>(static_cast<int64_t>(rows_.size()) * dim_, "a vector of L-BFGS", advice_));
   }
   return values.data();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -16,8 +17,10 @@ namespace streamvec {
 // Not thread-safe.
 class VectorShard {
  public:
-  // `scale` of a row divides its values where ops say so; none: 1. REQUIRES: dim > 0.
-  VectorShard(int64_t dim, std::function<float(RowKey)> scale) : dim_(dim), scale_of_(std::move(scale)) {}
+  // `scale` of a row divides its values where ops say so; none: 1. `advice` is what to try when there is no memory.
+  // REQUIRES: dim > 0.
+  VectorShard(int64_t dim, std::function<float(RowKey)> scale, std::string advice)
+      : dim_(dim), scale_of_(std::move(scale)), advice_(std::move(advice)) {}
 
   // From now on these rows, each once. `value` gives those of kPoint that were not here before; all other vectors are
   // forgotten. kResourceExhausted when there is no memory, an error of `value`'s as it is: nothing has changed then.
@@ -40,6 +43,7 @@ class VectorShard {
 
   const int64_t dim_;
   const std::function<float(RowKey)> scale_of_;
+  const std::string advice_;
   std::vector<RowKey> rows_;
   std::vector<float> scales_;  // by place
   std::unordered_map<RowKey, uint32_t> places_;

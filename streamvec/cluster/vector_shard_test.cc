@@ -3,7 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
 #include "streamvec/cluster/sandblaster_owner.h"
+#include "streamvec/cluster/sandblaster_worker.h"
 #include "streamvec/sync/view.h"
 
 namespace streamvec {
@@ -19,7 +27,8 @@ Status by_number(RowKey row, std::span<float> values) {
 }
 
 VectorShard shard_of(const std::vector<RowKey>& rows) {
-  VectorShard shard(kDim, [](RowKey row) { return static_cast<float>(row + 1); });
+  VectorShard shard(
+      kDim, [](RowKey row) { return static_cast<float>(row + 1); }, "a smaller --dim");
   EXPECT_TRUE(shard.take(rows, by_number).ok());
   return shard;
 }
@@ -132,6 +141,21 @@ TEST_F(OwnerTest, APortionThatTwoNodesBringIsAddedOnce) {
   EXPECT_THAT(trial_gradient(4), ElementsAre(0, 0, 0));
 }
 
+TEST_F(OwnerTest, EveryPartOfAPortionThatCameInSeveralMessagesIsAddedOnce) {
+  answer_to({.kind = SandblasterKind::kView, .epoch = 1, .rows = {1}});
+  answer_to({.kind = SandblasterKind::kBegin, .epoch = 1, .number = 3});
+  for (int time = 0; time < 2; ++time)
+    for (const RowKey row : {4u, 5u})
+      answer_to({.kind = SandblasterKind::kGradient,
+                 .epoch = 1,
+                 .number = 3,
+                 .portion = 6,
+                 .rows = {row},
+                 .values = {1, 2, 3}});
+  EXPECT_THAT(trial_gradient(4), ElementsAre(1, 2, 3));
+  EXPECT_THAT(trial_gradient(5), ElementsAre(1, 2, 3));
+}
+
 TEST_F(OwnerTest, RowsOfWhichNobodyHasACopyAreReportedAsLost) {
   const SandblasterMessage ready = answer_to({.kind = SandblasterKind::kView, .epoch = 2, .number = 1, .rows = {1}});
   EXPECT_THAT(ready.text, testing::HasSubstr("are gone"));
@@ -151,6 +175,86 @@ TEST_F(OwnerTest, ASecondCopyBecomesTheRowWhenItsOwnerIsGone) {
   EXPECT_THAT(
       answer_to({.kind = SandblasterKind::kFetch, .epoch = 2, .number = 77, .vector = kPoint, .rows = {row}}).values,
       ElementsAre(42, 42, 42));
+}
+
+constexpr int64_t kLongDim = int64_t{1} << 20;  // two rows make a message
+
+TEST(SandblasterOwner, SecondCopiesOfLongRowsTravelInSeveralMessages) {
+  std::vector<size_t> sizes;
+  SandblasterOwner::Options options;
+  options.self = 1;
+  options.coordinator = 9;
+  options.row_end = 12;
+  options.dim = kLongDim;
+  options.initial = [](RowKey, std::span<float>) {};
+  std::set<RowKey> rows;
+  const auto owner = std::move(SandblasterOwner::make(options, [&](NodeId, const SandblasterMessage& message) {
+                       if (message.kind != SandblasterKind::kCopies) return;
+                       sizes.push_back(message.rows.size());
+                       rows.insert(message.rows.begin(), message.rows.end());
+                     })).value();
+  ASSERT_TRUE(owner->receive(9, {.kind = SandblasterKind::kView, .epoch = 1, .rows = {1, 2}}).ok());
+  ASSERT_TRUE(owner->receive(9, {.kind = SandblasterKind::kKeep, .epoch = 1, .number = 5}).ok());
+  for (size_t copied = 0; copied < sizes.size(); ++copied)
+    ASSERT_TRUE(owner->receive(2, {.kind = SandblasterKind::kCopied, .epoch = 1, .number = 5}).ok());
+  EXPECT_THAT(sizes, testing::Each(testing::Le(2u)));
+  for (RowKey row = 0; row < 12; ++row)
+    EXPECT_EQ(rows.count(row) == 1, owner_of(row, std::vector<NodeId>{1, 2}) == 1) << row;
+  EXPECT_GT(rows.size(), 2u);
+}
+
+// Five rows, whose gradient is what they are.
+class FiveRows final : public PortionedObjective {
+ public:
+  int64_t portions() const override { return 1; }
+  std::unique_ptr<PortionWorker> make_worker() const override { return std::make_unique<Worker>(); }
+
+ private:
+  class Worker final : public PortionWorker {
+    void begin(int64_t, std::vector<uint32_t>& rows) override { rows = {3, 0, 4, 1, 2}; }
+    PortionValue add_gradient(MatrixView<const float> values, MatrixView<float> gradient) override {
+      for (int64_t i = 0; i < values.rows; ++i) std::copy_n(values.row(i), values.cols, gradient.row(i));
+      return {1, 1};
+    }
+  };
+};
+
+TEST(SandblasterWorker, LongRowsTravelInSeveralMessages) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<SandblasterMessage> sent;
+  const FiveRows objective;
+  const auto worker = std::move(SandblasterWorker::make({.coordinator = 9, .row_end = 5, .dim = kLongDim}, objective,
+                                                        [&](NodeId, const SandblasterMessage& message) {
+                                                          const std::lock_guard lock(mutex);
+                                                          sent.push_back(message);
+                                                          changed.notify_all();
+                                                        }))
+                          .value();
+  worker->receive(9, {.kind = SandblasterKind::kView, .epoch = 1, .rows = {1}});
+  worker->receive(9, {.kind = SandblasterKind::kPortion, .epoch = 1, .number = 7, .portion = 0});
+  std::map<RowKey, float> gradient;
+  for (SandblasterMessage message; message.kind != SandblasterKind::kFinished;) {
+    {
+      std::unique_lock lock(mutex);
+      ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return !sent.empty(); }));
+      message = std::move(sent.front());
+      sent.pop_front();
+    }
+    EXPECT_LE(message.rows.size(), 2u);
+    SandblasterMessage answer{.epoch = 1, .number = message.number, .portion = message.portion};
+    answer.kind = message.kind == SandblasterKind::kFetch ? SandblasterKind::kRows : SandblasterKind::kTaken;
+    for (size_t i = 0; i < message.rows.size(); ++i) {
+      const auto place = i * static_cast<size_t>(kLongDim);
+      if (message.kind == SandblasterKind::kFetch)
+        answer.values.resize(place + static_cast<size_t>(kLongDim), static_cast<float>(message.rows[i]));
+      else
+        gradient[message.rows[i]] += message.values[place];
+    }
+    worker->receive(1, answer);
+  }
+  EXPECT_THAT(gradient, ElementsAre(testing::Pair(0, 0), testing::Pair(1, 1), testing::Pair(2, 2), testing::Pair(3, 3),
+                                    testing::Pair(4, 4)));
 }
 
 TEST(SandblasterMessage, ComesBackAsItWasAndDamageIsNoticed) {

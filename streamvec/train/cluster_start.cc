@@ -2,7 +2,9 @@
 
 #include <xxhash.h>
 
+#include <limits>
 #include <numeric>
+#include <sstream>
 
 #include "streamvec/cluster/hybrid_node.h"
 #include "streamvec/cluster/node.h"
@@ -131,6 +133,11 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
 
 Status check_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
+  if (cluster.shard != "no" && cluster.shard != "rows" && cluster.shard != "columns")
+    return error(Code::kInvalidArgument, "--shard is ", cluster.shard, "; it must be no, rows or columns");
+  if (!cluster.on() && cluster.shard != "no")
+    return error(Code::kInvalidArgument, "--shard ", cluster.shard,
+                 " shares tables out among the nodes of a cluster; give --nodes, or leave it out");
   if (!cluster.on()) return {};
   if (cluster.rank < 0 || cluster.rank >= static_cast<int32_t>(cluster.nodes.size()))
     return error(Code::kInvalidArgument, "--rank is ", cluster.rank, "; it must be 0 to ", cluster.nodes.size() - 1,
@@ -167,6 +174,15 @@ std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start) {
   return std::to_string(start.vocabulary.size()) + " words of " + std::to_string(start.parameters.dim()) +
          " dimensions, --seed " + std::to_string(options.seed);
+}
+
+std::string step_options_text(const TrainOptions& options, const TrainingStart& start) {
+  std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
+  text << ", --lr " << start.lr << ", --schedule " << options.schedule << ", --window " << options.window
+       << ", --negatives " << options.negatives << ", --sample " << options.sample << ", --batch " << options.batch
+       << ", --epochs " << options.epochs;
+  return text.str();
 }
 
 namespace {

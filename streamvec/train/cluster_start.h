@@ -14,7 +14,8 @@
 
 namespace streamvec {
 
-// kInvalidArgument for settings that do not fit together, kUnimplemented for models that are not trained by clusters.
+// kInvalidArgument for settings that are none or do not fit together, kUnimplemented for models that are not trained by
+// clusters.
 Status check_cluster(const TrainOptions& options);
 // Starts this node, which then looks for the others. The parameters are borrowed.
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start);
@@ -25,6 +26,8 @@ Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& setting
 std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start);
+// What else those must agree on who take every step together, to be read after the latter.
+std::string step_options_text(const TrainOptions& options, const TrainingStart& start);
 
 // What the above go by: the scheme that the settings name, how much a node may train on between two pushes, and how
 // strongly training draws each row to where it rests (SyncOptions::pull).

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <thread>
+#include <utility>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/model/columns_kernel.h"
@@ -28,10 +30,32 @@ Deadline columns_deadline(double seconds) {
   return Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(std::chrono::duration<double>(seconds)));
 }
 
+constexpr auto kSpaceLook = std::chrono::milliseconds(20);  // between two looks whether the disk is ready
+
 // What all nodes tell each other after a piece of text: whether any of them wants something.
 struct Wishes {
-  float stop = 0, save = 0;
+  float stop = 0, save = 0, wait = 0;
 };
+
+// A node's columns: from .. to.
+struct ColumnRange {
+  int64_t from = 0, to = 0;
+  int64_t size() const { return to - from; }
+};
+
+ColumnRange columns_of(int64_t dim, int32_t rank, int32_t nodes) {
+  return {dim * rank / nodes, dim * (rank + 1) / nodes};
+}
+
+template <typename Value>
+bool is_under_way(const std::future<Value>& future) {
+  return future.valid() && future.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
+Status ring_broke(const Status& status) {
+  if (status.ok()) return {};
+  return Status(status.code(), "the ring broke: " + status.message() + "; the newest checkpoint is what remains");
+}
 
 struct WholeColumns {
   TableInFile input, output;
@@ -59,30 +83,43 @@ class ColumnsTraining {
     transport_ = std::make_unique<ReliableTransport>(std::move(transport),
                                                      ReliableTransport::Options{.farewell_s = kColumnsFarewell});
     collective_.emplace(*transport_, cluster_nodes(options_.cluster, 0, options_.cluster.workers()));
-    const uint64_t fingerprint = cluster_fingerprint(options_, start_);
+    const std::string own = fingerprint();
     STREAMVEC_RETURN_IF_ERROR(take_columns());
     STREAMVEC_RETURN_IF_ERROR(make_worker());
-    STREAMVEC_ASSIGN_OR_RETURN(const bool met, meet(fingerprint));
+    STREAMVEC_ASSIGN_OR_RETURN(const bool met, meet(own));
     if (!met) {
       TrainProgress nothing;
       nothing.notes = {"stopped while other nodes were awaited; nothing was changed"};
       return nothing;
     }
     begin_ = saved_ = reported_ = Clock::now();
-    if (const Status trained = train(); !trained.ok())
-      return Status(trained.code(), "the ring broke: " + trained.message() + "; the newest checkpoint is what remains");
-    STREAMVEC_RETURN_IF_ERROR(feed_.status());
+    STREAMVEC_RETURN_IF_ERROR(train());
     RunState state = state_now();
     state.finished = state.epoch >= options_.epochs;
-    STREAMVEC_RETURN_IF_ERROR(gather_and_save(state));
-    Wishes none;
-    STREAMVEC_RETURN_IF_ERROR(exchange(none));  // nobody parts before the first node has all columns
-    parted_ = true;
-    if (saving_.valid()) STREAMVEC_RETURN_IF_ERROR(saving_.get());
+    const Status saved = save_last(state), failed = feed_.status();
+    if (!failed.ok())  // where only one node's text fails the others are not there to save with it
+      return Status(failed.code(),
+                    failed.message() + "; " + (saved.ok() ? "what was learnt before is saved" : saved.message()));
+    STREAMVEC_RETURN_IF_ERROR(saved);
     return progress(state, state.mean_loss());
   }
 
  private:
+  // Nobody waits in the ring for the first node's disk, nor parts before it has all columns.
+  Status save_last(const RunState& state) {
+    Wishes wishes;
+    do {
+      STREAMVEC_ASSIGN_OR_RETURN(const bool ready, ready_to_save());
+      wishes = {.wait = ready ? 0.0f : 1.0f};
+      STREAMVEC_RETURN_IF_ERROR(exchange(wishes));
+      if (wishes.wait > 0) std::this_thread::sleep_for(kSpaceLook);
+    } while (wishes.wait > 0);
+    STREAMVEC_RETURN_IF_ERROR(gather_and_save(state));
+    STREAMVEC_RETURN_IF_ERROR(exchange(wishes));
+    parted_ = true;
+    return saving_.valid() ? saving_.get() : Status();
+  }
+
   // This node's columns of what is there, or of new rows as one process would draw them.
   Status take_columns() {
     Parameters::Options shape = start_.parameters.options;
@@ -135,12 +172,15 @@ class ColumnsTraining {
     return {};
   }
 
+  // Of all that the nodes must have alike, and the same in words behind it. Of the whole tables.
+  std::string fingerprint() const {
+    const uint64_t hash = cluster_fingerprint(options_, start_);
+    std::string own(reinterpret_cast<const char*>(&hash), sizeof hash);
+    return own + cluster_fingerprint_text(options_, start_) + step_options_text(options_, start_);
+  }
+
   // False when a wish to stop came before all were there.
-  Result<bool> meet(uint64_t fingerprint) {
-    std::string own(sizeof fingerprint, '\0');
-    std::memcpy(own.data(), &fingerprint, sizeof fingerprint);
-    own += std::to_string(start_.vocabulary.size()) + " words of " + std::to_string(dim_) + " dimensions, --seed " +
-           std::to_string(options_.seed);
+  Result<bool> meet(const std::string& own) {
     std::vector<std::string> all;
     auto met = std::async(std::launch::async,
                           [&] { return collective_->all_gather(own, all, columns_deadline(kMeetWithin)); });
@@ -154,8 +194,8 @@ class ColumnsTraining {
     for (const std::string& other : all)
       if (other != all.front()) {
         parted_ = true;  // the others have to hear of it, too
-        return error(Code::kFailedPrecondition, "a node has ", other.substr(std::min(sizeof fingerprint, other.size())),
-                     ", the first one has ", all.front().substr(sizeof fingerprint),
+        return error(Code::kFailedPrecondition, "a node has ", other.substr(std::min(sizeof(uint64_t), other.size())),
+                     ", the first one has ", all.front().substr(std::min(sizeof(uint64_t), all.front().size())),
                      "; give all nodes the same text and options");
       }
     return true;
@@ -180,7 +220,7 @@ class ColumnsTraining {
         result.loss = stats.loss;
         result.refused = stats.refused;
       }
-      STREAMVEC_RETURN_IF_ERROR(kernel_->status());
+      STREAMVEC_RETURN_IF_ERROR(ring_broke(kernel_->status()));
       feed_.finish(piece, result);
       STREAMVEC_RETURN_IF_ERROR(after_piece());
     }
@@ -193,7 +233,10 @@ class ColumnsTraining {
     wishes.stop = hooks_.stop != nullptr && hooks_.stop->load() ? 1.0f : 0.0f;
     const double every_s = options_.checkpoint_every_s.value_or(0);
     const bool due = writer_ && every_s > 0 && seconds_since(saved_) >= every_s;
-    wishes.save = due && !is_saving() ? 1.0f : 0.0f;
+    if (due) {
+      STREAMVEC_ASSIGN_OR_RETURN(const bool ready, ready_to_save());
+      wishes.save = ready ? 1.0f : 0.0f;
+    }
     STREAMVEC_RETURN_IF_ERROR(exchange(wishes));
     if (wishes.stop > 0) feed_.stop();
     if (wishes.save > 0 && !(wishes.stop > 0)) {
@@ -209,25 +252,38 @@ class ColumnsTraining {
   }
 
   Status exchange(Wishes& wishes) {
-    float values[] = {wishes.stop, wishes.save};
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(values, columns_deadline(options_.cluster.dead_after_s)));
-    wishes = {values[0], values[1]};
+    float values[] = {wishes.stop, wishes.save, wishes.wait};
+    STREAMVEC_RETURN_IF_ERROR(
+        ring_broke(collective_->all_reduce_mean(values, columns_deadline(options_.cluster.dead_after_s))));
+    wishes = {values[0], values[1], values[2]};
     return {};
   }
 
-  bool is_saving() const {
-    return saving_.valid() && saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  // Whether this node has written its last checkpoint and has the space to gather another, which it begins to take
+  // otherwise. Does not wait for the disk; its errors come out here.
+  Result<bool> ready_to_save() {
+    if (!writer_ || space_) return true;
+    if (is_under_way(saving_)) return false;
+    if (saving_.valid()) STREAMVEC_RETURN_IF_ERROR(saving_.get());
+    if (!taking_space_.valid()) taking_space_ = std::async(std::launch::async, [this] { return take_space(); });
+    if (is_under_way(taking_space_)) return false;
+    STREAMVEC_ASSIGN_OR_RETURN(space_, taking_space_.get());
+    return true;
   }
 
-  // The first node writes what it has gathered while all train on: nobody waits for its disk.
-  Status gather_and_save(const RunState& state) {
-    if (saving_.valid()) STREAMVEC_RETURN_IF_ERROR(saving_.get());
+  Result<WholeColumns> take_space() const {
     WholeColumns whole;
     const int64_t rows = start_.parameters.rows();
-    if (writer_) {
-      STREAMVEC_ASSIGN_OR_RETURN(whole.input, TableInFile::make(rows, dim_, out_));
-      STREAMVEC_ASSIGN_OR_RETURN(whole.output, TableInFile::make(rows, dim_, out_));
-    }
+    STREAMVEC_ASSIGN_OR_RETURN(whole.input, TableInFile::make(rows, dim_, out_));
+    STREAMVEC_ASSIGN_OR_RETURN(whole.output, TableInFile::make(rows, dim_, out_));
+    return whole;
+  }
+
+  // The first node writes what it has gathered while all train on. REQUIRES: all are ready_to_save().
+  Status gather_and_save(const RunState& state) {
+    WholeColumns whole;
+    if (writer_) whole = std::move(*std::exchange(space_, std::nullopt));
+    const int64_t rows = start_.parameters.rows();
     for (int64_t from = 0; from < rows; from += kGatherRows)
       STREAMVEC_RETURN_IF_ERROR(gather_rows(from, std::min(rows, from + kGatherRows), whole));
     if (!writer_) return {};
@@ -245,7 +301,8 @@ class ColumnsTraining {
       for (int64_t row = from; row < to; ++row)
         mine.append(reinterpret_cast<const char*>(table->row(row)), static_cast<size_t>(own_.size()) * sizeof(float));
     std::vector<std::string> all;
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_gather(mine, all, columns_deadline(options_.cluster.dead_after_s)));
+    STREAMVEC_RETURN_IF_ERROR(
+        ring_broke(collective_->all_gather(mine, all, columns_deadline(options_.cluster.dead_after_s))));
     if (!writer_) return {};
     for (int32_t rank = 0; rank < collective_->ranks(); ++rank) {
       const ColumnRange columns = columns_of(dim_, rank, collective_->ranks());
@@ -310,14 +367,12 @@ class ColumnsTraining {
   std::vector<std::string> parts_;             // of a block's products, by rank
   bool parted_ = false;
   Clock::time_point begin_, saved_, reported_;
-  std::future<Status> saving_;  // ends before all that it uses
+  std::optional<WholeColumns> space_;               // to gather in
+  std::future<Result<WholeColumns>> taking_space_;  // ends before all that it uses, as what follows
+  std::future<Status> saving_;
 };
 
 }  // namespace
-
-ColumnRange columns_of(int64_t dim, int32_t rank, int32_t nodes) {
-  return {dim * rank / nodes, dim * (rank + 1) / nodes};
-}
 
 Result<TrainProgress> train_columns(TrainingStart start, const TrainOptions& options,
                                     std::optional<CheckpointWriter> writer, const std::string& out,
@@ -325,9 +380,6 @@ Result<TrainProgress> train_columns(TrainingStart start, const TrainOptions& opt
   if (start.parameters.dim() < options.cluster.workers())
     return error(Code::kInvalidArgument, "--dim is ", start.parameters.dim(), ", and ", options.cluster.workers(),
                  " nodes are to share the columns; try fewer nodes");
-  if (start.growing)
-    return error(Code::kUnimplemented, "--shard columns needs text that all nodes can read, and ", start.source->name(),
-                 " can be read only once; give a file");
   return ColumnsTraining(std::move(start), options, std::move(writer), out, hooks).run();
 }
 

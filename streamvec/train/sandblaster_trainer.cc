@@ -1,8 +1,10 @@
 #include "streamvec/train/sandblaster_trainer.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
+#include <sstream>
 
 #include "streamvec/cluster/sandblaster_node.h"
 #include "streamvec/core/clock.h"
@@ -95,9 +97,12 @@ class SandblasterTraining {
     made.scale = [this, most](RowKey key) { return std::max(start_.row_pulls[key] / most, kScaleMin); };
     made.threads = start_.threads;
     made.dead_after_s = settings.dead_after_s;
-    made.fingerprint = mix(cluster_fingerprint(options_, start_), batch_->fingerprint());
-    made.fingerprint_of =
-        cluster_fingerprint_text(options_, start_) + ", " + std::to_string(batch_->words()) + " words of text";
+    made.fingerprint =
+        mix(cluster_fingerprint(options_, start_), batch_->fingerprint(), std::bit_cast<uint64_t>(options_.sample));
+    std::ostringstream text;
+    text << cluster_fingerprint_text(options_, start_) << ", " << batch_->words() << " words of text, --window "
+         << options_.window << ", --negatives " << options_.negatives << ", --sample " << options_.sample;
+    made.fingerprint_of = text.str();
     made.lbfgs.history = settings.lbfgs_history;
     made.lbfgs.iterations_max = std::max(options_.epochs - start_.state.epoch, 0);
     made.lbfgs.first_step = kFirstStepOfRow * std::sqrt(static_cast<double>(made.row_end));
@@ -221,6 +226,9 @@ Status check_sandblaster(const TrainOptions& options) {
   if (options.optimizer != "sgd")
     return error(Code::kInvalidArgument, "--sync sandblaster steps by L-BFGS, not by --optimizer ", options.optimizer,
                  "; leave one of them out");
+  if (options.cluster.lbfgs_history < 1 || options.cluster.lbfgs_history > kLbfgsHistoryMax)
+    return error(Code::kInvalidArgument, "--lbfgs-history is ", options.cluster.lbfgs_history, "; it must be 1 to ",
+                 kLbfgsHistoryMax);
   return {};
 }
 
@@ -229,9 +237,6 @@ Result<TrainProgress> train_sandblaster(TrainingStart start, const TrainOptions&
   if (start.model != "sgns")
     return error(Code::kUnimplemented, "--sync sandblaster trains --model sgns, and the directory holds a ",
                  start.model, " model; try --sync bsp");
-  if (start.growing)
-    return error(Code::kUnimplemented, "--sync sandblaster reads its text before it begins, and ", start.source->name(),
-                 " can be read only once; give a file");
   return SandblasterTraining(std::move(start), options, std::move(writer), hooks).run();
 }
 
