@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "streamvec/core/clock.h"
+
 namespace streamvec {
 namespace {
 
@@ -16,10 +18,6 @@ constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks 
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // That the calling thread has used of a processor.
 double talking_s_now() {
@@ -53,7 +51,7 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
   leader_ = *all.begin();
   is_worker_ = has(options.workers, self_);
   for (const NodeId node : all) links_.emplace(node, kLink);
-  const double now = seconds_now();
+  const double now = clock_seconds();
   for (const NodeId node : all) heard_s_[node] = now;
   if (self_ == leader_)
     leading_.emplace(Leader::Options{self_, all_nodes, options.start_within_s, options.dead_after_s}, now);
@@ -107,9 +105,9 @@ Status ClusterNode::trained(int64_t words, double lr) {
   // Without the lock, which the talking thread holds while it works.
   if (!may_go_on() || failed_) {
     std::unique_lock lock(mutex_);
-    const double begun = seconds_now();
+    const double begun = clock_seconds();
     changed_.wait(lock, may_go_on);
-    stats_.waiting_s += seconds_now() - begun;
+    stats_.waiting_s += clock_seconds() - begun;
     if (!status_.ok()) return status_;
   }
   if (const int64_t ahead = ahead_; ahead > staleness_most_ && ahead <= ahead_max_) staleness_most_ = ahead;
@@ -125,9 +123,9 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
     finished.trained = own;
     tell_leader(finished);
   }
-  const double begun = seconds_now();
+  const double begun = clock_seconds();
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
-  stats_.finishing_s = seconds_now() - begun;
+  stats_.finishing_s = clock_seconds() - begun;
   if (!status_.ok()) return status_;
   return leads() ? leading_->trained() : own;
 }
@@ -154,7 +152,7 @@ ClusterStats ClusterNode::stats() const {
                          .server = among(options_.servers, node),
                          .leader = node == leader_,
                          .taking_part = present.count(node) > 0,
-                         .silent_s = own || heard == heard_s_.end() ? 0 : seconds_now() - heard->second};
+                         .silent_s = own || heard == heard_s_.end() ? 0 : clock_seconds() - heard->second};
     if (own) member.figures = own_figures(), member.staleness = staleness_at(member.figures.clock);
     if (const auto told = told_.find(node); told != told_.end())
       std::tie(member.figures, member.staleness) = told->second;
@@ -185,7 +183,7 @@ void ClusterNode::run() {
     std::string frame;
     const Status got = transport_->receive(Deadline::after(kReceiveWait), from, frame);
     const std::lock_guard lock(mutex_);
-    const double now = seconds_now();
+    const double now = clock_seconds();
     if (got.ok()) {
       const auto link = links_.find(from);
       std::vector<std::string> messages, frames;
@@ -423,7 +421,7 @@ void ClusterNode::send(NodeId to, std::string bytes) {
   const auto link = links_.find(to);
   if (link == links_.end()) return;
   std::vector<std::string> frames;
-  link->second.send(std::move(bytes), seconds_now(), frames);
+  link->second.send(std::move(bytes), clock_seconds(), frames);
   for (std::string& frame : frames) transport_->send(to, std::move(frame));
 }
 

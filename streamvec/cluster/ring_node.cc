@@ -6,6 +6,8 @@
 #include <ctime>
 #include <utility>
 
+#include "streamvec/core/clock.h"
+
 namespace streamvec {
 namespace {
 
@@ -14,10 +16,6 @@ constexpr auto kDueLook = std::chrono::milliseconds(5);
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 // Values that travel under one deadline: a slow network is told from a dead node by whether such a part arrives.
 constexpr size_t kPart = size_t{1} << 20;
-
-double ring_seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double thread_seconds_now() {
   timespec used{};
@@ -84,9 +82,9 @@ Status RingNode::trained(int64_t words, double lr) {
   if (may_go_on() && !failed_) return {};
   std::unique_lock lock(mutex_);
   if (!may_go_on()) {
-    const double begun = ring_seconds_now();
+    const double begun = clock_seconds();
     changed_.wait(lock, may_go_on);
-    stats_.waiting_s += ring_seconds_now() - begun;
+    stats_.waiting_s += clock_seconds() - begun;
   }
   return status_;
 }
@@ -96,9 +94,9 @@ Result<TrainedTotals> RingNode::finish(const TrainedTotals& own) {
   own_ = own;
   if (phase_ == Phase::kTraining) phase_ = Phase::kFinished;
   changed_.notify_all();
-  const double begun = ring_seconds_now();
+  const double begun = clock_seconds();
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
-  stats_.finishing_s = ring_seconds_now() - begun;
+  stats_.finishing_s = clock_seconds() - begun;
   if (!status_.ok()) return status_;
   return collective_->rank() == 0 ? all_ : own;
 }
@@ -141,7 +139,7 @@ Status RingNode::meet() {
                    "; give all nodes the same text and options");
   const std::lock_guard lock(mutex_);
   phase_ = Phase::kTraining;
-  begun_s_ = ring_seconds_now();
+  begun_s_ = clock_seconds();
   changed_.notify_all();
   return {};
 }
@@ -149,7 +147,7 @@ Status RingNode::meet() {
 // False when this node is to part.
 bool RingNode::await_due() {
   std::unique_lock lock(mutex_);
-  while (!stopping_ && !is_due(ring_seconds_now())) changed_.wait_for(lock, kDueLook);
+  while (!stopping_ && !is_due(clock_seconds())) changed_.wait_for(lock, kDueLook);
   return !stopping_;
 }
 
@@ -168,7 +166,7 @@ Result<bool> RingNode::round() {
   const std::span<float> changes(values_.data(), values_.size() - 1);
   {
     const std::lock_guard lock(mutex_);
-    begun_s_ = ring_seconds_now();
+    begun_s_ = clock_seconds();
     begun_talking_s_ = stats_.talking_s;
     ++stats_.pushes;
     values_.back() = phase_ == Phase::kFinished ? 1 : 0;  // before the changes are read: then they are the last

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/sync/view.h"
 
 namespace streamvec {
@@ -10,10 +11,6 @@ namespace {
 
 constexpr auto kSilenceLook = std::chrono::milliseconds(50);
 constexpr double kStoodStill = 0.2;  // several looks
-
-double coordinator_seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool holds(const std::vector<NodeId>& nodes, NodeId node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
@@ -24,7 +21,7 @@ bool holds(const std::vector<NodeId>& nodes, NodeId node) {
 SandblasterCoordinator::SandblasterCoordinator(const Options& options, SandblasterPost post)
     : options_(options), post_(std::move(post)), workers_(options.workers), owners_(options.owners) {
   for (const auto* nodes : {&workers_, &owners_})
-    for (const NodeId node : *nodes) heard_s_[node] = coordinator_seconds_now();
+    for (const NodeId node : *nodes) heard_s_[node] = clock_seconds();
 }
 
 void SandblasterCoordinator::receive(NodeId from, const SandblasterMessage& message) {
@@ -36,7 +33,7 @@ void SandblasterCoordinator::receive(NodeId from, const SandblasterMessage& mess
                            std::to_string(static_cast<int64_t>(options_.dead_after_s)) + " s"});
     return;
   }
-  heard_s_[from] = coordinator_seconds_now();
+  heard_s_[from] = clock_seconds();
   if (message.kind == SandblasterKind::kHello) receive_hello(from, message);
   if (message.kind == SandblasterKind::kStop) stop_asked_ = true;
   if (message.epoch != epoch_) return;
@@ -62,17 +59,17 @@ void SandblasterCoordinator::fail(const Status& status) {
 }
 
 Result<bool> SandblasterCoordinator::await_start(const std::atomic<bool>* stop) {
-  const double begun_s = coordinator_seconds_now();
+  const double begun_s = clock_seconds();
   std::unique_lock lock(mutex_);
   while (present_.size() < heard_s_.size()) {
     if (!status_.ok()) return status_;
     if (stop != nullptr && stop->load()) return false;
-    if (coordinator_seconds_now() - begun_s > options_.start_within_s)
+    if (clock_seconds() - begun_s > options_.start_within_s)
       return error(Code::kUnavailable, present_.size(), " of ", heard_s_.size(), " nodes came within ",
                    options_.start_within_s, " s; are all nodes started with the same --nodes?");
     changed_.wait_for(lock, kSilenceLook);
   }
-  for (auto& [node, heard_s] : heard_s_) heard_s = coordinator_seconds_now();
+  for (auto& [node, heard_s] : heard_s_) heard_s = clock_seconds();
   return true;
 }
 
@@ -289,7 +286,7 @@ Status SandblasterCoordinator::await(std::unique_lock<std::mutex>& lock, const s
 
 Status SandblasterCoordinator::leave_out_silent() {
   std::vector<NodeId> silent;
-  const double now_s = coordinator_seconds_now(), stood_still_s = now_s - looked_s_;
+  const double now_s = clock_seconds(), stood_still_s = now_s - looked_s_;
   if (stood_still_s > std::max(options_.dead_after_s / 2, kStoodStill))  // it was us who did not listen
     for (auto& [node, heard_s] : heard_s_) heard_s = now_s;
   looked_s_ = now_s;

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <chrono>
 
+#include "streamvec/core/clock.h"
+
 namespace streamvec {
 namespace {
 
 constexpr double kInTouchEvery = 1.0;
 constexpr auto kTalkWait = std::chrono::milliseconds(20);
 constexpr auto kServeLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
-
-double sandblaster_seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool is_member(const std::vector<NodeId>& nodes, NodeId node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
@@ -28,7 +26,7 @@ Result<std::unique_ptr<SandblasterNode>> SandblasterNode::start(const Sandblaste
   node->first_ = options.workers.front();
   node->transport_ = std::make_unique<ReliableTransport>(std::move(transport));
   STREAMVEC_RETURN_IF_ERROR(node->make_parts(objective));
-  node->started_s_ = node->heard_s_ = sandblaster_seconds_now();
+  node->started_s_ = node->heard_s_ = clock_seconds();
   node->thread_ = std::thread([raw = node.get()] { raw->run_talking(); });
   return node;
 }
@@ -113,7 +111,7 @@ void SandblasterNode::run_talking() {
     const Status got = transport_->receive(Deadline::after(kTalkWait), from, frame);
     if (got.code() == Code::kUnavailable && !stopping_) fail(got);
     if (got.ok()) receive_frame(from, frame);
-    keep_in_touch(sandblaster_seconds_now());
+    keep_in_touch(clock_seconds());
     const std::lock_guard lock(mutex_);
     failed = !status_.ok();
   }
@@ -127,7 +125,7 @@ void SandblasterNode::receive_frame(NodeId from, std::string_view frame) {
 }
 
 void SandblasterNode::receive(NodeId from, const SandblasterMessage& message) {
-  if (from == first_) heard_s_ = sandblaster_seconds_now();
+  if (from == first_) heard_s_ = clock_seconds();
   if (coordinator_ != nullptr) coordinator_->receive(from, message);
   if (from == first_ && message.kind == SandblasterKind::kRefusal)
     return fail({Code::kFailedPrecondition, message.text});

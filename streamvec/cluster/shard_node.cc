@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/sync/view.h"
 
 namespace streamvec {
@@ -13,10 +14,6 @@ namespace {
 constexpr double kShardInTouch = 1.0;
 constexpr auto kShardTalkWait = std::chrono::milliseconds(20);
 constexpr auto kShardLook = std::chrono::milliseconds(50);
-
-double shard_seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -37,7 +34,7 @@ Result<std::unique_ptr<ShardNode>> ShardNode::start(const ShardNodeOptions& opti
     return {};
   }));
   node->bytes_owned_ = node->shard_->bytes();
-  node->started_s_ = shard_seconds_now();
+  node->started_s_ = clock_seconds();
   for (const NodeId each : node->all_) node->heard_s_[each] = node->started_s_;
   node->post(node->leader_,
              {.kind = SandblasterKind::kHello, .number = options.fingerprint, .text = options.fingerprint_of});
@@ -75,7 +72,7 @@ void ShardNode::run() {
       else
         receive(from, *message);
     }
-    keep_in_touch(shard_seconds_now());
+    keep_in_touch(clock_seconds());
   }
 }
 
@@ -84,7 +81,7 @@ void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
   if (from == leader_ && message.kind == SandblasterKind::kRefusal)
     return fail({Code::kFailedPrecondition, message.text});
   const std::lock_guard lock(mutex_);
-  heard_s_[from] = shard_seconds_now();
+  heard_s_[from] = clock_seconds();
   if (leads()) receive_from_worker(from, message);
   if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kEnd) ended_ = true;
@@ -198,9 +195,9 @@ Status ShardNode::await(uint64_t question, std::vector<float>& values) {
     return std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.answered; });
   };
   if (!answered()) {
-    const double begun_s = shard_seconds_now();
+    const double begun_s = clock_seconds();
     changed_.wait(lock, [&] { return !status_.ok() || answered(); });
-    stats_.waiting_s += shard_seconds_now() - begun_s;
+    stats_.waiting_s += clock_seconds() - begun_s;
   }
   const std::vector<Part> parts = std::move(open_[question]);
   open_.erase(question);
@@ -270,10 +267,10 @@ Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {
                                static_cast<double>(own.loss_pairs)}});
   }
   std::unique_lock lock(mutex_);
-  const double begun_s = shard_seconds_now();
+  const double begun_s = clock_seconds();
   changed_.wait(lock,
                 [&] { return !status_.ok() || (leads() ? finished_.size() == options_.workers.size() : ended_); });
-  stats_.finishing_s = shard_seconds_now() - begun_s;
+  stats_.finishing_s = clock_seconds() - begun_s;
   if (!status_.ok()) return status_;
   return leads() ? all_trained_ : own;
 }
@@ -290,7 +287,7 @@ ClusterStats ShardNode::stats() const {
     ClusterMember member{.node = node, .leader = node == leader_, .taking_part = true};
     member.worker = std::find(options_.workers.begin(), options_.workers.end(), node) != options_.workers.end();
     member.server = std::find(options_.owners.begin(), options_.owners.end(), node) != options_.owners.end();
-    member.silent_s = node == self_ ? 0 : shard_seconds_now() - heard_s_.at(node);
+    member.silent_s = node == self_ ? 0 : clock_seconds() - heard_s_.at(node);
     stats.members.push_back(member);
   }
   stats.notes.push_back("this node keeps " + std::to_string(bytes_owned_ >> 10) + " KB of rows");

@@ -4,14 +4,12 @@
 #include <chrono>
 #include <utility>
 
+#include "streamvec/core/clock.h"
+
 namespace streamvec {
 namespace {
 
 constexpr auto kTakeInWait = std::chrono::milliseconds(20);
-
-double link_seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -39,7 +37,7 @@ void ReliableTransport::remove_peer(NodeId node) {
 void ReliableTransport::send(NodeId to, std::string frame) {
   std::vector<std::string> frames;
   const std::lock_guard lock(mutex_);
-  links_.try_emplace(to, options_.link).first->second.send(std::move(frame), link_seconds_now(), frames);
+  links_.try_emplace(to, options_.link).first->second.send(std::move(frame), clock_seconds(), frames);
   for (std::string& each : frames) inner_->send(to, std::move(each));
 }
 
@@ -48,8 +46,8 @@ void ReliableTransport::run() {
   while (take_in()) {
     send_again();
     if (!stopping_) continue;
-    if (until_s == 0) until_s = link_seconds_now() + options_.farewell_s;
-    if (closed_ || is_idle() || link_seconds_now() > until_s) return;
+    if (until_s == 0) until_s = clock_seconds() + options_.farewell_s;
+    if (closed_ || is_idle() || clock_seconds() > until_s) return;
   }
 }
 
@@ -65,7 +63,7 @@ bool ReliableTransport::take_in() {
   std::vector<std::string> messages, answers;
   const std::lock_guard lock(mutex_);
   // A frame that is none of a link's is nobody's.
-  if (!links_.try_emplace(from, options_.link).first->second.receive(frame, link_seconds_now(), messages, answers).ok())
+  if (!links_.try_emplace(from, options_.link).first->second.receive(frame, clock_seconds(), messages, answers).ok())
     return true;
   for (std::string& answer : answers) inner_->send(from, std::move(answer));
   for (std::string& message : messages) inbox_.push(from, std::move(message));
@@ -77,7 +75,7 @@ void ReliableTransport::send_again() {
   for (auto& [node, link] : links_) {
     if (inner_->queued_bytes(node) > 0) continue;  // the first copies may still be among them
     std::vector<std::string> frames;
-    link.tick(link_seconds_now(), frames);
+    link.tick(clock_seconds(), frames);
     for (std::string& frame : frames) inner_->send(node, std::move(frame));
   }
 }
