@@ -115,7 +115,7 @@ class ClusterNode final : public Synchronizer {
   View view_;
   std::map<NodeId, double> heard_s_;
   std::map<NodeId, std::pair<NodeFigures, int64_t>> told_;  // of the leader: by the others, and how stale they were
-  std::optional<Leader> leading_;  // when this node leads
+  std::optional<Leader> leading_;                           // when this node leads
   int64_t settle_clock_ = 0;
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
   PushPace pace_;

@@ -33,10 +33,10 @@ struct SourceStatistics {
   int64_t errors = 0;
   std::string last_error;
   std::string permission;  // Source::permission()
-  double lag_s = 0;      // from when its newest document was written until it was read; 0 unknown
-  double reading_s = 0;  // spent waiting for the source ...
-  double working_s = 0;  // ... tokenising and counting ...
-  double blocked_s = 0;  // ... and waiting for replay to take the chunks
+  double lag_s = 0;        // from when its newest document was written until it was read; 0 unknown
+  double reading_s = 0;    // spent waiting for the source ...
+  double working_s = 0;    // ... tokenising and counting ...
+  double blocked_s = 0;    // ... and waiting for replay to take the chunks
 };
 
 class Intake {

@@ -9,9 +9,7 @@
 #include "streamvec/kernel/top_k.h"
 
 namespace streamvec {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Result<std::shared_ptr<const ServedModel>> ServedModel::make(std::shared_ptr<const Snapshot> snapshot, int64_t number) {
   auto parts = std::make_shared<Parts>();

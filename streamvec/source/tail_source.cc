@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBlockBytes = size_t{64} << 10;
 constexpr std::chrono::milliseconds kLookEvery{200};  // how often to look when no event comes
-constexpr std::chrono::milliseconds kStill{500};  // how long a rotated file must be still
+constexpr std::chrono::milliseconds kStill{500};      // how long a rotated file must be still
 
 int64_t mtime_ns_of(const struct stat& info) {
   return info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec;

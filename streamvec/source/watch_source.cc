@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::chrono::milliseconds kLookAtLeast{500};  // how often to look when no event comes
-constexpr int64_t kForgottenS = 60;              // a file is complete after so long, although nobody told of its end
+constexpr int64_t kForgottenS = 60;  // a file is complete after so long, although nobody told of its end
 constexpr size_t kGoneMax = 10'000, kProblemsMax = 10;
 
 std::string to_text(const Json& json) {
