@@ -8,21 +8,23 @@
 
 namespace streamvec {
 
-Result<TemporaryFile> TemporaryFile::create(const std::string& dir) {
-  TemporaryFile made;
-  made.dir_ = dir;
+Result<FileHandle> open_nameless_file(const std::string& dir) {
 #ifdef O_TMPFILE
-  if (const int nameless = ::open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); nameless >= 0) {
-    made.file_ = FileHandle(nameless);
-    return made;
-  }
+  if (const int nameless = ::open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); nameless >= 0)
+    return FileHandle(nameless);
 #endif
   // Not every file system has nameless files.
   std::string path = dir + "/.temporary-XXXXXX";
-  const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0) return file_error(errno, "make a temporary file", dir);
-  made.file_ = FileHandle(descriptor);
+  FileHandle file(::mkostemp(path.data(), O_CLOEXEC));
+  if (file.get() < 0) return file_error(errno, "make a temporary file", dir);
   if (::unlink(path.c_str()) != 0) return file_error(errno, "remove", path);
+  return file;
+}
+
+Result<TemporaryFile> TemporaryFile::create(const std::string& dir) {
+  TemporaryFile made;
+  made.dir_ = dir;
+  STREAMVEC_ASSIGN_OR_RETURN(made.file_, open_nameless_file(dir));
   return made;
 }
 

@@ -9,6 +9,9 @@
 
 namespace streamvec {
 
+// For reading and writing, on the file system that directory `dir` lies on.
+Result<FileHandle> open_nameless_file(const std::string& dir);
+
 // Written at its end, read anywhere. Threads may read at once while nobody writes.
 class TemporaryFile {
  public:

@@ -104,7 +104,7 @@ class SkipGramBatch::Worker final : public PortionWorker {
   static constexpr double kAlmostOne = 1 - 0x1p-53;
   static constexpr uint64_t kPortionDraws = 0x62a7c4;  // apart from the draws of first rows and pieces of text
 
-  // Slots for now: name_rows() makes places of them.
+  // Pairs of slots, of which name_rows() makes places.
   void draw_pairs(const Chunk& text, Random& random) {
     pairs_.clear();
     planner_.begin(text, *batch_.tables_, random);

@@ -21,7 +21,6 @@
 namespace streamvec {
 namespace {
 
-constexpr uint64_t kColumnPieceDraws = 1;  // as trainer.cc draws
 constexpr double kMeetWithin = 60, kColumnsReportEvery = 0.5;
 constexpr double kColumnsFarewell = 30;  // for the others to have what was said last
 constexpr int64_t kGatherRows = 1'024;   // at once
@@ -56,10 +55,6 @@ Status ring_broke(const Status& status) {
   if (status.ok()) return {};
   return Status(status.code(), "the ring broke: " + status.message() + "; the newest checkpoint is what remains");
 }
-
-struct WholeColumns {
-  TableInFile input, output;
-};
 
 class ColumnsTraining {
  public:
@@ -208,12 +203,9 @@ class ColumnsTraining {
     Piece piece;
     while (feed_.next(piece)) {
       const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
-      Random random(mix(options_.seed, kColumnPieceDraws, piece.step));
+      Random random = draws_of(piece, options_.seed);
       tokenizer.tokenize(piece.document.text, tokens);
-      PieceResult result;
-      result.tokens = static_cast<int64_t>(tokens.words.size());
-      result.bytes_replaced = tokens.bytes_replaced;
-      result.words_dropped = tokens.words_dropped;
+      PieceResult result = read_result(tokens);
       if (const auto tables = mapper_->map(tokens, chunk); tables != nullptr) {
         const StepStats stats = worker_->step(chunk, *tables, lr, random);
         result.pairs = stats.pairs;
@@ -271,17 +263,11 @@ class ColumnsTraining {
     return true;
   }
 
-  Result<WholeColumns> take_space() const {
-    WholeColumns whole;
-    const int64_t rows = start_.parameters.rows();
-    STREAMVEC_ASSIGN_OR_RETURN(whole.input, TableInFile::make(rows, dim_, out_));
-    STREAMVEC_ASSIGN_OR_RETURN(whole.output, TableInFile::make(rows, dim_, out_));
-    return whole;
-  }
+  Result<TablesInFiles> take_space() const { return TablesInFiles::make(start_.parameters.rows(), dim_, out_); }
 
   // The first node writes what it has gathered while all train on. REQUIRES: all are ready_to_save().
   Status gather_and_save(const RunState& state) {
-    WholeColumns whole;
+    TablesInFiles whole;
     if (writer_) whole = std::move(*std::exchange(space_, std::nullopt));
     const int64_t rows = start_.parameters.rows();
     for (int64_t from = 0; from < rows; from += kGatherRows)
@@ -295,7 +281,7 @@ class ColumnsTraining {
     return {};
   }
 
-  Status gather_rows(int64_t from, int64_t to, WholeColumns& whole) {
+  Status gather_rows(int64_t from, int64_t to, TablesInFiles& whole) {
     std::string mine;
     for (const Matrix* table : {&start_.parameters.input.rows, &start_.parameters.output.rows})
       for (int64_t row = from; row < to; ++row)
@@ -317,7 +303,7 @@ class ColumnsTraining {
     return {};
   }
 
-  Status save(const RunState& state, nlohmann::json cursors, const WholeColumns& whole) {
+  Status save(const RunState& state, nlohmann::json cursors, const TablesInFiles& whole) {
     CheckpointContent content{.step = state.step,
                               .model = start_.model,
                               .vocabulary = start_.vocabulary,
@@ -367,8 +353,8 @@ class ColumnsTraining {
   std::vector<std::string> parts_;             // of a block's products, by rank
   bool parted_ = false;
   Clock::time_point begin_, saved_, reported_;
-  std::optional<WholeColumns> space_;               // to gather in
-  std::future<Result<WholeColumns>> taking_space_;  // ends before all that it uses, as what follows
+  std::optional<TablesInFiles> space_;               // to gather in
+  std::future<Result<TablesInFiles>> taking_space_;  // ends before all that it uses, as what follows
   std::future<Status> saving_;
 };
 

@@ -6,6 +6,19 @@
 
 namespace streamvec {
 
+Random draws_of(const Piece& piece, uint64_t seed) {
+  constexpr uint64_t kPieceDraws = 1;
+  return Random(mix(seed, kPieceDraws, static_cast<uint64_t>(piece.step)));
+}
+
+PieceResult read_result(const Tokens& tokens) {
+  PieceResult result;
+  result.tokens = static_cast<int64_t>(tokens.words.size());
+  result.bytes_replaced = tokens.bytes_replaced;
+  result.words_dropped = tokens.words_dropped;
+  return result;
+}
+
 Feed::Feed(Source& source, int32_t epochs, RunState state, int32_t part, int32_t parts)
     : source_(source),
       epochs_(epochs),

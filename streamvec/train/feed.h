@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "streamvec/core/random.h"
 #include "streamvec/core/status.h"
 #include "streamvec/source/source.h"
+#include "streamvec/text/tokenizer.h"
 #include "streamvec/train/run_state.h"
 
 namespace streamvec {
@@ -28,6 +30,11 @@ struct PieceResult {
   double loss = 0;
   int64_t bytes_replaced = 0, words_dropped = 0;
 };
+
+// What a piece's windows, negatives and left-out words are drawn with: the same in every run with this seed.
+Random draws_of(const Piece& piece, uint64_t seed);
+// What came of reading it, before anything is trained on it.
+PieceResult read_result(const Tokens& tokens);
 
 // Thread-safe.
 class Feed {

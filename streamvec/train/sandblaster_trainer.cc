@@ -22,12 +22,6 @@ constexpr double kFirstStepOfRow = 0.1;  // the line search finds what is right;
 constexpr float kScaleMin = 1e-6f;       // of the largest
 constexpr int64_t kPortionsOfWorker = 8, kPortionWordsMin = 500, kPortionWordsMax = 20'000;
 
-TrainProgress nothing_begun(std::string note) {
-  TrainProgress nothing;
-  nothing.notes = {std::move(note)};
-  return nothing;
-}
-
 class SandblasterTraining {
  public:
   SandblasterTraining(TrainingStart start, const TrainOptions& options, std::optional<CheckpointWriter> writer,
@@ -36,11 +30,11 @@ class SandblasterTraining {
 
   Result<TrainProgress> run() {
     STREAMVEC_ASSIGN_OR_RETURN(const bool read, read_text());
-    if (!read) return nothing_begun("stopped while the text was read; nothing was changed");
+    if (!read) return nothing_done("stopped while the text was read; nothing was changed");
     STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(options_.cluster));
     STREAMVEC_ASSIGN_OR_RETURN(node_, SandblasterNode::start(node_options(), *batch_, std::move(transport)));
     STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, node_->await_start(hooks_.stop));
-    if (!all_are_there) return nothing_begun("stopped while other nodes were awaited; nothing was changed");
+    if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     begin_ = saved_ = Clock::now();
     if (node_->coordinates()) return coordinate();
     STREAMVEC_RETURN_IF_ERROR(node_->serve(hooks_.stop));

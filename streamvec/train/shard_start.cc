@@ -70,10 +70,8 @@ ShardedOptions sharded_options(const TrainOptions& options, const ModelOptions& 
   return made;
 }
 
-Result<WholeTables> gather_tables(ShardNode& node, int64_t rows, int64_t dim, const std::string& dir) {
-  WholeTables whole;
-  STREAMVEC_ASSIGN_OR_RETURN(whole.input, TableInFile::make(rows, dim, dir));
-  STREAMVEC_ASSIGN_OR_RETURN(whole.output, TableInFile::make(rows, dim, dir));
+Result<TablesInFiles> gather_tables(ShardNode& node, int64_t rows, int64_t dim, const std::string& dir) {
+  STREAMVEC_ASSIGN_OR_RETURN(TablesInFiles whole, TablesInFiles::make(rows, dim, dir));
   STREAMVEC_RETURN_IF_ERROR(node.read_all([&](RowKey key, std::span<const float> row) {
     std::copy(row.begin(), row.end(), (key % 2 == 0 ? whole.input : whole.output).row(key / 2));
   }));

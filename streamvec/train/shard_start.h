@@ -22,10 +22,7 @@ Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, Trai
 // How its workers are to be. Borrows `start`.
 ShardedOptions sharded_options(const TrainOptions& options, const ModelOptions& model, const TrainingStart& start);
 
-// Both tables whole, for a checkpoint: in files without a name beside it, so that no node needs memory for them.
-struct WholeTables {
-  TableInFile input, output;
-};
-Result<WholeTables> gather_tables(ShardNode& node, int64_t rows, int64_t dim, const std::string& dir);
+// Both tables whole, for a checkpoint beside which their files lie, so that no node needs memory for them.
+Result<TablesInFiles> gather_tables(ShardNode& node, int64_t rows, int64_t dim, const std::string& dir);
 
 }  // namespace streamvec

@@ -1,13 +1,12 @@
 #include "streamvec/train/table_in_file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 
-#include "streamvec/core/durable_file.h"
+#include "streamvec/core/temporary_file.h"
 
 namespace streamvec {
 
@@ -17,10 +16,7 @@ void TableInFile::Unmap::operator()(float* data) const {
 
 Result<TableInFile> TableInFile::make(int64_t rows, int64_t cols, const std::string& dir) {
   STREAMVEC_CHECK(rows > 0 && cols > 0);
-  std::string path = dir + "/.table-XXXXXX";
-  const FileHandle file(::mkostemp(path.data(), O_CLOEXEC));
-  if (file.get() < 0) return file_error(errno, "make a temporary file", dir);
-  if (::unlink(path.c_str()) != 0) return file_error(errno, "remove", path);
+  STREAMVEC_ASSIGN_OR_RETURN(const FileHandle file, open_nameless_file(dir));
   const size_t bytes = static_cast<size_t>(rows * cols) * sizeof(float);
   if (const int failed = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); failed != 0)
     return file_error(failed, "take space for a temporary file", dir);
@@ -31,6 +27,13 @@ Result<TableInFile> TableInFile::make(int64_t rows, int64_t cols, const std::str
   table.rows_ = rows;
   table.cols_ = cols;
   return table;
+}
+
+Result<TablesInFiles> TablesInFiles::make(int64_t rows, int64_t cols, const std::string& dir) {
+  TablesInFiles both;
+  STREAMVEC_ASSIGN_OR_RETURN(both.input, TableInFile::make(rows, cols, dir));
+  STREAMVEC_ASSIGN_OR_RETURN(both.output, TableInFile::make(rows, cols, dir));
+  return both;
 }
 
 }  // namespace streamvec

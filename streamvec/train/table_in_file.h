@@ -32,4 +32,10 @@ class TableInFile {
   int64_t rows_ = 0, cols_ = 0;
 };
 
+// Both tables of a model, of one shape.
+struct TablesInFiles {
+  static Result<TablesInFiles> make(int64_t rows, int64_t cols, const std::string& dir);
+  TableInFile input, output;
+};
+
 }  // namespace streamvec

@@ -33,14 +33,7 @@ namespace streamvec {
 namespace {
 
 // Keeps the draws of training apart from those of the first rows, which use the same seed.
-constexpr uint64_t kPieceDraws = 1;
 constexpr double kSilent_s = 3;  // nodes keep in touch every second
-
-TrainProgress nothing_done(std::string note) {
-  TrainProgress nothing;
-  nothing.notes = {std::move(note)};
-  return nothing;
-}
 
 // What came of pieces of text besides training, for those that are trained on again without being read. Thread-safe.
 class KeptPieces {
@@ -131,7 +124,7 @@ class Training {
     Piece piece;
     while (feed_.next(piece)) {
       const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
-      Random random(mix(options_.seed, kPieceDraws, piece.step));
+      Random random = draws_of(piece, options_.seed);
       const uint64_t key = std::hash<std::string>()(piece.document.cursor);
       PieceResult result;
       if (const auto again = worker.step_again(key, lr, random)) {
@@ -139,9 +132,7 @@ class Training {
         count(*again, result);
       } else {
         tokenizer.tokenize(piece.document.text, tokens);
-        result.tokens = static_cast<int64_t>(tokens.words.size());
-        result.bytes_replaced = tokens.bytes_replaced;
-        result.words_dropped = tokens.words_dropped;
+        result = read_result(tokens);
         const auto tables = mapper_->map(tokens, chunk);
         const bool keep = !start_.growing && piece.epoch + 1 < options_.epochs;
         if (keep) kept_.add(key, result);
@@ -252,7 +243,7 @@ class Training {
   Status save(const RunState& state) {
     if (!writer_) return {};
     STREAMVEC_RETURN_IF_ERROR(start_.parameters.fetch_rows());
-    WholeTables whole;
+    TablesInFiles whole;
     if (shards_ != nullptr) {
       STREAMVEC_ASSIGN_OR_RETURN(whole,
                                  gather_tables(*shards_, start_.vocabulary.size(), start_.parameters.dim(), out_));

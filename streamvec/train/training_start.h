@@ -73,6 +73,13 @@ std::vector<NamedMatrix> optimizer_tables(Parameters& parameters);
 // kInvalidArgument for values outside what can be trained with; the message names the option.
 Status check_options(const TrainOptions& options);
 
+// What a run comes to that ended before it began, with why it did.
+inline TrainProgress nothing_done(std::string note) {
+  TrainProgress nothing;
+  nothing.notes = {std::move(note)};
+  return nothing;
+}
+
 Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std::string>& source_names,
                               std::unique_ptr<Source> source, const std::string& out,
                               std::optional<Checkpoint> existing, const TrainHooks& hooks);
