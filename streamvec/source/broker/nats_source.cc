@@ -3,7 +3,9 @@
 #include <nats/nats.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
@@ -48,12 +50,35 @@ struct Settings {
   bool tls = false;
 };
 
+// What the client calls, once for each connection, when its threads have ended.
+class Closed {
+ public:
+  static void say(natsConnection*, void* self) {
+    auto& closed = *static_cast<Closed*>(self);
+    const std::lock_guard lock(closed.mutex_);
+    closed.said_ = true;
+    closed.changed_.notify_one();
+  }
+  // Waits for it; then the next connection may use this.
+  void await() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return said_; });
+    said_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool said_ = false;
+};
+
 // How the consumer is told what is safe.
 enum class Acknowledge { kNothing, kUpTo, kEach };
 
 class NatsStream : public Source {
  public:
   NatsStream(Settings settings, RecordFormat format) : settings_(std::move(settings)), intake_(std::move(format)) {}
+  ~NatsStream() override { hang_up(); }
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
@@ -89,6 +114,7 @@ class NatsStream : public Source {
   const Settings settings_;
   RecordIntake intake_;
   Reconnect reconnect_;
+  Closed closed_;
   Server server_;
   Jetstream jetstream_;
   Inbox inbox_;
@@ -163,7 +189,14 @@ Status NatsStream::lose(Status status) {
   return reconnect_.failed(std::move(status));
 }
 
+// The client's reading thread looks a message's subscription up and locks it a little later, even if it was destroyed
+// in between (3.4.1; mended in 3.6.1), which crashes. So that thread has to end first. Closing waits for it, unless the
+// client is already closing by itself because the server fell silent; it calls when it is through.
 void NatsStream::hang_up() {
+  if (server_ != nullptr) {
+    natsConnection_Close(server_.get());
+    closed_.await();
+  }
   subscription_.reset();
   jetstream_.reset();
   server_.reset();
@@ -189,6 +222,7 @@ Status NatsStream::connect() {
   natsOptions_SetPingInterval(made, 2'000);
   natsOptions_SetMaxPingsOut(made, 1);
   natsOptions_SetName(made, "streamvec");
+  natsOptions_SetClosedCB(made, Closed::say, &closed_);
   if (!location.user.empty() && location.password.empty()) natsOptions_SetToken(made, location.user.c_str());
   if (!location.password.empty()) natsOptions_SetUserInfo(made, location.user.c_str(), location.password.c_str());
   if (settings_.tls) {

@@ -142,6 +142,16 @@ TEST(NatsSource, CountsEachMessageOnceThroughKillsOfReaderAndServer) {
   expect_each_once(counted, 400);
 }
 
+// Long messages: while the client copies one, its subscription must not go.
+TEST(NatsSource, CanBeLeftWhileMessagesArrive) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  for (int i = 0; i < 16; ++i) client.publish(std::string(1'000'000, 'a'));
+  client.settle();
+  for (int life = 0; life < 20; ++life) EXPECT_EQ(read_documents(*opened(server), 1).size(), 1u);
+}
+
 TEST(NatsSource, GoesOnWhenTheServerDiesInTheMiddleAndComesBack) {
   ServerProcess server(nats_server());
   {
