@@ -42,7 +42,6 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
       transport_(std::move(transport)),
       self_(transport_->self()),
       ahead_max_(options.sync.scheme.admission == Admission::kSsp ? options.sync.scheme.staleness : INT64_MAX),
-      crew_(std::max(options.threads, 1) - 1),
       pace_({options.words_min, options.words_max, options.threads, options.talking_share,
              static_cast<int64_t>(options.workers.size())},
             pulls_of(options)) {
@@ -69,7 +68,7 @@ Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& op
 Status ClusterNode::make_parts(const std::vector<Matrix*>& tables) {
   SyncOptions sync = options_.sync;
   sync.self = self_;
-  sync.crew = &crew_;
+  sync.crew = options_.crew;
   sync.initial = [this, tables](RowKey key, std::span<float> row) {
     if (replica_ != nullptr) return replica_->known_value(key, row);
     std::copy_n(tables[key % tables.size()]->row(static_cast<int64_t>(key / tables.size())), row.size(), row.begin());
@@ -106,7 +105,9 @@ Status ClusterNode::trained(int64_t words, double lr) {
   if (!may_go_on() || failed_) {
     std::unique_lock lock(mutex_);
     const double begun = clock_seconds();
+    if (options_.crew != nullptr) options_.crew->go();  // who waits does not look in
     changed_.wait(lock, may_go_on);
+    if (options_.crew != nullptr) options_.crew->come();
     stats_.waiting_s += clock_seconds() - begun;
     if (!status_.ok()) return status_;
   }
@@ -195,7 +196,8 @@ void ClusterNode::run() {
     }
     step(now);
     note_clocks();
-    stats_.talking_s = talking_s_now() + crew_.helped_s();
+    stats_.talking_s = talking_s_now();
+    if (options_.crew != nullptr) stats_.talking_s += options_.crew->helped_s();
     failed = !status_.ok();
   }
 }

@@ -25,6 +25,7 @@
 #include "streamvec/cluster/push_pace.h"
 #include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/cluster/synchronizer.h"
+#include "streamvec/core/crew.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
@@ -44,6 +45,7 @@ struct ClusterOptions {
   double start_within_s = 60;   // all nodes have to be there by then
   int32_t threads = 1;          // that train here
   double talking_share = 0.2;   // of their time, at most, goes into talking; less: fewer pushes where cores are few
+  Crew* crew = nullptr;         // borrowed: helps with rows, and threads that train look in; none: one thread does all
   RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
   uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
   std::string fingerprint_of;   // the same in words
@@ -102,7 +104,6 @@ class ClusterNode final : public Synchronizer {
   NodeId leader_ = 0;
   bool is_worker_ = false;
   std::atomic<int64_t> ahead_max_;  // clocks that a node may be ahead of the slowest and train (SSP)
-  Crew crew_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<RowServer> server_;
   std::map<NodeId, ReliableLink> links_;

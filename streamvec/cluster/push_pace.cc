@@ -16,6 +16,10 @@ constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they
 
 }  // namespace
 
+double talking_share_of(int64_t workers) {
+  return std::clamp(0.1 * static_cast<double>(workers - 1), 0.1, 0.3);
+}
+
 bool PushPace::is_time(const Done& done) const {
   const int64_t wanted = options_.words_min / (done.words < kEagerWords ? kEagerTimes : 1);
   return done.words - begun_.words >= wanted || done.now_s - begun_.now_s >= kPushEvery;

@@ -43,5 +43,13 @@ TEST(PushPace, ThreadsThatWaitAreNotMadeToWaitForTheShare) {
   EXPECT_TRUE(pace.can_afford({.words = kLater + 50'001, .now_s = 10.1, .talking_s = 6}));
 }
 
+TEST(PushPace, MoreNodesMayTalkMoreUpToAPoint) {
+  EXPECT_DOUBLE_EQ(talking_share_of(2), 0.1);
+  EXPECT_DOUBLE_EQ(talking_share_of(3), 0.2);
+  EXPECT_DOUBLE_EQ(talking_share_of(4), 0.3);
+  EXPECT_DOUBLE_EQ(talking_share_of(64), 0.3);
+  EXPECT_DOUBLE_EQ(talking_share_of(1), 0.1);  // a server that all others have left
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -12,10 +12,20 @@ double used_s() {
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
+constexpr int32_t kSpins = 4'000;  // some 100 us
+
+void spin() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
 }  // namespace
 
 Crew::Crew(int32_t helpers) {
-  for (int32_t i = 0; i < helpers; ++i) threads_.emplace_back([this] { help(); });
+  for (int32_t i = 0; i < helpers; ++i) threads_.emplace_back([this] { stand_by(); });
 }
 
 Crew::~Crew() {
@@ -28,18 +38,35 @@ Crew::~Crew() {
 }
 
 void Crew::share(int64_t parts, const std::function<void(int64_t)>& work) {
-  if (threads_.empty() || parts < 2) {
+  std::unique_lock lock(mutex_);
+  if ((threads_.empty() && looking_in_ == 0) || parts < 2) {
+    lock.unlock();
     for (int64_t i = 0; i < parts; ++i) work(i);
     return;
   }
-  std::unique_lock lock(mutex_);
   work_ = &work;
   parts_ = parts;
-  next_ = finished_ = 0;
-  begun_.notify_all();
+  next_ = 0;
+  finished_ = 0;
+  open_ = true;
+  if (looking_in_ == 0) begun_.notify_all();
   take_parts(lock);
+  lock.unlock();
+  // Parts are short: to sleep and to be woken would take longer.
+  for (int32_t i = 0; i < kSpins && finished_ < parts; ++i) spin();
+  lock.lock();
   done_.wait(lock, [&] { return finished_ == parts_; });
   parts_ = next_ = 0;
+}
+
+void Crew::come() {
+  const std::lock_guard lock(mutex_);
+  ++looking_in_;
+}
+
+void Crew::go() {
+  const std::lock_guard lock(mutex_);
+  if (--looking_in_ == 0) begun_.notify_all();
 }
 
 double Crew::helped_s() const {
@@ -47,10 +74,10 @@ double Crew::helped_s() const {
   return helped_s_;
 }
 
-void Crew::help() {
+void Crew::stand_by() {
   std::unique_lock lock(mutex_);
   while (true) {
-    begun_.wait(lock, [&] { return stopping_ || next_ < parts_; });
+    begun_.wait(lock, [&] { return stopping_ || wanted(); });
     if (stopping_) return;
     const double begun = used_s();
     take_parts(lock);
@@ -58,9 +85,18 @@ void Crew::help() {
   }
 }
 
+void Crew::help_out() {
+  std::unique_lock lock(mutex_);
+  if (next_ == parts_) return;
+  const double begun = used_s();
+  take_parts(lock);
+  helped_s_ += used_s() - begun;
+}
+
 void Crew::take_parts(std::unique_lock<std::mutex>& lock) {
   while (next_ < parts_) {
     const int64_t part = next_++;
+    if (next_ == parts_) open_ = false;
     const std::function<void(int64_t)>& work = *work_;
     lock.unlock();
     work(part);

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
 
 namespace streamvec {
 namespace {
@@ -28,6 +31,57 @@ TEST(Crew, PartsAreDoneSideBySide) {
   });
   EXPECT_EQ(there, 4);
   crew.share(0, [](int64_t) { FAIL(); });
+}
+
+TEST(Crew, ThreadsThatLookInDoTheWorkAndThoseThatStandBySleepOn) {
+  Crew crew(2);
+  std::atomic<bool> come = false, over = false;
+  std::thread visitor([&] {
+    const CrewVisit visit(&crew);
+    come = true;
+    while (!over) crew.look_in();
+  });
+  while (!come) std::this_thread::yield();
+  std::atomic<int> there{0}, strangers{0};
+  const std::set<std::thread::id> known = {std::this_thread::get_id(), visitor.get_id()};
+  for (int round = 0; round < 50; ++round) {
+    there = 0;
+    // One part each: the caller alone would never end.
+    crew.share(2, [&](int64_t) {
+      strangers += known.count(std::this_thread::get_id()) == 0;
+      ++there;
+      while (there < 2) std::this_thread::yield();
+    });
+  }
+  EXPECT_EQ(strangers, 0);
+  EXPECT_GT(crew.helped_s(), 0);
+  over = true;
+  visitor.join();
+  there = 0;
+  crew.share(3, [&](int64_t) {  // and now those that stand by
+    ++there;
+    while (there < 3) std::this_thread::yield();
+  });
+  EXPECT_EQ(there, 3);
+}
+
+TEST(Crew, WithoutThreadsThatStandByThoseThatLookInAreEnough) {
+  Crew crew(0);
+  std::atomic<bool> come = false, over = false;
+  std::thread visitor([&] {
+    const CrewVisit visit(&crew);
+    come = true;
+    while (!over) crew.look_in();
+  });
+  while (!come) std::this_thread::yield();
+  std::atomic<int> there{0};
+  crew.share(2, [&](int64_t) {
+    ++there;
+    while (there < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(there, 2);
+  over = true;
+  visitor.join();
 }
 
 TEST(Crew, CountsWhatTheHelpersHaveUsed) {

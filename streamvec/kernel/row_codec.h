@@ -32,9 +32,17 @@ struct ChangeSquares {
 ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change);
 // b += to - from, a += share * (to - from).
 void shift_both(const float* to, const float* from, float share, int32_t dim, float* a, float* b);
-// Asks for the row's cache lines: a row is needed soon, and to be written.
+// Asks for the row's cache lines: a row is needed soon.
 inline void fetch_row(const float* row, int32_t dim) {
+  for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k);
+}
+// Likewise, and to be written: a line that another core has changed crosses over once, not twice.
+inline void fetch_row_to_write(const float* row, int32_t dim) {
+#if defined(__x86_64__)
+  for (int32_t k = 0; k < dim; k += 16) asm volatile("prefetchw %0" : : "m"(row[k]));
+#else
   for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 1);
+#endif
 }
 
 // out = x * a + y * b; out may be a or b.

@@ -57,6 +57,7 @@ void BlockStep::expect_rows(std::span<float* const> rows) {
 
 PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
+  parameters_.look_in();
   const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
   Matrix& table = parameters_.input.rows;
   x_.resize(inputs_);

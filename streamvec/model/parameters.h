@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "streamvec/core/crew.h"
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/row_marks.h"
 #include "streamvec/core/status.h"
@@ -69,6 +70,11 @@ class Parameters {
     if (changed == nullptr) return;
     for (const Slot slot : inputs) changed->mark(2 * int64_t{slot});
     for (const Slot slot : outputs) changed->mark(2 * int64_t{slot} + 1);
+  }
+  // Of a cluster: threads that train look in between two blocks, to help with the rows that travel.
+  std::unique_ptr<Crew> crew;
+  void look_in() {
+    if (crew != nullptr) crew->look_in();
   }
 
  private:

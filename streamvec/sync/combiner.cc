@@ -43,15 +43,15 @@ void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim) {
 }
 
 float damped_share(double pull, int64_t nodes) {
-  constexpr double kSlow = 1e-3;  // from here on down the share is 1 to the last bit of a message
-  if (pull * static_cast<double>(nodes) < kSlow) return 1;
-  const auto count = static_cast<double>(nodes);
-  return static_cast<float>(-std::expm1(-count * pull) / (count * -std::expm1(-pull)));
+  constexpr float kSlow = 1e-3f;  // from here on down the share is 1 to the last bit of a message
+  const auto count = static_cast<float>(nodes), once = static_cast<float>(pull);
+  if (count * once < kSlow) return 1;
+  return (1 - std::exp(-count * once)) / (count * (1 - std::exp(-once)));  // a message keeps eight bits of it
 }
 
 float late_share(double pull) {
   constexpr double kSlow = 0.05;  // rows that hardly moved are corrected in full
-  return pull < kSlow ? 1 : static_cast<float>(std::exp(-pull));
+  return pull < kSlow ? 1 : std::exp(-static_cast<float>(pull));
 }
 
 void add_by_shares(const float* change, RowShares shares, const float* direction, int32_t dim, float* to) {

@@ -178,8 +178,8 @@ class LateServer final : public Owner {
       const int64_t place = rows_.find(keys[i]);
       if (i + kFetchAhead < part.end) {
         const int64_t soon = rows_.find(keys[i + kFetchAhead]);
-        fetch_row(rows_.row(soon), dim);
-        fetch_row(told.values.row(soon), dim);
+        fetch_row_to_write(rows_.row(soon), dim);
+        fetch_row_to_write(told.values.row(soon), dim);
       }
       if (k < pushed && push->rows[k] == keys[i]) {
         apply(*push, k, part.reader.row(static_cast<int64_t>(k)), told.values.row(place), part.missed.row(0),

@@ -164,7 +164,7 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i + kFetchAhead < rows.size()) {
       fetch_row(live_row(rows[i + kFetchAhead]), dim);
-      fetch_row(base_row(rows[i + kFetchAhead]), dim);
+      fetch_row_to_write(base_row(rows[i + kFetchAhead]), dim);
     }
     const ChangeSquares squares = change_of(rows[i], writer.next());
     if (options_.change_min > 0 && squares.change < options_.change_min * squares.known) continue;
@@ -314,8 +314,8 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
     STREAMVEC_CHECK(pushes.begin(options_.scheme.codec, answered->payload, static_cast<int64_t>(pushed.size())).ok());
   for (size_t i = range.told, k = range.pushed; i < range.told_end || k < range.pushed_end;) {
     if (i + kFetchAhead < range.told_end) {
-      fetch_row(live_row(told[i + kFetchAhead]), dim);
-      fetch_row(base_row(told[i + kFetchAhead]), dim);
+      fetch_row_to_write(live_row(told[i + kFetchAhead]), dim);
+      fetch_row_to_write(base_row(told[i + kFetchAhead]), dim);
     }
     const bool of_answer = k == range.pushed_end || (i < range.told_end && told[i] <= pushed[k]);
     const RowKey key = of_answer ? told[i] : pushed[k];

@@ -137,8 +137,8 @@ class RoundServer final : public Owner {
     for (size_t w = 0; w < waiting_.size(); ++w)
       if (const size_t ahead = part.at[w] + kFetchAhead; ahead < part.end[w]) {
         const RowKey soon = waiting_[w].rows[ahead];
-        fetch_row(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
-        fetch_row(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
+        fetch_row_to_write(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
+        fetch_row_to_write(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
         break;
       }
     return true;

@@ -8,11 +8,12 @@
 
 namespace streamvec {
 
-// Into how many parts work on so many rows is worth dividing: waking a thread costs as much as some 50 rows.
+// Into how many parts work on so many rows is worth dividing: waking a thread costs as much as some 50 rows. More than
+// there are threads, so that none waits long for one that came late.
 inline int64_t parts_of(const Crew* crew, size_t rows) {
-  constexpr int64_t kRowsMin = 1'024;  // of a part
+  constexpr int64_t kRowsMin = 512;  // of a part
   if (crew == nullptr) return 1;
-  return std::clamp<int64_t>(static_cast<int64_t>(rows) / kRowsMin, 1, crew->helpers() + 1);
+  return std::clamp<int64_t>(static_cast<int64_t>(rows) / kRowsMin, 1, 2 * (crew->helpers() + 1));
 }
 
 template <typename Work>

@@ -73,8 +73,8 @@ TEST(SharedWork, IsDividedOnlyWhenThereIsEnoughAndSomebodyHelps) {
   EXPECT_EQ(parts_of(nullptr, 1'000'000), 1);
   Crew crew(3);
   EXPECT_EQ(parts_of(&crew, 0), 1);
-  EXPECT_EQ(parts_of(&crew, 2'100), 2);
-  EXPECT_EQ(parts_of(&crew, 1'000'000), 4);
+  EXPECT_EQ(parts_of(&crew, 1'100), 2);
+  EXPECT_EQ(parts_of(&crew, 1'000'000), 8);
 }
 
 class SharedWorkOf : public testing::TestWithParam<std::pair<CodecKind, Combine>> {};

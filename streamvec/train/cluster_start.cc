@@ -267,8 +267,11 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart&
   cluster.words_max = words_max_of(settings);
   cluster.dead_after_s = settings.dead_after_s;
   cluster.threads = start.threads;
+  cluster.talking_share = talking_share_of(settings.workers());
   start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
   cluster.changed = start.parameters.changed.get();
+  start.parameters.crew = std::make_unique<Crew>(start.threads - 1);
+  cluster.crew = start.parameters.crew.get();
   cluster.fingerprint = cluster_fingerprint(options, start);
   cluster.fingerprint_of = cluster_fingerprint_text(options, start);
   return cluster;

@@ -122,6 +122,7 @@ class Training {
     Tokens tokens;
     Chunk chunk;
     Piece piece;
+    const CrewVisit visit(start_.parameters.crew.get());
     while (feed_.next(piece)) {
       const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
       Random random = draws_of(piece, options_.seed);
