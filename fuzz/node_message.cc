@@ -44,9 +44,16 @@ void check_rows(std::string_view bytes) {
 
 FuzzStart fuzz_start() {
   View view{2, {1, 2}, {1}};
-  return {.seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
-                    encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{})},
-          .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint"}};
+  Control ask{ControlKind::kAsk};
+  ask.pieces = {{3, 5}, {9, 10}};
+  ask.wanted = 7;
+  Control newcomers{ControlKind::kView, view};
+  newcomers.addresses = {{1, "a:1"}, {2, "b:2"}};
+  return {
+      .seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
+                encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}), encode(ask),
+                encode(newcomers)},
+      .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint", "pieces", "standing", "addresses"}};
 }
 
 }  // namespace streamvec

@@ -1,4 +1,5 @@
 """Several nodes that train together: launch, the schemes, death of a node, other options than the leader's."""
+import base64
 import json
 import os
 import shutil
@@ -104,6 +105,20 @@ class TestLaunch:
             process.send_signal(signal.SIGTERM)
             _, err = process.communicate(timeout=40)  # less than a node waits for one that does not come
             assert process.returncode == 0 and b"was ended by" not in err, err
+
+    def test_a_stopped_run_goes_on_with_another_number_of_nodes_and_the_rate_of_all(self, corpus, tmp_path):
+        """Nothing of the text is left out; what others had finished after the first piece that nobody had is trained on again."""
+        epochs, words = 40, len(corpus.read_text().split())
+        command = lambda nodes: ["launch", "-n", nodes, "--", "train", "corpus.txt", "--out", "model", "--epochs", epochs,
+                                 "--dim", 16, "--threads", 1, "--json", "--checkpoint-every", 0.1]
+        process = support.start(*command(2), cwd=tmp_path)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or process.poll() is not None, "a checkpoint")
+        process.send_signal(signal.SIGTERM)
+        stopped = json.loads(process.communicate(timeout=60)[0])
+        assert process.returncode == 0
+        report = json.loads(support.run(*command(3), cwd=tmp_path, exit=0).out)
+        assert report["lr"] < 1e-3 and report["nodes"] == 3
+        assert not stopped["stopped"] or epochs * words <= report["tokens"] < 1.1 * epochs * words
 
     def test_only_train_can_be_launched(self, tmp_path):
         done = support.run("launch", "-n", 2, "--", "eval", tmp_path, exit=1)
@@ -214,6 +229,15 @@ def etcd(tmp_path):
     process.wait()
 
 
+def roster(etcd, job):
+    """Ids and addresses of those that take part, as the leader has written them down; none before it begins."""
+    asked = json.dumps({"key": base64.b64encode(f"/streamvec/{job}/roster".encode()).decode()})
+    with urllib.request.urlopen(etcd + "/v3/kv/range", data=asked.encode(), timeout=5) as answer:
+        found = json.loads(answer.read()).get("kvs", [])
+    lines = base64.b64decode(found[0]["value"]).decode().splitlines() if found else ["0"]
+    return {} if lines[0].split()[0] == "0" else {line.split()[0]: line.split()[-1] for line in lines[1:]}
+
+
 class TestEtcd:
     def start(self, tmp_path, etcd, port, *options):
         command = [support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--dim", "16", "--json", "--etcd",
@@ -228,18 +252,74 @@ class TestEtcd:
             assert {json.loads(out)["nodes"] for out, _ in reports} == {3}
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
-    def test_one_too_many_is_told_and_a_wish_to_stop_is_heard_while_others_are_awaited(self, etcd, corpus, tmp_path):
+    def start_join_and_kill(self, tmp_path, etcd, epochs):
+        """Two begin, a third joins, the second is killed and started again at once, all while the leader trains: the nodes by
+        their addresses, the leader first, and the one that was killed."""
+        job, ports = f"nightly{epochs}", support.free_ports(3)
+        nodes = {f"127.0.0.1:{port}": None for port in ports}
+
+        def start(address):
+            nodes[address] = self.start(tmp_path, etcd, address.split(":")[1], "--job", job, "--epochs", str(epochs),
+                                        "--sync-words", "1000", "--dead-after", "2", "--checkpoint-every", "0.2")
+
+        def await_roster(members):
+            ended = lambda: any(node is not None and node.poll() is not None for node in nodes.values())
+            support.wait_for(lambda: ended() or members(roster(etcd, job)), "the roster")
+            return roster(etcd, job)
+
+        addresses = list(nodes)
+        start(addresses[0])
+        start(addresses[1])
+        begun = await_roster(lambda now: len(now) == 2)
+        start(addresses[2])
+        await_roster(lambda now: len(now) == 3)
+        killed = nodes[begun.get("2", addresses[1])]
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        start(begun.get("2", addresses[1]))
+        await_roster(lambda now: len(now) == 3 and "2" not in now)
+        leader = nodes.pop(begun.get("1", addresses[0]))
+        return [leader, *nodes.values()], killed
+
+    def test_nodes_join_while_others_train_and_one_is_killed_and_comes_back_as_another(self, etcd, corpus, tmp_path):
+        for epochs in [60, 240, 960, 3840]:  # a run that is over before all have come is made longer
+            shutil.rmtree(tmp_path / "model", ignore_errors=True)
+            nodes, killed = self.start_join_and_kill(tmp_path, etcd, epochs)
+            reports = [node.communicate(timeout=200) for node in nodes]
+            if killed.returncode == -signal.SIGKILL and all("nobody in" not in err for _, err in reports):
+                break
+        assert [node.returncode for node in nodes] == [0, 0, 0], reports
+        report = json.loads(reports[0][0])
+        assert report["nodes"] == 3
+        assert report["tokens"] == epochs * len(corpus.read_text().split())  # each part counted once, whoever had it
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_one_with_other_options_cannot_join_and_is_told_why(self, etcd, corpus, tmp_path):
+        ports = support.free_ports(3)
+        nodes = [self.start(tmp_path, etcd, port, "--epochs", "1000000") for port in ports[:2]]
+        support.wait_for(lambda: len(roster(etcd, "streamvec")) == 2, "a cluster that trains")
+        late = self.start(tmp_path, etcd, ports[2], "--epochs", "1000000", "--window", "3")
+        _, err = late.communicate(timeout=100)
+        assert late.returncode == 1 and "--window 3" in err and "--window 5" in err, err
+        for node in nodes:
+            node.send_signal(signal.SIGTERM)
+        for node in nodes:
+            node.communicate(timeout=100)
+            assert node.returncode == 0
+
+    def test_a_ring_takes_nobody_in_and_a_wish_to_stop_is_heard_while_others_are_awaited(self, etcd, corpus, tmp_path):
         ports = support.free_ports(3)
         waiting = self.start(tmp_path, etcd, ports[0], "--workers", "2", "--job", "lonely")
         support.await_handlers(waiting)
         waiting.send_signal(signal.SIGTERM)
         waiting.communicate(timeout=100)
         assert waiting.returncode == 0
-        nodes = [self.start(tmp_path, etcd, port, "--workers", "2", "--epochs", "1000000") for port in ports[:2]]
+        ring = ["--workers", "2", "--epochs", "1000000", "--sync", "ring"]
+        nodes = [self.start(tmp_path, etcd, port, *ring) for port in ports[:2]]
         support.wait_for(lambda: (tmp_path / "model").exists(), "a cluster that trains")
-        late = self.start(tmp_path, etcd, ports[2], "--workers", "2")
+        late = self.start(tmp_path, etcd, ports[2], *ring)
         _, err = late.communicate(timeout=100)
-        assert late.returncode == 1 and "has all its 2 nodes" in err
+        assert late.returncode == 1 and "a ring takes nobody in" in err
         for node in nodes:
             node.send_signal(signal.SIGTERM)
         for node in nodes:

@@ -304,7 +304,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"job", Kind::kText, "NAME", "streamvec", "", "train", "of --etcd: nodes of one name belong together"},
     {"address", Kind::kText, "HOST:PORT", "", "", "train", "of --etcd: where the others reach this node"},
     {"workers", Kind::kInteger, "N", "2", "", "train",
-     "of --etcd: how many nodes there are to be, --servers among them", 1, 65535},
+     "of --etcd: how many nodes it begins with, --servers among them; more may join while it trains", 1, 65535},
     {"rank", Kind::kInteger, "N", "0", "", "train", "which of --nodes this is, from 0; the first leads and saves", 0,
      65535},
     {"servers", Kind::kInteger, "N", "0", "0: every node owns a share", "train launch",

@@ -229,11 +229,20 @@ Result<std::unique_ptr<EtcdMembership>> find_nodes(const Arguments& arguments, c
   options.job = arguments.text("job");
   options.address = arguments.text("address");
   options.nodes = static_cast<int32_t>(arguments.integer("workers"));
+  options.servers = cluster.servers;
   options.lease_s = cluster.dead_after_s;
   STREAMVEC_ASSIGN_OR_RETURN(auto membership, EtcdMembership::join(options));
   STREAMVEC_ASSIGN_OR_RETURN(const EtcdMembership::Roster roster, membership->await_roster(kFindWithin, &stop));
-  cluster.nodes = roster.nodes;
+  cluster.servers = 0;
+  cluster.nodes.clear();
+  for (const Registry::Member& node : roster.nodes) {
+    cluster.nodes.push_back(node.address);
+    cluster.ids.push_back(node.node);
+    cluster.servers += node.worker ? 0 : 1;
+  }
   cluster.rank = roster.rank;
+  cluster.joins = roster.joins;
+  cluster.registry = membership.get();
   cluster.mpi = false;
   return membership;
 }

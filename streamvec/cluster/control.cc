@@ -9,7 +9,59 @@ using json = nlohmann::json;
 
 constexpr char kMagic = 'c';
 
+json to_json(const TrainedTotals& trained) {
+  return {trained.tokens, trained.pairs, trained.loss, trained.loss_pairs};
+}
+
+TrainedTotals totals_from(const json& trained) {
+  return {trained.at(0).get<int64_t>(), trained.at(1).get<int64_t>(), trained.at(2).get<double>(),
+          trained.at(3).get<int64_t>()};
+}
+
+bool is_kind(int kind) {
+  return (kind >= static_cast<int>(ControlKind::kHello) && kind <= static_cast<int>(ControlKind::kEnd)) ||
+         (kind >= static_cast<int>(ControlKind::kAsk) && kind <= static_cast<int>(ControlKind::kTextOver));
+}
+
+// What only pieces' messages have.
+void add_pieces(const Control& control, json& value) {
+  for (const PieceRange& range : control.pieces) value["pieces"].push_back({range.begin, range.end});
+  if (control.kind == ControlKind::kAsk)
+    value.update({{"wanted", control.wanted}, {"trained", to_json(control.trained)}});
+  if (control.kind == ControlKind::kPieces || control.kind == ControlKind::kTextOver)
+    value["standing"] = {control.standing.finished_before, control.standing.tokens, control.standing.pairs};
+}
+
+constexpr int64_t kPiecesMax = 1 << 20;  // of a message
+
+bool are_pieces(const std::vector<PieceRange>& pieces) {
+  int64_t count = 0;
+  for (const PieceRange& range : pieces) {
+    if (range.begin < 0 || range.end < range.begin || range.end - range.begin > kPiecesMax - count) return false;
+    count += range.end - range.begin;
+  }
+  return true;
+}
+
+void read_pieces(const json& value, Control& control) {
+  if (const auto pieces = value.find("pieces"); pieces != value.end())
+    for (const json& range : *pieces)
+      control.pieces.push_back({range.at(0).get<int64_t>(), range.at(1).get<int64_t>()});
+  control.wanted = value.value("wanted", int64_t{0});
+  if (const auto standing = value.find("standing"); standing != value.end())
+    control.standing = {standing->at(0).get<int64_t>(), standing->at(1).get<int64_t>(), standing->at(2).get<int64_t>()};
+  if (control.kind == ControlKind::kFinished || control.kind == ControlKind::kAsk)
+    control.trained = totals_from(value.at("trained"));
+}
+
 }  // namespace
+
+void append(int64_t piece, std::vector<PieceRange>& ranges) {
+  if (!ranges.empty() && ranges.back().end == piece)
+    ++ranges.back().end;
+  else
+    ranges.push_back({piece, piece + 1});
+}
 
 bool is_control(std::string_view bytes) {
   return !bytes.empty() && bytes.front() == kMagic;
@@ -20,10 +72,11 @@ std::string encode(const Control& control) {
   if (control.kind == ControlKind::kView)
     value.update({{"workers", control.view.workers}, {"servers", control.view.servers}});
   if (control.view.epoch > 0) value["epoch"] = control.view.epoch;
-  if (control.kind == ControlKind::kHello) value["fingerprint"] = control.fingerprint;
-  if (control.kind == ControlKind::kFinished)
-    value["trained"] = {control.trained.tokens, control.trained.pairs, control.trained.loss,
-                        control.trained.loss_pairs};
+  if (control.kind == ControlKind::kHello)
+    value.update({{"fingerprint", control.fingerprint}, {"rows", control.rows}, {"address", control.address}});
+  for (const auto& [node, address] : control.addresses) value["addresses"].push_back({node, address});
+  if (control.kind == ControlKind::kFinished) value["trained"] = to_json(control.trained);
+  add_pieces(control, value);
   if (control.clock > 0) value["clock"] = control.clock;
   if (!control.text.empty()) value["text"] = control.text;
   if (control.figures)
@@ -41,9 +94,13 @@ Result<Control> decode_control(std::string_view bytes) {
   try {
     Control control;
     const int kind = value.at("kind").get<int>();
-    if (kind < 1 || kind > static_cast<int>(ControlKind::kEnd)) return damaged();
+    if (!is_kind(kind)) return damaged();
     control.kind = static_cast<ControlKind>(kind);
     control.fingerprint = value.value("fingerprint", uint64_t{0});
+    control.rows = value.value("rows", uint64_t{0});
+    control.address = value.value("address", std::string());
+    if (const auto addresses = value.find("addresses"); addresses != value.end())
+      for (const json& each : *addresses) control.addresses[each.at(0).get<NodeId>()] = each.at(1).get<std::string>();
     control.text = value.value("text", std::string());
     control.clock = value.value("clock", int64_t{0});
     control.view.epoch = value.value("epoch", uint32_t{0});
@@ -51,11 +108,8 @@ Result<Control> decode_control(std::string_view bytes) {
       control.view.workers = value.at("workers").get<std::vector<NodeId>>();
       control.view.servers = value.at("servers").get<std::vector<NodeId>>();
     }
-    if (control.kind == ControlKind::kFinished) {
-      const json& trained = value.at("trained");
-      control.trained = {trained.at(0).get<int64_t>(), trained.at(1).get<int64_t>(), trained.at(2).get<double>(),
-                         trained.at(3).get<int64_t>()};
-    }
+    read_pieces(value, control);
+    if (!are_pieces(control.pieces)) return damaged();
     if (const auto figures = value.find("figures"); figures != value.end())
       control.figures = {figures->at(0).get<int64_t>(), figures->at(1).get<int64_t>(), figures->at(2).get<int64_t>()};
     return control;

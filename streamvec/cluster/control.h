@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "streamvec/core/status.h"
 #include "streamvec/sync/view.h"
@@ -12,16 +14,33 @@
 namespace streamvec {
 
 enum class ControlKind : uint8_t {
-  kHello = 1,     // to the leader: a node is there, with a fingerprint of what must be equal everywhere
-  kView = 2,      // from the leader: a membership
-  kRefusal = 3,   // from the leader: why a node cannot take part
-  kAlive = 4,     // either way, every second or more often
-  kFinished = 5,  // to the leader: the worker's own text is over
-  kFlush = 6,     // from the leader: everybody's is; all changes are to be exchanged now
-  kFlushed = 7,   // to the leader: the owners have ours, at that clock
-  kSettle = 8,    // from the leader: they have everybody's, at that clock; all are to take what the others told
-  kSettled = 9,   // to the leader: we have
-  kEnd = 10,      // from the leader: everybody has; the cluster may part
+  kHello = 1,      // to the leader: a node is there, with a fingerprint of what must be equal everywhere
+  kView = 2,       // from the leader: a membership
+  kRefusal = 3,    // from the leader: why a node cannot take part
+  kAlive = 4,      // either way, every second or more often
+  kFinished = 5,   // to the leader: the worker's own text is over
+  kFlush = 6,      // from the leader: everybody's is; all changes are to be exchanged now
+  kFlushed = 7,    // to the leader: the owners have ours, at that clock
+  kSettle = 8,     // from the leader: they have everybody's, at that clock; all are to take what the others told
+  kSettled = 9,    // to the leader: we have
+  kEnd = 10,       // from the leader: everybody has; the cluster may part
+  kAsk = 20,       // to the leader: pieces of the text that are finished, and how many more are wanted
+  kPieces = 21,    // from the leader: pieces to train on
+  kTextOver = 22,  // from the leader: every piece is finished
+};
+
+// Pieces of the text, from `begin` to before `end`.
+struct PieceRange {
+  int64_t begin = 0, end = 0;
+  friend bool operator==(const PieceRange&, const PieceRange&) = default;
+};
+// To ranges whose pieces are all before it.
+void append(int64_t piece, std::vector<PieceRange>& ranges);
+
+// How far all nodes together are.
+struct TextStanding {
+  int64_t finished_before = 0;  // all pieces before it are finished
+  int64_t tokens = 0, pairs = 0;
 };
 
 // What was trained, by one worker or by all.
@@ -41,10 +60,16 @@ struct Control {
   ControlKind kind = ControlKind::kAlive;
   View view = {};                           // of kView; its epoch also of kFlushed and kSettled
   uint64_t fingerprint = 0;                 // of kHello
-  TrainedTotals trained = {};               // of kFinished
+  TrainedTotals trained = {};               // of kFinished; of kAsk: so far
   int64_t clock = 0;                        // of kFlushed and kSettle
   std::string text = {};                    // of kHello: what the fingerprint is of, in words; of kRefusal: why
   std::optional<NodeFigures> figures = {};  // of all that goes to the leader
+  std::vector<PieceRange> pieces = {};      // of kAsk: finished; of kPieces: to be trained on
+  int64_t wanted = 0;                       // of kAsk
+  TextStanding standing = {};               // of kPieces and kTextOver
+  uint64_t rows = 0;                        // of kHello: a fingerprint of the rows, which only those compare who begin
+  std::string address = {};                 // of kHello, by one that joins: where it is reached
+  std::map<NodeId, std::string> addresses = {};  // of kView, where nodes may join: where those are reached
 };
 
 std::string encode(const Control& control);

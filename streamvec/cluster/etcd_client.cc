@@ -118,9 +118,31 @@ Status EtcdClient::revoke(int64_t lease, Deadline deadline) const {
   return call("/v3/lease/revoke", Json({{"ID", std::to_string(lease)}}).dump(), deadline).status();
 }
 
+namespace {
+
+Json put_request(const std::string& key, const std::string& value, int64_t lease) {
+  return {{"key", encode64(key)}, {"value", encode64(value)}, {"lease", std::to_string(lease)}};
+}
+
+}  // namespace
+
 Status EtcdClient::put(const std::string& key, const std::string& value, int64_t lease, Deadline deadline) const {
-  const Json asked = {{"key", encode64(key)}, {"value", encode64(value)}, {"lease", std::to_string(lease)}};
-  return call("/v3/kv/put", asked.dump(), deadline).status();
+  return call("/v3/kv/put", put_request(key, value, lease).dump(), deadline).status();
+}
+
+Result<int64_t> EtcdClient::put_if(const std::string& key, const std::string& value, int64_t lease, int64_t modified,
+                                   Deadline deadline) const {
+  const Json compare = {
+      {"key", encode64(key)}, {"target", "MOD"}, {"result", "EQUAL"}, {"mod_revision", std::to_string(modified)}};
+  const Json put = {{"request_put", put_request(key, value, lease)}};
+  const Json asked = {{"compare", Json::array({compare})}, {"success", Json::array({put})}};
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/kv/txn", asked.dump(), deadline));
+  const Json told = Json::parse(answer, nullptr, false);
+  if (!told.is_object() || !told.contains("header"))
+    return error(Code::kUnavailable, "etcd at ", url_, " answers ", answer.substr(0, 200));
+  if (told.find("succeeded") == told.end() || told["succeeded"] != true)
+    return error(Code::kAborted, key, " was written by somebody else");
+  return number_of(told["header"], "revision");
 }
 
 Result<std::vector<EtcdKey>> EtcdClient::list(const std::string& prefix, Deadline deadline) const {
@@ -134,7 +156,8 @@ Result<std::vector<EtcdKey>> EtcdClient::list(const std::string& prefix, Deadlin
   if (const auto kvs = told.find("kvs"); kvs != told.end() && kvs->is_array())
     for (const Json& each : *kvs)
       if (each.is_object())
-        keys.push_back({text_of(each, "key"), text_of(each, "value"), number_of(each, "create_revision")});
+        keys.push_back({text_of(each, "key"), text_of(each, "value"), number_of(each, "create_revision"),
+                        number_of(each, "mod_revision")});
   std::sort(keys.begin(), keys.end(), [](const EtcdKey& a, const EtcdKey& b) { return a.created < b.created; });
   return keys;
 }

@@ -13,7 +13,8 @@ namespace streamvec {
 
 struct EtcdKey {
   std::string key, value;
-  int64_t created = 0;  // the revision at which the key came to be: no two keys have the same, later ones are larger
+  int64_t created = 0;   // the revision at which the key came to be: no two keys have the same, later ones are larger
+  int64_t modified = 0;  // the revision at which it was last written
 };
 
 // Thread-safe: every call has a connection of its own. All give kUnavailable when etcd cannot be reached or fails, and
@@ -31,6 +32,10 @@ class EtcdClient {
   Status revoke(int64_t lease, Deadline deadline) const;
   // `lease` 0: for ever.
   Status put(const std::string& key, const std::string& value, int64_t lease, Deadline deadline) const;
+  // The same only if the key was last written at that revision (0: is not there); the revision that it then has.
+  // kAborted when it was not: nothing is changed.
+  Result<int64_t> put_if(const std::string& key, const std::string& value, int64_t lease, int64_t modified,
+                         Deadline deadline) const;
   // All keys that begin so, in the order in which they came to be.
   Result<std::vector<EtcdKey>> list(const std::string& prefix, Deadline deadline) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <sstream>
 
 namespace streamvec {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr auto kEtcdCall = std::chrono::seconds(5);
 constexpr auto kRosterLook = std::chrono::milliseconds(100);
+constexpr auto kWriteAgain = std::chrono::seconds(1);
 
 Deadline call_deadline() {
   return Deadline::after(kEtcdCall);
@@ -51,11 +53,77 @@ EtcdMembership::~EtcdMembership() {
 // An etcd that is away for a while changes nothing: nodes know each other by then.
 void EtcdMembership::keep_alive() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::duration<double>(options_.lease_s / 4), [&] { return leaving_; })) {
+  const auto wakes = [&] { return leaving_ || pending_.has_value(); };
+  while (!leaving_) {
+    changed_.wait_for(lock, std::chrono::duration<double>(options_.lease_s / 4), wakes);
+    if (leaving_) return;
     lock.unlock();
-    (void)etcd_.keep_alive(lease_, call_deadline());
+    if (etcd_.keep_alive(lease_, call_deadline()).code() == Code::kNotFound) renew_lease();
+    write_pending();
     lock.lock();
+    // What could not be written is tried again, not at once.
+    if (pending_) changed_.wait_for(lock, kWriteAgain, [&] { return leaving_; });
   }
+}
+
+// Its end took the roster along. That is written again, unless another has taken its place.
+void EtcdMembership::renew_lease() {
+  const Result<int64_t> lease = etcd_.grant_lease(options_.lease_s, call_deadline());
+  if (!lease.ok()) return;
+  lease_ = *lease;
+  (void)etcd_.put(key_, options_.address, lease_, call_deadline());
+  const std::lock_guard lock(mutex_);
+  if (written_.empty()) return;
+  modified_ = 0;
+  if (!pending_) pending_ = written_;
+}
+
+void EtcdMembership::write_pending() {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!pending_ || !status_.ok()) return;
+    text = *pending_;
+  }
+  const Result<int64_t> written = etcd_.put_if(roster_key(), text, lease_, modified_, call_deadline());
+  const std::lock_guard lock(mutex_);
+  if (written.ok()) {
+    modified_ = *written;
+    written_ = text;
+    if (pending_ == text) pending_.reset();
+  } else if (written.status().code() == Code::kAborted) {
+    pending_.reset();
+    status_ = error(Code::kAborted, "another node leads the job '", options_.job,
+                    "' by now: etcd has not heard of this one for ", options_.lease_s,
+                    " s; what was learnt here is saved, start it again under another --job to go on");
+  }
+}
+
+namespace {
+
+// "epoch first-key's-revision", then a line each: id, whether it trains, whether it owns rows, its key in etcd or "-",
+// where it is reached.
+std::string roster_text(uint32_t epoch, int64_t first_created, const std::vector<Registry::Member>& members,
+                        const std::vector<std::string>& keys) {
+  std::ostringstream text;
+  text << epoch << " " << first_created << "\n";
+  for (size_t i = 0; i < members.size(); ++i)
+    text << members[i].node << " " << members[i].worker << " " << members[i].server << " "
+         << (keys.empty() ? "-" : keys[i]) << " " << members[i].address << "\n";
+  return text.str();
+}
+
+}  // namespace
+
+void EtcdMembership::publish(uint32_t epoch, std::vector<Member> members) {
+  const std::lock_guard lock(mutex_);
+  pending_ = roster_text(epoch, first_created_, members, {});
+  changed_.notify_all();
+}
+
+Status EtcdMembership::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
 }
 
 Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const std::atomic<bool>* stop) {
@@ -74,29 +142,66 @@ Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const
 Result<EtcdMembership::Roster> EtcdMembership::look(int64_t& present) {
   STREAMVEC_ASSIGN_OR_RETURN(const std::vector<EtcdKey> keys, etcd_.list(prefix(), call_deadline()));
   std::vector<EtcdKey> nodes;
+  const EtcdKey* roster = nullptr;
   for (const EtcdKey& key : keys) {
-    if (key.key == prefix() + "roster") return read_roster(key.value);
+    if (key.key == roster_key()) roster = &key;
     if (key.key.rfind(prefix() + "nodes/", 0) == 0) nodes.push_back(key);
   }
+  if (roster != nullptr) return read_roster(roster->value, nodes);
   present = static_cast<int64_t>(nodes.size());
   if (present < options_.nodes || nodes.front().key != key_) return Roster();
-  std::string text;
-  for (int32_t i = 0; i < options_.nodes; ++i)
-    text += nodes[static_cast<size_t>(i)].key + " " + nodes[static_cast<size_t>(i)].value + "\n";
-  // With the first node's lease: the next job of that name begins without one.
-  STREAMVEC_RETURN_IF_ERROR(etcd_.put(prefix() + "roster", text, lease_, call_deadline()));
-  return read_roster(text);
+  return write_first(nodes);
 }
 
-Result<EtcdMembership::Roster> EtcdMembership::read_roster(const std::string& text) const {
+// With the first node's lease: the next job of that name begins without one.
+Result<EtcdMembership::Roster> EtcdMembership::write_first(const std::vector<EtcdKey>& nodes) {
+  std::vector<Member> members;
+  std::vector<std::string> keys;
+  for (int32_t i = 0; i < options_.nodes; ++i) {
+    const bool only_owns = i >= options_.nodes - options_.servers;
+    members.push_back({static_cast<NodeId>(i + 1), nodes[static_cast<size_t>(i)].value, !only_owns,
+                       only_owns || options_.servers == 0});
+    keys.push_back(nodes[static_cast<size_t>(i)].key);
+  }
+  const std::string text = roster_text(0, nodes.front().created, members, keys);
+  const Result<int64_t> written = etcd_.put_if(roster_key(), text, lease_, 0, call_deadline());
+  if (written.status().code() == Code::kAborted) return Roster();  // another was first: it is read next time
+  STREAMVEC_RETURN_IF_ERROR(written.status());
+  {
+    const std::lock_guard lock(mutex_);
+    modified_ = *written;
+    written_ = text;
+    first_created_ = nodes.front().created;
+  }
+  return read_roster(text, nodes);
+}
+
+Result<EtcdMembership::Roster> EtcdMembership::read_roster(const std::string& text,
+                                                           const std::vector<EtcdKey>& nodes) const {
   Roster roster;
   roster.rank = -1;
   std::istringstream lines(text);
-  for (std::string key, address; lines >> key >> address; roster.nodes.push_back(address))
-    if (key == key_) roster.rank = static_cast<int32_t>(roster.nodes.size());
-  if (roster.rank < 0)
-    return error(Code::kFailedPrecondition, "the job '", options_.job, "' has all its ", roster.nodes.size(),
-                 " nodes; choose another --job, or wait for its end");
+  uint32_t epoch = 0;
+  int64_t first_created = 0;
+  lines >> epoch >> first_created;
+  std::vector<Member> only_own;
+  Member member;
+  for (std::string key; lines >> member.node >> member.worker >> member.server >> key >> member.address;) {
+    if (key == key_) roster.rank = static_cast<int32_t>(roster.nodes.size() + only_own.size());
+    (member.worker ? roster.nodes : only_own).push_back(member);
+  }
+  if (roster.rank < 0) {
+    // Others have begun. No key is older than the first one's, and no two are of one age: nobody else has this id.
+    const auto own = std::find_if(nodes.begin(), nodes.end(), [&](const EtcdKey& key) { return key.key == key_; });
+    const int64_t id = own == nodes.end() ? 0 : own->created - first_created + 1;
+    if (roster.nodes.empty() || id <= 1 || id > std::numeric_limits<NodeId>::max())
+      return error(Code::kUnavailable, "the roster of the job '", options_.job, "' in etcd cannot be read; is another ",
+                   "version of streamvec running? Choose another --job, or wait for its end");
+    roster.joins = true;
+    roster.rank = static_cast<int32_t>(roster.nodes.size());
+    roster.nodes.push_back({static_cast<NodeId>(id), options_.address, true, only_own.empty()});
+  }
+  roster.nodes.insert(roster.nodes.end(), only_own.begin(), only_own.end());
   return roster;
 }
 

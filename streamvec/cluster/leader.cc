@@ -20,10 +20,7 @@ void Leader::receive(NodeId from, const Control& control) {
       break;
     case ControlKind::kFinished:
       finished_.insert(from);
-      trained_.tokens += control.trained.tokens;
-      trained_.pairs += control.trained.pairs;
-      trained_.loss += control.trained.loss;
-      trained_.loss_pairs += control.trained.loss_pairs;
+      trained_[from] = control.trained;
       break;
     case ControlKind::kFlushed:
       if (!is_of_now) break;
@@ -38,11 +35,25 @@ void Leader::receive(NodeId from, const Control& control) {
   }
 }
 
+TrainedTotals Leader::trained() const {
+  TrainedTotals all;
+  for (const auto& [node, trained] : trained_) {
+    all.tokens += trained.tokens;
+    all.pairs += trained.pairs;
+    all.loss += trained.loss;
+    all.loss_pairs += trained.loss_pairs;
+  }
+  return all;
+}
+
 Result<std::vector<Control>> Leader::decide(double now_s, const std::map<NodeId, double>& heard_s) {
   if (view_.epoch == 0) return begin(now_s);
   std::vector<Control> orders;
-  const View next = without_silent(now_s, heard_s);
-  if (next.workers.size() < view_.workers.size() || next.servers.size() < view_.servers.size()) {
+  View next = without_silent(now_s, heard_s);
+  const bool shrinks = next.workers.size() < view_.workers.size() || next.servers.size() < view_.servers.size();
+  const bool grows = !joining_.empty() && !ending_;
+  if (grows) add_joining(next);
+  if (shrinks || grows) {
     if (next.workers.empty() || next.servers.empty())
       return error(Code::kUnavailable, "no ", next.workers.empty() ? "worker" : "owner of rows",
                    " is left: none was heard for ", options_.dead_after_s, " s");
@@ -75,6 +86,15 @@ View Leader::without_silent(double now_s, const std::map<NodeId, double>& heard_
   std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), lives);
   std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), lives);
   return next;
+}
+
+void Leader::add_joining(View& view) {
+  for (const auto& [node, owns_rows] : std::exchange(joining_, {})) {
+    view.workers.push_back(node);
+    if (owns_rows) view.servers.push_back(node);
+  }
+  std::sort(view.workers.begin(), view.workers.end());
+  std::sort(view.servers.begin(), view.servers.end());
 }
 
 // Owners that are gone may have lost something: what had begun to end begins to end again.

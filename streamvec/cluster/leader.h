@@ -31,16 +31,23 @@ class Leader {
   // What a node has said, this one included. Flushes and settlements of an earlier membership count for nothing.
   void receive(NodeId from, const Control& control);
 
+  // Takes a node in that was not among the first, with the next decision. Not any more when ending().
+  void admit(NodeId node, bool owns_rows) { joining_[node] = owns_rows; }
+  bool ending() const { return ending_; }  // all have finished
+
   // What is to be told to all now, in this order; mostly nothing. A new membership (kView) is told also to those that
-  // are not in it any more. `heard_s`: when each node was heard last. kUnavailable: the cluster has failed.
+  // are not in it any more, and to newcomers. `heard_s`: when each node was heard last. kUnavailable: the cluster has
+  // failed.
   Result<std::vector<Control>> decide(double now_s, const std::map<NodeId, double>& heard_s);
 
   const std::set<NodeId>& present() const { return present_; }  // those that have come
-  const TrainedTotals& trained() const { return trained_; }     // by the workers that have finished
-  std::set<NodeId> members() const { return all_of(view_); }    // nobody before the beginning
+  TrainedTotals trained() const;                                // by the workers that have finished
+  bool has_finished(NodeId node) const { return trained_.count(node) > 0; }
+  std::set<NodeId> members() const { return all_of(view_); }  // nobody before the beginning
 
  private:
   Result<std::vector<Control>> begin(double now_s);
+  void add_joining(View& view);
   View without_silent(double now_s, const std::map<NodeId, double>& heard_s) const;
   void take_view(const View& view, std::vector<Control>& orders);
   void end_stages(std::vector<Control>& orders);
@@ -49,10 +56,11 @@ class Leader {
   const Options options_;
   const double started_s_;
   View view_;
+  std::map<NodeId, bool> joining_;  // and whether they own rows
   std::set<NodeId> present_, finished_, flushed_, settled_;
-  int64_t flushed_clock_ = 0;  // the highest of those that have flushed
-  bool ending_ = false;        // all have finished
-  TrainedTotals trained_;
+  int64_t flushed_clock_ = 0;                // the highest of those that have flushed
+  bool ending_ = false;                      // all have finished
+  std::map<NodeId, TrainedTotals> trained_;  // by those that have finished
 };
 
 }  // namespace streamvec

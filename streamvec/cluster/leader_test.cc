@@ -92,5 +92,32 @@ TEST_F(LeaderOfThree, BeginsToEndAgainWhenANodeIsLostMeanwhile) {
   EXPECT_EQ(decided(20, 0).front().kind, ControlKind::kSettle);
 }
 
+TEST_F(LeaderOfThree, TakesNewcomersIntoTheNextMembership) {
+  all_say(ControlKind::kHello);
+  decided(0, 0);
+  leader.admit(9, true);
+  leader.admit(7, false);
+  const std::vector<Control> orders = decided(0, 0);
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].view.epoch, 2);
+  EXPECT_EQ(orders[0].view.workers, (std::vector<NodeId>{1, 2, 3, 7, 9}));
+  EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1, 2, 3, 9}));
+}
+
+TEST_F(LeaderOfThree, WaitsForNewcomersToFinishAndTakesNobodyInAfterThat) {
+  all_say(ControlKind::kHello);
+  decided(0, 0);
+  leader.admit(9, true);
+  decided(0, 0);
+  all_say(ControlKind::kFinished);
+  const std::map<NodeId, double> now{{1, 0}, {2, 0}, {3, 0}, {9, 0}};
+  EXPECT_TRUE(leader.decide(0, now)->empty());
+  say(9, ControlKind::kFinished);
+  EXPECT_EQ(leader.decide(0, now)->front().kind, ControlKind::kFlush);
+  EXPECT_TRUE(leader.ending());
+  leader.admit(10, true);
+  EXPECT_TRUE(leader.decide(0, now)->empty());
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -50,10 +51,15 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
   leader_ = *all.begin();
   is_worker_ = has(options.workers, self_);
   for (const NodeId node : all) links_.emplace(node, kLink);
+  known_ = all_nodes;
+  addresses_ = options.addresses;
   const double now = clock_seconds();
   for (const NodeId node : all) heard_s_[node] = now;
   if (self_ == leader_)
     leading_.emplace(Leader::Options{self_, all_nodes, options.start_within_s, options.dead_after_s}, now);
+  if (options.text == PieceRange()) return;
+  if (is_worker_) pieces_ = std::make_unique<PieceQueue>(std::max(options.threads, 1));
+  if (self_ == leader_) board_.emplace(options.text, options.trained_before);
 }
 
 Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& options,
@@ -119,6 +125,7 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
   std::unique_lock lock(mutex_);
   if (phase_ == Phase::kTraining && is_worker_) {
     phase_ = Phase::kFinished;
+    if (pieces_ != nullptr) tell_finished(pieces_->last_report());
     Control finished;
     finished.kind = ControlKind::kFinished;
     finished.trained = own;
@@ -128,7 +135,15 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
   changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
   stats_.finishing_s = clock_seconds() - begun;
   if (!status_.ok()) return status_;
-  return leads() ? leading_->trained() : own;
+  if (!leads()) return own;
+  TrainedTotals all = leading_->trained();
+  if (!board_) return all;
+  pieces_->give({}, board_->standing(), workers_now());
+  all.tokens += options_.trained_before.tokens;
+  all.pairs += options_.trained_before.pairs;
+  for (const auto& [node, trained] : board_->trained())
+    if (!leading_->has_finished(node)) all.tokens += trained.tokens, all.pairs += trained.pairs;
+  return all;
 }
 
 ClusterStats ClusterNode::stats() const {
@@ -145,12 +160,12 @@ ClusterStats ClusterNode::stats() const {
   const auto among = [](const std::vector<NodeId>& nodes, NodeId node) {
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
   };
-  for (const NodeId node : all_of({0, options_.workers, options_.servers})) {
+  for (const NodeId node : all_of(known_)) {
     const auto heard = heard_s_.find(node);
     const bool own = node == self_;
     ClusterMember member{.node = node,
-                         .worker = among(options_.workers, node),
-                         .server = among(options_.servers, node),
+                         .worker = among(known_.workers, node),
+                         .server = among(known_.servers, node),
                          .leader = node == leader_,
                          .taking_part = present.count(node) > 0,
                          .silent_s = own || heard == heard_s_.end() ? 0 : clock_seconds() - heard->second};
@@ -177,7 +192,12 @@ int64_t ClusterNode::staleness_at(int64_t clock) const {
 void ClusterNode::run() {
   {
     const std::lock_guard lock(mutex_);
-    tell_leader({ControlKind::kHello, {}, options_.fingerprint, {}, 0, options_.fingerprint_of});
+    Control hello{ControlKind::kHello};
+    hello.fingerprint = options_.fingerprint;
+    hello.rows = options_.rows;
+    hello.text = options_.fingerprint_of;
+    if (options_.joins) hello.address = options_.addresses.at(self_);
+    tell_leader(hello);
   }
   for (bool failed = false; !stopping_ && !failed;) {  // a node that has failed falls silent: the others go on
     NodeId from = 0;
@@ -186,6 +206,8 @@ void ClusterNode::run() {
     const std::lock_guard lock(mutex_);
     const double now = clock_seconds();
     if (got.ok()) {
+      // One may have heard of us before we have of it.
+      if (options_.joinable && forgotten_.count(from) == 0) links_.try_emplace(from, kLink);
       const auto link = links_.find(from);
       std::vector<std::string> messages, frames;
       if (link != links_.end() && link->second.receive(frame, now, messages, frames).ok()) heard_s_[from] = now;
@@ -206,6 +228,8 @@ void ClusterNode::step(double now_s) {
   deliver_own();
   if (!status_.ok()) return;
   keep_in_touch(now_s);
+  if (pieces_ != nullptr && phase_ == Phase::kTraining)
+    if (const auto report = pieces_->report(now_s)) tell_finished(*report);
   if (leads()) lead(now_s);
   push_if_due(now_s);
   deliver_own();
@@ -239,6 +263,8 @@ Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
   const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
                           message.kind == MessageKind::kValues;
   Outbox out;
+  if (options_.joins && phase_ == Phase::kStarting && message.kind == MessageKind::kValues)
+    return from == leader_ && replica_ != nullptr ? replica_->take_base(message) : Status();
   if (replica_ != nullptr) replica_->set_trained(steps_);
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
   if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
@@ -255,21 +281,66 @@ void ClusterNode::receive_control(NodeId from, const Control& control) {
 
 void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
   if (control.figures && from != self_) told_[from] = {*control.figures, staleness_at(control.figures->clock)};
-  if (control.kind == ControlKind::kHello && control.fingerprint != options_.fingerprint) return refuse(from, control);
+  if (control.kind == ControlKind::kHello) return receive_hello(from, control);
+  if (control.kind == ControlKind::kAsk) return receive_ask(from, control);
+  if (board_ && control.kind == ControlKind::kFinished) leave_text(from);
   leading_->receive(from, control);
 }
 
-void ClusterNode::refuse(NodeId node, const Control& hello) {
+void ClusterNode::receive_ask(NodeId from, const Control& ask) {
+  if (!board_ || leading_->members().count(from) == 0) return;
+  board_->finish(from, ask.pieces, ask.trained);
+  if (ask.wanted > 0) wanted_[from] = ask.wanted;
+}
+
+void ClusterNode::leave_text(NodeId node) {
+  board_->leave(node);
+  wanted_.erase(node);
+}
+
+void ClusterNode::receive_hello(NodeId from, const Control& hello) {
+  const bool is_first = all_of({0, options_.workers, options_.servers}).count(from) > 0;
+  if (!is_first) know(from, hello.address);
+  if (hello.fingerprint != options_.fingerprint || (is_first && hello.rows != options_.rows))
+    return refuse(from, differences_of(from, hello));
+  if (is_first) return leading_->receive(from, hello);
+  welcome_.insert(from);
+}
+
+std::string ClusterNode::differences_of(NodeId node, const Control& hello) const {
+  return "node " + std::to_string(node) + " has " + hello.text + ", node " + std::to_string(self_) + " has " +
+         options_.fingerprint_of + "; give all nodes the same text and options";
+}
+
+void ClusterNode::refuse(NodeId node, const std::string& why) {
   Control refusal;
   refusal.kind = ControlKind::kRefusal;
-  refusal.text = "node " + std::to_string(node) + " has " + hello.text + ", node " + std::to_string(self_) + " has " +
-                 options_.fingerprint_of + "; give all nodes the same text and options";
+  refusal.text = why;
   send(node, encode(refusal));
+  if (options_.joinable) gone_s_[node] = clock_seconds();
+}
+
+// At a moment when each of our pushes is answered: we know every row as its owner has it then, but for what others have
+// changed, which the owners will tell the newcomer.
+void ClusterNode::welcome() {
+  if (welcome_.empty() || view_.epoch == 0 || !replica_->idle()) return;
+  const bool owns_rows = options_.servers == options_.workers;
+  for (const NodeId node : std::exchange(welcome_, {})) {
+    if (text_over_ || leading_->ending()) {
+      refuse(node, "the run is about to end, and takes nobody in any more");
+      continue;
+    }
+    Outbox out;
+    replica_->tell_base(node, out);
+    send_out(out);
+    leading_->admit(node, owns_rows);
+  }
 }
 
 void ClusterNode::receive_from_leader(const Control& control) {
   switch (control.kind) {
     case ControlKind::kView:
+      for (const auto& [node, address] : control.addresses) know(node, address);
       return take_view(control.view);
     case ControlKind::kRefusal:
       return fail(error(Code::kFailedPrecondition, control.text));
@@ -278,6 +349,13 @@ void ClusterNode::receive_from_leader(const Control& control) {
     case ControlKind::kSettle:
       settle_clock_ = control.clock;
       return begin_stage(Phase::kSettling);
+    case ControlKind::kPieces:
+      if (pieces_ != nullptr) pieces_->give(control.pieces, control.standing, workers_now());
+      return;
+    case ControlKind::kTextOver:
+      if (pieces_ == nullptr) return;
+      pieces_->give({}, control.standing, workers_now());
+      return pieces_->end(PieceQueue::Next::kOver);
     case ControlKind::kEnd:
       phase_ = Phase::kEnded;
       return changed_.notify_all();
@@ -291,7 +369,15 @@ void ClusterNode::take_view(const View& view) {
   if (!has(view.workers, self_) && !has(view.servers, self_))
     return fail(error(Code::kAborted, "node ", self_, " was not heard for ", options_.dead_after_s,
                       " s, and the others go on without it; what it has learnt since is not in their model"));
+  for (const NodeId node : all_of(view_))
+    if (all_of(view).count(node) == 0) gone_s_[node] = clock_seconds();
   view_ = view;
+  for (auto [known, now] : {std::pair{&known_.workers, &view.workers}, std::pair{&known_.servers, &view.servers}}) {
+    std::vector<NodeId> all;
+    std::set_union(known->begin(), known->end(), now->begin(), now->end(), std::back_inserter(all));
+    *known = std::move(all);
+  }
+  pace_.set_workers(workers_now());
   Outbox out;
   if (server_ != nullptr) server_->set_view(view, out);
   if (replica_ != nullptr) replica_->set_view(view, out);
@@ -302,12 +388,86 @@ void ClusterNode::take_view(const View& view) {
   changed_.notify_all();
 }
 
+// Where a node is reached, of which we may not have heard before.
+void ClusterNode::know(NodeId node, const std::string& address) {
+  if (node == self_ || addresses_.count(node) > 0) return;
+  addresses_[node] = address;
+  transport_->add_peer(node, address);
+  links_.try_emplace(node, kLink);
+  heard_s_.try_emplace(node, clock_seconds());
+}
+
+// A node that was left out has had the time to hear of it. If it did not, it hears nothing any more.
+void ClusterNode::forget_gone(double now_s) {
+  for (auto gone = gone_s_.begin(); gone != gone_s_.end();) {
+    if (now_s - gone->second < options_.dead_after_s) {
+      ++gone;
+      continue;
+    }
+    transport_->remove_peer(gone->first);
+    links_.erase(gone->first);
+    addresses_.erase(gone->first);
+    heard_s_.erase(gone->first);
+    told_.erase(gone->first);
+    forgotten_.insert(gone->first);
+    gone = gone_s_.erase(gone);
+  }
+}
+
 void ClusterNode::lead(double now_s) {
+  if (options_.registry != nullptr && !options_.registry->status().ok()) return fail(options_.registry->status());
+  welcome();
   const std::set<NodeId> before = leading_->members();
   const Result<std::vector<Control>> orders = leading_->decide(now_s, heard_s_);
   if (!orders.ok()) return fail(orders.status());
-  for (const Control& order : *orders)
-    tell_all(order, order.kind == ControlKind::kView && !before.empty() ? before : leading_->members());
+  for (const Control& order : *orders) tell_order(order, before);
+  if (!board_) return;
+  for (const NodeId node : before)
+    if (!has(view_.workers, node) && !has(view_.servers, node)) leave_text(node);
+  hand_out();
+}
+
+void ClusterNode::tell_order(const Control& order, const std::set<NodeId>& before) {
+  std::set<NodeId> nodes = leading_->members();
+  if (order.kind != ControlKind::kView) return tell_all(order, nodes);
+  Control view = order;
+  std::vector<Registry::Member> members;
+  for (const NodeId node : nodes) {
+    if (!options_.joinable) break;
+    const std::string& address = view.addresses[node] = addresses_.at(node);
+    members.push_back({node, address, has(order.view.workers, node), has(order.view.servers, node)});
+  }
+  nodes.insert(before.begin(), before.end());
+  tell_all(view, nodes);
+  if (options_.registry != nullptr) options_.registry->publish(order.view.epoch, std::move(members));
+}
+
+void ClusterNode::hand_out() {
+  for (auto asked = wanted_.begin(); asked != wanted_.end();) {
+    Control pieces{ControlKind::kPieces};
+    pieces.pieces = board_->take(asked->first, asked->second, workers_now());
+    pieces.standing = board_->standing();
+    if (pieces.pieces.empty()) break;  // until somebody leaves some
+    tell(asked->first, pieces);
+    asked = wanted_.erase(asked);
+  }
+  if (text_over_ || view_.epoch == 0 || !board_->over()) return;
+  text_over_ = true;
+  Control over{ControlKind::kTextOver};
+  over.standing = board_->standing();
+  tell_all(over, leading_->members());
+}
+
+void ClusterNode::tell(NodeId node, const Control& control) {
+  node == self_ ? receive_from_leader(control) : send(node, encode(control));
+}
+
+void ClusterNode::tell_finished(const PieceQueue::Report& report) {
+  Control ask{ControlKind::kAsk};
+  ask.pieces = report.finished;
+  ask.wanted = report.wanted;
+  ask.trained = report.trained;
+  tell_leader(ask);
 }
 
 void ClusterNode::tell_all(const Control& control, const std::set<NodeId>& nodes) {
@@ -330,6 +490,7 @@ void ClusterNode::keep_in_touch(double now_s) {
   if (!leads() && phase_ != Phase::kEnded && now_s - heard_s_[leader_] > options_.dead_after_s)
     fail(error(Code::kUnavailable, "node ", leader_, ", which leads, was not heard for ", options_.dead_after_s,
                " s; what was learnt here is saved, start the cluster again to go on"));
+  if (options_.joinable) forget_gone(now_s);
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
   alive_sent_s_ = now_s;
   if (!leads()) return tell_leader({});
@@ -349,9 +510,11 @@ void ClusterNode::push_if_due(double now_s) {
     replica_->refresh(out);
     return send_out(out);
   }
-  if (phase_ == Phase::kTraining && !pace_.is_time(done)) return;
+  // One that has nothing to train on at the moment holds nobody up.
+  const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry());
+  if (trains && !pace_.is_time(done)) return;
   if (stage_is_over()) end_stage();
-  if (phase_ == Phase::kTraining && !pace_.can_afford(done)) return;
+  if (trains && !pace_.can_afford(done)) return;
   begin_push(done, out);
   send_out(out);
 }
@@ -431,6 +594,7 @@ void ClusterNode::fail(Status status) {
   if (!status_.ok()) return;
   status_ = std::move(status);
   failed_ = true;
+  if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kStopped);
   changed_.notify_all();
 }
 

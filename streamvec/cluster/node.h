@@ -5,6 +5,9 @@
 //
 // The node with the lowest id leads: it waits for all, says who takes part, leaves out nodes that are silent, and knows
 // when everybody has finished. A node that loses the leader ends with an error; what it has learnt can be saved.
+//
+// A node that joins later says so to the leader, with its address. The leader sends it the rows as it knows them and
+// takes it into the next membership, in which owners tell it what has changed.
 #pragma once
 
 #include <atomic>
@@ -22,7 +25,10 @@
 
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/leader.h"
+#include "streamvec/cluster/piece_board.h"
+#include "streamvec/cluster/piece_queue.h"
 #include "streamvec/cluster/push_pace.h"
+#include "streamvec/cluster/registry.h"
 #include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/crew.h"
@@ -48,7 +54,15 @@ struct ClusterOptions {
   Crew* crew = nullptr;         // borrowed: helps with rows, and threads that train look in; none: one thread does all
   RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
   uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
-  std::string fingerprint_of;   // the same in words
+  uint64_t rows = 0;            // of the first rows, which only those compare who begin
+  std::string fingerprint_of;   // both in words
+  // Nodes may join while others train. All that take part have addresses then, and the others' ids are lower.
+  bool joinable = false;
+  bool joins = false;                       // this node does: `workers` and `servers` are those of now, and this one
+  std::map<NodeId, std::string> addresses;  // of all of these
+  Registry* registry = nullptr;             // borrowed, of the leader: is told every membership
+  PieceRange text;               // that is handed out to those who train; empty: nodes have text of their own
+  TrainedTotals trained_before;  // by the run, before it came to this text
 };
 
 class ClusterNode final : public Synchronizer {
@@ -63,6 +77,7 @@ class ClusterNode final : public Synchronizer {
   // At the end every node's tables are equal, but for what the codec has left out.
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
   ClusterStats stats() const override;
+  PieceQueue* pieces() override { return pieces_.get(); }
 
  private:
   enum class Phase { kStarting, kTraining, kFinished, kFlushing, kFlushed, kSettling, kSettled, kEnded };
@@ -75,10 +90,22 @@ class ClusterNode final : public Synchronizer {
   Status receive_rows(NodeId from, const std::string& bytes);
   void receive_control(NodeId from, const Control& control);
   void receive_from_follower(NodeId from, const Control& control);
-  void refuse(NodeId node, const Control& hello);
+  void refuse(NodeId node, const std::string& why);
+  std::string differences_of(NodeId node, const Control& hello) const;
+  void receive_hello(NodeId from, const Control& hello);
+  void welcome();
+  void tell_order(const Control& order, const std::set<NodeId>& before);
+  void know(NodeId node, const std::string& address);
+  void forget_gone(double now_s);
   void receive_from_leader(const Control& control);
   void take_view(const View& view);
   void lead(double now_s);
+  void hand_out();
+  void tell(NodeId node, const Control& control);
+  void receive_ask(NodeId from, const Control& ask);
+  void leave_text(NodeId node);
+  int64_t workers_now() const { return static_cast<int64_t>(view_.workers.size()); }
+  void tell_finished(const PieceQueue::Report& report);
   void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
@@ -106,7 +133,12 @@ class ClusterNode final : public Synchronizer {
   std::atomic<int64_t> ahead_max_;  // clocks that a node may be ahead of the slowest and train (SSP)
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<RowServer> server_;
+  std::unique_ptr<PieceQueue> pieces_;  // of a worker, where the text is handed out
   std::map<NodeId, ReliableLink> links_;
+  std::map<NodeId, std::string> addresses_;  // of the nodes that links are to, where nodes may join
+  std::map<NodeId, double> gone_s_;          // since when nodes take no part any more, until their links are forgotten
+  std::set<NodeId> forgotten_;
+  View known_;                    // all that have ever taken part
   std::vector<std::string> own_;  // messages to ourselves
 
   mutable std::mutex mutex_;  // of all above but the transport, and of what follows
@@ -117,6 +149,10 @@ class ClusterNode final : public Synchronizer {
   std::map<NodeId, double> heard_s_;
   std::map<NodeId, std::pair<NodeFigures, int64_t>> told_;  // of the leader: by the others, and how stale they were
   std::optional<Leader> leading_;                           // when this node leads
+  std::optional<PieceBoard> board_;                         // likewise, where the text is handed out
+  std::set<NodeId> welcome_;                                // that want to join, and may
+  std::map<NodeId, int64_t> wanted_;                        // pieces, by nodes that have asked
+  bool text_over_ = false;                                  // and told
   int64_t settle_clock_ = 0;
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
   PushPace pace_;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <deque>
+#include <set>
 #include <thread>
 
 #include "streamvec/transport/inproc.h"
@@ -39,10 +42,38 @@ struct Member {
   }
 };
 
+// Keeps what the leader writes down.
+class Notebook final : public Registry {
+ public:
+  void publish(uint32_t epoch, std::vector<Member> members) override {
+    const std::lock_guard lock(mutex_);
+    epochs.push_back(epoch);
+    last = std::move(members);
+  }
+  Status status() const override {
+    const std::lock_guard lock(mutex_);
+    return broken;
+  }
+  void set_status(Status status) {
+    const std::lock_guard lock(mutex_);
+    broken = std::move(status);
+  }
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return last.size();
+  }
+
+  std::vector<uint32_t> epochs;
+  std::vector<Member> last;
+  Status broken;
+
+ private:
+  mutable std::mutex mutex_;
+};
+
 class Cluster {
  public:
-  Cluster(int nodes, Scheme scheme, int servers = 0, double dead_after_s = 10) {
-    ClusterOptions options;
+  Cluster(int nodes, Scheme scheme, int servers = 0, double dead_after_s = 10, PieceRange text = {}) {
     for (int i = 0; i < nodes; ++i) options.workers.push_back(static_cast<NodeId>(i + 1));
     options.servers = options.workers;
     if (servers > 0) options.servers.clear();
@@ -53,17 +84,39 @@ class Cluster {
     options.words_min = 50;
     options.words_max = 1'000;
     options.dead_after_s = dead_after_s;
-    members.resize(static_cast<size_t>(nodes + servers));
-    for (size_t i = 0; i < members.size(); ++i) {
-      auto transport = network.join(static_cast<NodeId>(i + 1));
-      for (size_t k = 0; k < members.size(); ++k)
-        if (k != i) transport->add_peer(static_cast<NodeId>(k + 1), "");
-      for (Matrix& table : members[i].tables) table = std::move(Matrix::make(kRows, kDim)).value();
-      options.sync.live_mutex = members[i].mutex.get();
-      members[i].node =
-          std::move(ClusterNode::start(options, std::move(transport), {&members[i].tables[0], &members[i].tables[1]}))
-              .value();
+    options.joinable = true;
+    options.registry = &notebook;
+    options.text = text;
+    options.fingerprint = 7;
+    options.fingerprint_of = "7 words";
+    for (int i = 0; i < nodes + servers; ++i) options.addresses[static_cast<NodeId>(i + 1)] = "";
+    for (int i = 0; i < nodes + servers; ++i) start(static_cast<NodeId>(i + 1), options);
+  }
+
+  // A node that comes while others train. Its rows are not what the others' were at first.
+  void join(NodeId id, uint64_t fingerprint = 7) {
+    ClusterOptions now = options;
+    now.joins = true;
+    now.fingerprint = fingerprint;
+    now.fingerprint_of = std::to_string(fingerprint) + " words";
+    if (now.servers == now.workers) now.servers.push_back(id);
+    now.workers.push_back(id);
+    now.addresses[id] = "";
+    start(id, now, 1000);
+  }
+
+  void start(NodeId id, ClusterOptions of_node, float rows = 0) {
+    Member& member = members.emplace_back();
+    auto transport = network.join(id);
+    for (const auto& [peer, address] : of_node.addresses)
+      if (peer != id) transport->add_peer(peer, address);
+    for (Matrix& table : member.tables) {
+      table = std::move(Matrix::make(kRows, kDim)).value();
+      for (int64_t i = 0; i < kRows; ++i) std::fill_n(table.row(i), kDim, rows);
     }
+    of_node.sync.live_mutex = member.mutex.get();
+    member.node =
+        std::move(ClusterNode::start(of_node, std::move(transport), {&member.tables[0], &member.tables[1]})).value();
   }
 
   // Every worker trains so many steps and finishes; returns their statuses.
@@ -86,8 +139,10 @@ class Cluster {
     return statuses;
   }
 
+  ClusterOptions options;
   InprocNetwork network;
-  std::vector<Member> members;
+  Notebook notebook;
+  std::deque<Member> members;
   std::vector<int64_t> totals;
 };
 
@@ -239,6 +294,202 @@ TEST(ClusterNode, AWishToStopEndsTheWaitForTheOthers) {
   const Result<bool> started = member.node->await_start(&stop);
   ASSERT_TRUE(started.ok()) << started.status().message();
   EXPECT_FALSE(*started);
+}
+
+// Each of these trains so many steps and finishes.
+std::vector<Status> finish_all(Cluster& cluster, const std::vector<NodeId>& ids, int steps) {
+  std::vector<Status> statuses(ids.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ids.size(); ++i)
+    threads.emplace_back([&, i] {
+      Member& member = cluster.members[ids[i] - 1];
+      statuses[i] = member.node->await_start().status();
+      if (!statuses[i].ok()) return;
+      member.train(ids[i], steps);
+      statuses[i] = member.node->finish({}).status();
+    });
+  for (std::thread& thread : threads) thread.join();
+  return statuses;
+}
+
+class JoinedScheme : public testing::TestWithParam<Scheme> {};
+
+TEST_P(JoinedScheme, NodesThatJoinEndWithWhatAllHaveLearnt) {
+  Cluster cluster(2, GetParam());
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.members[0].train(1, 10);
+  cluster.members[1].train(2, 10);
+  cluster.join(3);  // two at once
+  cluster.join(4);
+  for (const size_t newcomer : {2, 3}) ASSERT_TRUE(cluster.members[newcomer].node->await_start().ok());
+  for (const Status& status : finish_all(cluster, {1, 2, 3, 4}, 150)) ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(cluster.members[0].node->stats().nodes, 4);
+  EXPECT_EQ(cluster.notebook.last.size(), 4u);
+  EXPECT_TRUE(std::is_sorted(cluster.notebook.epochs.begin(), cluster.notebook.epochs.end()));
+  for (const Member& member : cluster.members)
+    for (NodeId column = 1; column <= 4; ++column)
+      EXPECT_NEAR(member.sum(column), cluster.members[0].sum(column), 1e-2) << "column " << column;
+  if (GetParam().admission == Admission::kSoftsync || GetParam().admission == Admission::kBackup) return;
+  for (NodeId column = 1; column <= 4; ++column)
+    EXPECT_EQ(cluster.members[0].sum(column), cluster.members[column - 1].added) << "column " << column;
+}
+
+Scheme adaptive() {
+  Scheme scheme = exact(Admission::kSsp);
+  scheme.adaptive = true;
+  scheme.staleness = 0;
+  return scheme;
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, JoinedScheme,
+                         testing::Values(exact(Admission::kBsp), exact(Admission::kBackup), exact(Admission::kSsp),
+                                         exact(Admission::kSoftsync), exact(Admission::kAsync), adaptive()));
+
+TEST(ClusterNode, OneJoinsWhileAnotherDies) {
+  Cluster cluster(3, exact(Admission::kBsp), 0, 2);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.members[2].train(3, 50);
+  cluster.join(4);
+  cluster.members[2].node.reset();  // parts at once
+  ASSERT_TRUE(cluster.members[3].node->await_start().ok());
+  for (const Status& status : finish_all(cluster, {1, 2, 4}, 300)) ASSERT_TRUE(status.ok()) << status.message();
+  for (const NodeId column : {1, 2, 4}) {
+    EXPECT_EQ(cluster.members[0].sum(column), 300);
+    EXPECT_EQ(cluster.members[3].sum(column), 300);
+  }
+  EXPECT_EQ(cluster.members[0].sum(3), cluster.members[3].sum(3));
+  EXPECT_EQ(cluster.notebook.last.size(), 3u);
+}
+
+TEST(ClusterNode, OneThatJoinsWhereOthersOwnTheRowsOnlyTrains) {
+  Cluster cluster(1, exact(Admission::kBsp), 1);
+  ASSERT_TRUE(cluster.members[0].node->await_start().ok());
+  cluster.join(3);
+  ASSERT_TRUE(cluster.members[2].node->await_start().ok());
+  Result<TrainedTotals> owner = TrainedTotals{};
+  std::thread owning([&] { owner = cluster.members[1].node->finish({}); });
+  for (const Status& status : finish_all(cluster, {1, 3}, 100)) ASSERT_TRUE(status.ok()) << status.message();
+  owning.join();
+  EXPECT_EQ(cluster.members[0].sum(3), 100);
+  EXPECT_EQ(cluster.members[2].sum(1), 100);
+  EXPECT_FALSE(cluster.notebook.last.back().server);
+}
+
+TEST(ClusterNode, OneWithAnotherVocabularyCannotJoinAndIsToldWhy) {
+  Cluster cluster(2, exact(Admission::kBsp));
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.join(3, 8);
+  const Status refused = cluster.members[2].node->await_start().status();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_NE(refused.message().find("node 3 has 8 words, node 1 has 7 words"), std::string::npos) << refused.message();
+  for (const Status& status : finish_all(cluster, {1, 2}, 20)) EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(cluster.members[0].node->stats().nodes, 2);
+}
+
+TEST(ClusterNode, ALeaderThatAnotherHasTakenThePlaceOfEnds) {
+  Cluster cluster(2, exact(Admission::kAsync));
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.notebook.set_status(error(Code::kAborted, "another node leads"));
+  EXPECT_EQ(cluster.members[0].node->finish({}).status().code(), Code::kAborted);
+}
+
+// Takes pieces of the text until there are none, a step each.
+class Reader {
+ public:
+  Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece) {
+    thread_ = std::thread([this, &member, id, a_piece] {
+      if (!member.node->await_start().ok()) return;
+      PieceQueue& pieces = *member.node->pieces();
+      for (int64_t piece = 0; !stop_;) {
+        const PieceQueue::Next next = pieces.take(piece);
+        if (next == PieceQueue::Next::kOver || next == PieceQueue::Next::kStopped) break;
+        if (next == PieceQueue::Next::kNotYet) {
+          pieces.await(std::chrono::milliseconds(5));
+          continue;
+        }
+        member.add_one(static_cast<int>(piece), id);
+        taken.insert(piece);
+        own_.tokens += 10;
+        std::this_thread::sleep_for(a_piece);
+        pieces.finish(piece, own_);
+        if (!member.node->trained(10).ok()) break;
+      }
+      if (stop_) return;
+      const Result<TrainedTotals> all = member.node->finish(own_);
+      status = all.status();
+      if (all.ok()) tokens = all->tokens;
+    });
+  }
+  ~Reader() { join(); }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void die(Member& member) {
+    stop_ = true;
+    join();
+    member.node.reset();
+  }
+
+  std::set<int64_t> taken;
+  Status status;
+  int64_t tokens = 0;
+
+ private:
+  std::atomic<bool> stop_ = false;
+  TrainedTotals own_;
+  std::thread thread_;
+};
+
+TEST(ClusterNode, ADeadNodesPiecesAreTrainedByTheRestAndANewcomerGetsItsPart) {
+  constexpr int64_t kPieces = 1'000;
+  Cluster cluster(3, exact(Admission::kAsync), 0, 2, {0, kPieces});
+  std::deque<Reader> readers;
+  const std::chrono::milliseconds a_piece(4);
+  for (NodeId id = 1; id <= 3; ++id) readers.emplace_back(cluster.members[id - 1], id, a_piece);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  readers[2].die(cluster.members[2]);
+  cluster.join(4);
+  readers.emplace_back(cluster.members[3], 4, a_piece);
+  for (Reader& reader : readers) reader.join();
+  std::set<int64_t> all;
+  for (const size_t alive : {0, 1, 3}) {
+    EXPECT_TRUE(readers[alive].status.ok()) << readers[alive].status.message();
+    EXPECT_GT(readers[alive].taken.size(), 20u) << "node " << alive + 1;
+    all.insert(readers[alive].taken.begin(), readers[alive].taken.end());
+  }
+  // What the dead one had told of before it died nobody trains on again.
+  int64_t only_by_the_dead = 0;
+  for (const int64_t piece : readers[2].taken) only_by_the_dead += all.count(piece) == 0 ? 1 : 0;
+  EXPECT_EQ(static_cast<int64_t>(all.size()) + only_by_the_dead, kPieces);
+  EXPECT_EQ(readers[0].tokens, 10 * kPieces);
+}
+
+TEST(ClusterNode, AFastNodeTrainsOnMoreOfTheText) {
+  Cluster cluster(2, exact(Admission::kAsync), 0, 10, {0, 300});
+  std::deque<Reader> readers;
+  readers.emplace_back(cluster.members[0], 1, std::chrono::milliseconds(4));
+  readers.emplace_back(cluster.members[1], 2, std::chrono::milliseconds(1));
+  for (Reader& reader : readers) reader.join();
+  EXPECT_GT(readers[1].taken.size(), readers[0].taken.size() + 50);
+  EXPECT_EQ(readers[0].taken.size() + readers[1].taken.size(), 300u);
+}
+
+// A node that stops early stays, as an owner of rows; the others train on its part.
+TEST(ClusterNode, WhatANodeThatStopsHasNotFinishedIsTrainedByTheRest) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 10, {0, 200});
+  std::deque<Reader> readers;
+  readers.emplace_back(cluster.members[0], 1, std::chrono::milliseconds(1));
+  Result<TrainedTotals> stopped = TrainedTotals{};
+  std::thread stopping([&] {
+    ASSERT_TRUE(cluster.members[1].node->await_start().ok());
+    PieceQueue& pieces = *cluster.members[1].node->pieces();
+    pieces.await(std::chrono::milliseconds(1'000));
+    stopped = cluster.members[1].node->finish({});
+  });
+  readers[0].join();
+  stopping.join();
+  EXPECT_TRUE(stopped.ok());
+  EXPECT_EQ(readers[0].taken.size(), 200u);
 }
 
 TEST(ClusterNode, ANodeWithAnotherVocabularyIsToldWhy) {

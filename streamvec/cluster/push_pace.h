@@ -21,7 +21,7 @@ class PushPace {
     int64_t words_max = 100'000;  // then threads wait for a push
     int32_t threads = 1;          // that train here
     double talking_share = 0.2;   // of their time, at most, goes into talking
-    int64_t workers = 1;
+    int64_t workers = 1;          // at first
   };
   // What a node has done so far.
   struct Done {
@@ -33,6 +33,8 @@ class PushPace {
   // `pull`: by key, as SyncOptions::pull; zeros: all rows alike.
   PushPace(const Options& options, std::span<const float> pull) : options_(options), schedule_(pull, options.workers) {}
 
+  // So many train from now on.
+  void set_workers(int64_t workers) { schedule_.set_nodes(workers); }
   // Enough was trained since the last push, or none has begun for long: others may wait for it.
   bool is_time(const Done& done) const;
   // What the last push has cost is no more than its share of the time since it began, or threads wait for another.
@@ -44,7 +46,7 @@ class PushPace {
 
  private:
   const Options options_;
-  const RowSchedule schedule_;
+  RowSchedule schedule_;
   Done begun_;  // when the last push began
   int64_t pushes_ = 0;
   double steps_a_push_ = 0;  // of late

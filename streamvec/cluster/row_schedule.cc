@@ -15,9 +15,9 @@ constexpr double kWorth = 0.3;
 }  // namespace
 
 RowSchedule::RowSchedule(std::span<const float> pull, int64_t nodes)
-    : rows_(kClasses, std::vector<uint64_t>((pull.size() + 63) / 64)) {
+    : nodes_(static_cast<double>(nodes)), rows_(kClasses, std::vector<uint64_t>((pull.size() + 63) / 64)) {
   const float most = pull.empty() ? 0 : *std::max_element(pull.begin(), pull.end());
-  most_ = static_cast<double>(most) * static_cast<double>(nodes);
+  most_ = static_cast<double>(most);
   for (size_t key = 0; key < pull.size(); ++key) {
     const double times = pull[key] > 0 ? std::ceil(std::log2(most / pull[key])) : kClasses;
     const int first = static_cast<int>(std::min<double>(times, kClasses - 1));
@@ -28,7 +28,7 @@ RowSchedule::RowSchedule(std::span<const float> pull, int64_t nodes)
 std::span<const uint64_t> RowSchedule::due(int64_t push, double steps) const {
   if (push % kAllEvery == 0 || most_ <= 0) return rows_.back();
   const int turn = std::countr_zero(static_cast<uint64_t>(push));
-  const double every_time = steps > 0 ? std::floor(std::log2(most_ * steps / kWorth)) : 0;
+  const double every_time = steps > 0 ? std::floor(std::log2(most_ * nodes_ * steps / kWorth)) : 0;
   return rows_[static_cast<size_t>(std::clamp<double>(turn + every_time, 0, kClasses - 1))];
 }
 

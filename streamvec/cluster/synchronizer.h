@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "streamvec/cluster/control.h"
+#include "streamvec/cluster/piece_queue.h"
 #include "streamvec/core/status.h"
 #include "streamvec/transport/transport.h"
 
@@ -51,6 +52,8 @@ class Synchronizer {
   // others learnt. The leader returns what all have trained, the others what they have.
   virtual Result<TrainedTotals> finish(const TrainedTotals& own) = 0;
   virtual ClusterStats stats() const = 0;
+  // Where the text is handed out: the pieces that this node is to train on. nullptr: it is divided by equal shares.
+  virtual PieceQueue* pieces() { return nullptr; }
 };
 
 }  // namespace streamvec

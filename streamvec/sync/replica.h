@@ -36,6 +36,11 @@ class Replica {
 
   // Another membership. Waits for the answers of owners that stay, then tells the owners of moved rows what it knows.
   void set_view(const View& view, Outbox& out);
+  // All rows, for a worker that is about to join: those that nobody has changed are as they were at first, which it may
+  // not have; of the others the owners will tell it. REQUIRES: idle().
+  void tell_base(NodeId to, Outbox& out) const;
+  // The other side of it, before the first membership. kInvalidArgument as receive().
+  Status take_base(const Message& message);
   // kInvalidArgument for a payload that is not what its rows need: nothing of it was applied.
   Status receive(NodeId from, const Message& message, Outbox& out);
 

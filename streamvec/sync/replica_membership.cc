@@ -22,6 +22,34 @@ void Replica::known_value(RowKey key, std::span<float> out) const {
     for (const auto& [clock, change] : orphan->second.changes) subtract(change, out.data());
 }
 
+void Replica::tell_base(NodeId to, Outbox& out) const {
+  Message message;
+  message.kind = MessageKind::kValues;
+  for (RowKey key = 0; key < options_.key_end; ++key) {
+    message.rows.push_back(key);
+    message.payload.append(reinterpret_cast<const char*>(base_row(key)),
+                           sizeof(float) * static_cast<size_t>(options_.dim));
+    if (static_cast<int64_t>(message.rows.size()) < options_.message_rows_max) continue;
+    Message next;
+    next.kind = MessageKind::kValues;
+    out.push_back({to, std::exchange(message, std::move(next))});
+  }
+  if (!message.rows.empty()) out.push_back({to, std::move(message)});
+}
+
+Status Replica::take_base(const Message& message) {
+  RowBuffer values;
+  const auto rows = values.reserve_zeroed(static_cast<int64_t>(message.rows.size()), options_.dim);
+  STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, rows));
+  for (size_t i = 0; i < message.rows.size(); ++i) {
+    const RowKey key = message.rows[i];
+    const LiveLock lock = locked(key);
+    std::copy_n(values.row(static_cast<int64_t>(i)), options_.dim, live_row(key));
+    std::copy_n(values.row(static_cast<int64_t>(i)), options_.dim, base_row(key));
+  }
+  return {};
+}
+
 void Replica::set_view(const View& view, Outbox& out) {
   if (view.epoch <= view_.epoch) return;
   view_ = view;

@@ -44,7 +44,7 @@ SimulatedCluster::SimulatedCluster(const Options& options) : options_(options), 
 
 SimulatedCluster::~SimulatedCluster() = default;
 
-SimulatedCluster::Node& SimulatedCluster::add_node() {
+SimulatedCluster::Node& SimulatedCluster::add_node(float first_value) {
   auto node = std::make_unique<Node>();
   node->id = next_id_++;
   SyncOptions sync;
@@ -54,10 +54,11 @@ SimulatedCluster::Node& SimulatedCluster::add_node() {
   sync.dim = columns;
   sync.key_end = static_cast<RowKey>(options_.rows);
   sync.message_rows_max = 3;
-  sync.initial = [](RowKey, std::span<float> row) { std::fill(row.begin(), row.end(), 0.0f); };
+  sync.initial = [raw = node.get()](RowKey key, std::span<float> row) { raw->replica->known_value(key, row); };
   std::vector<Matrix*> live;
   for (Matrix& table : node->tables) {
     table = std::move(Matrix::make(options_.rows / kTables, columns)).value();
+    for (int64_t i = 0; i < table.rows(); ++i) std::fill_n(table.row(i), columns, first_value);
     live.push_back(&table);
   }
   node->replica = std::move(Replica::make(sync, live)).value();
@@ -200,7 +201,7 @@ void SimulatedCluster::train(Node& node) {
   if (options_.marks > 0) return;  // a push brings its own
   if (options_.stamp_clocks) return read_stamps(node);
   for (int32_t i = 0; i < 3; ++i) {
-    const RowKey key = random_.below(static_cast<uint32_t>(options_.rows));
+    const RowKey key = random_.below(static_cast<uint32_t>(options_.rows - options_.untrained));
     const auto amount = static_cast<int64_t>(1 + random_.below(5));
     node.tables[key % kTables].row(key / kTables)[node.id - 1] += static_cast<float>(amount);
     node.trained[key] += amount;
@@ -240,7 +241,7 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
     return send_out(node, out);
   }
   std::vector<RowKey> due;
-  for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key)
+  for (RowKey key = 0; key < static_cast<RowKey>(all ? options_.rows : options_.rows - options_.untrained); ++key)
     if (all || options_.stamp_clocks || random_.uniform() < 0.5f) due.push_back(key);
   if (options_.stamp_clocks && !all) stamp(node);
   if (!all) mark(node, due);
@@ -270,7 +271,17 @@ void SimulatedCluster::crash_one() {
 
 void SimulatedCluster::join_one() {
   if (next_id_ > static_cast<NodeId>(options_.nodes_ever)) return;
-  add_node();
+  const auto teller =
+      std::find_if(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.second->replica->idle(); });
+  if (teller == nodes_.end() && options_.untrained > 0) return;  // until somebody can tell it of those rows
+  constexpr float kStray = 5;  // what a newcomer has before it is told; where nobody can tell, it has what all had
+  const NodeId told = next_id_;
+  add_node(teller != nodes_.end() ? kStray : 0);
+  if (teller != nodes_.end() && !options_.skip_base) {
+    Outbox out;
+    teller->second->replica->tell_base(told, out);
+    for (const Outgoing& outgoing : out) STREAMVEC_CHECK(nodes_[told]->replica->take_base(outgoing.message).ok());
+  }
   change_view();
 }
 

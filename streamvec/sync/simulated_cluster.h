@@ -26,6 +26,7 @@ class SimulatedCluster {
     Scheme scheme{Admission::kBsp, Combine::kSum, CodecKind::kFp32};
     int32_t nodes = 3;        // at first; each worker and server
     int32_t rows = 12;        // of all tables together; two tables
+    int32_t untrained = 0;    // of them, the last, which nobody changes before the end
     int32_t nodes_ever = 16;  // as many columns as there will ever be nodes
     double loss = 0.05;       // of frames
     double repeat = 0.05;
@@ -42,6 +43,7 @@ class SimulatedCluster {
     bool skip_broadcast = false;  // owners do not tell their rows to workers that are new
     bool drop_residual = false;   // what a codec leaves out of a push is forgotten
     bool ignore_epoch = false;    // messages of another membership are taken as of this one
+    bool skip_base = false;       // newcomers keep the rows that they begin with, which are not the others'
   };
   explicit SimulatedCluster(const Options& options);
   ~SimulatedCluster();
@@ -63,7 +65,7 @@ class SimulatedCluster {
     std::string bytes;
   };
 
-  Node& add_node();
+  Node& add_node(float first_value = 0);
   void step();
   void train(Node& node);
   void read_stamps(const Node& node);

@@ -93,6 +93,20 @@ TEST_P(PlantedFault, NewcomersThatAreNotToldTheRowsAreFound) {
             kSeeds / 2);
 }
 
+TEST_P(PlantedFault, NewcomersThatKeepTheirOwnFirstRowsAreFound) {
+  const auto joined = [](auto& options) {
+    options.untrained = 4;
+    options.join = 0.1;
+    options.steps = 100;
+  };
+  EXPECT_EQ(found(joined), 0);
+  EXPECT_GE(found([&](auto& faulty) {
+              joined(faulty);
+              faulty.skip_base = true;
+            }),
+            kSeeds / 2);
+}
+
 TEST_P(PlantedFault, ForgottenResidualsAreFound) {
   EXPECT_EQ(found([](auto& faulty) { coarse(faulty); }), 0);
   EXPECT_GE(found([](auto& faulty) {

@@ -10,6 +10,7 @@
 #include "streamvec/cluster/node.h"
 #include "streamvec/cluster/ring_node.h"
 #include "streamvec/cluster/staleness_finder.h"
+#include "streamvec/train/counting.h"
 #include "streamvec/train/sandblaster_trainer.h"
 #include "streamvec/train/shard_start.h"
 #include "streamvec/vocab/sampling.h"
@@ -24,8 +25,9 @@
 namespace streamvec {
 namespace {
 
-// A rank of MPI is its own number; other nodes are numbered from 1.
+// A rank of MPI is its own number; other nodes are numbered from 1, unless they came while others trained.
 NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
+  if (!cluster.ids.empty()) return cluster.ids[static_cast<size_t>(rank)];
   return static_cast<NodeId>(cluster.mpi ? rank : rank + 1);
 }
 
@@ -91,12 +93,17 @@ Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
 
 }  // namespace
 
-uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
+uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start) {
   uint64_t hash = mix(options.seed, static_cast<uint64_t>(start.parameters.dim()));
   for (Slot slot = 0; slot < start.vocabulary.size(); ++slot) {
     const std::string_view word = start.vocabulary.word(slot);
     hash = XXH3_64bits_withSeed(word.data(), word.size(), hash);
   }
+  return hash;
+}
+
+uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
+  uint64_t hash = vocabulary_fingerprint(options, start);
   for (const Matrix* table : {&start.parameters.input.rows, &start.parameters.output.rows})
     for (int64_t i = 0; i < table->rows(); i += 1 + table->rows() / 64)
       hash = XXH3_64bits_withSeed(table->row(i), sizeof(float) * static_cast<size_t>(table->cols()), hash);
@@ -149,9 +156,14 @@ Status check_cluster(const TrainOptions& options) {
     return error(Code::kUnimplemented,
                  "clusters train on files, not on streams; leave out --stream, --half-life and "
                  "--replay, or --nodes");
+  const std::string model = options.model.value_or("sgns");
+  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" || model == "hybrid";
+  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster"))
+    return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
+                 has_ring ? "a ring takes" : "--shard and sandblaster take",
+                 " nobody in while it trains; choose another --job, or wait for its end");
   if (is_sharded(options)) return check_shards(options);
   if (cluster.sync == "sandblaster") return check_sandblaster(options);
-  const std::string model = options.model.value_or("sgns");
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
     return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg, not ", model,
                  "; leave out --nodes");
@@ -166,8 +178,8 @@ Status check_cluster(const TrainOptions& options) {
 }
 
 std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count) {
-  std::vector<NodeId> nodes(static_cast<size_t>(count));
-  std::iota(nodes.begin(), nodes.end(), node_of(settings, first_rank));
+  std::vector<NodeId> nodes;
+  for (int32_t i = 0; i < count; ++i) nodes.push_back(node_of(settings, first_rank + i));
   return nodes;
 }
 
@@ -251,6 +263,12 @@ RingOptions ring_options(const TrainOptions& options, const TrainingStart& start
   return ring;
 }
 
+// What all nodes must have alike: words, and what is said of the rest.
+void set_fingerprint(uint64_t words, const std::string& text, ClusterOptions& cluster) {
+  cluster.fingerprint_of = text;
+  cluster.fingerprint = XXH3_64bits_withSeed(text.data(), text.size(), words);
+}
+
 Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;
   ClusterOptions cluster;
@@ -272,9 +290,39 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart&
   cluster.changed = start.parameters.changed.get();
   start.parameters.crew = std::make_unique<Crew>(start.threads - 1);
   cluster.crew = start.parameters.crew.get();
-  cluster.fingerprint = cluster_fingerprint(options, start);
-  cluster.fingerprint_of = cluster_fingerprint_text(options, start);
+  cluster.rows = cluster_fingerprint(options, start);
+  set_fingerprint(vocabulary_fingerprint(options, start), cluster_fingerprint_text(options, start), cluster);
   return cluster;
+}
+
+// Others may come later.
+void let_join(const ClusterSettings& settings, ClusterOptions& cluster) {
+  if (settings.registry == nullptr) return;
+  cluster.joinable = true;
+  cluster.joins = settings.joins;
+  cluster.registry = settings.rank == 0 ? settings.registry : nullptr;
+  for (size_t i = 0; i < settings.nodes.size(); ++i)
+    cluster.addresses[node_of(settings, static_cast<int32_t>(i))] = settings.nodes[i];
+}
+
+// The text, which is handed out piece by piece, from where the run stands on.
+Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOptions& cluster) {
+  const RunState& state = start.state;
+  if (start.epoch_pieces < 0) {
+    STREAMVEC_ASSIGN_OR_RETURN(const TextPieces pieces, count_pieces(*start.source, state.cursor));
+    start.epoch_pieces = pieces.all;
+    start.first_piece = state.epoch * pieces.all + pieces.before;
+  }
+  cluster.text = {start.first_piece, options.epochs * start.epoch_pieces};
+  cluster.trained_before = {state.tokens, state.pairs, 0, 0};
+  const ClusterSettings& settings = options.cluster;
+  std::ostringstream text;
+  text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
+       << " pieces of text, --model " << start.model << ", --sync " << settings.sync << ", --combine "
+       << settings.combine << ", --codec " << settings.codec << ", --staleness " << settings.staleness << ", --backups "
+       << settings.backups << ", --group " << settings.group;
+  set_fingerprint(vocabulary_fingerprint(options, start), text.str(), cluster);
+  return {};
 }
 
 template <typename Node>
@@ -306,9 +354,11 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
   if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
   if (rows_in_ring || parameters.rbsg != nullptr) return as_synchronizer(RingNode::start(ring, std::move(transport)));
-  STREAMVEC_ASSIGN_OR_RETURN(const ClusterOptions owners, owner_options(options, start));
+  STREAMVEC_ASSIGN_OR_RETURN(ClusterOptions owners, owner_options(options, start));
   const std::vector<Matrix*> tables = {&parameters.input.rows, &parameters.output.rows};
   if (!ring.tables.empty()) return as_synchronizer(HybridNode::start(owners, tables, ring, std::move(transport)));
+  STREAMVEC_RETURN_IF_ERROR(add_text(options, start, owners));
+  let_join(settings, owners);
   return as_synchronizer(ClusterNode::start(owners, std::move(transport), tables));
 }
 

@@ -24,6 +24,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
 // that rank on; what all nodes must agree on (words by their slots, and where the rows begin), and the same in words.
 Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings);
 std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
+uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // without the rows
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start);
 // What else those must agree on who take every step together, to be read after the latter.

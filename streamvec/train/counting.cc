@@ -38,9 +38,22 @@ Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, i
   }
   for (std::thread& worker : workers) worker.join();
   STREAMVEC_RETURN_IF_ERROR(feed.status());
-  Counted counted{std::move(counters.front()), feed.state().tokens, stopped};
+  Counted counted{std::move(counters.front()), feed.state().tokens, feed.state().step, stopped};
   for (size_t i = 1; i < counters.size(); ++i) counted.words.merge(counters[i]);
   return counted;
+}
+
+Result<TextPieces> count_pieces(Source& source, const std::string& cursor) {
+  STREAMVEC_RETURN_IF_ERROR(source.seek(""));
+  TextPieces pieces;
+  for (std::vector<Document> documents;; documents.clear()) {
+    STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, source.read(1, Deadline::never(), documents));
+    if (count == 0) break;
+    ++pieces.all;
+    if (documents.front().cursor == cursor) pieces.before = pieces.all;
+  }
+  STREAMVEC_RETURN_IF_ERROR(source.seek(cursor));
+  return pieces;
 }
 
 }  // namespace streamvec

@@ -37,15 +37,17 @@ bool Feed::next(Piece& piece) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ended_ || (!paused_ && !waits_for_others()); });
     if (ended_) return false;
-    const Result<bool> read = read_piece(Deadline::after(kWait), piece);
+    const Result<bool> read =
+        queue_ != nullptr ? read_handed_out(Deadline::after(kWait), piece) : read_piece(Deadline::after(kWait), piece);
     if (read.ok() && *read) {
       ++in_flight_;
       return true;
     }
     if (!read.ok() && read.status().code() == Code::kDeadlineExceeded) {
       // A mutex is not fair: without a pause this thread would take it again before one that waits for it wakes up.
+      const bool waits = queue_ != nullptr && taken_ < 0;
       lock.unlock();
-      std::this_thread::sleep_for(kPause);
+      waits ? queue_->await(kWait) : std::this_thread::sleep_for(kPause);
       continue;
     }
     if (!read.ok()) status_ = read.status();
@@ -119,9 +121,111 @@ Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
   piece.document = std::move(documents_.front());
   piece.epoch = state_.epoch;
   piece.step = steps_given_ - 1;
-  piece.fraction = state_.fraction(epochs_);
+  piece.fraction = fraction_now();
   state_.cursor = piece.document.cursor;
   return true;
+}
+
+void Feed::follow(PieceQueue& queue, int64_t epoch_pieces, int64_t first) {
+  const std::lock_guard lock(mutex_);
+  queue_ = &queue;
+  epoch_pieces_ = epoch_pieces;
+  begun_ = reached_ = state_;
+  first_ = first;
+  position_ = first % epoch_pieces;
+  trail_ = CursorTrail(position_, state_.cursor);
+}
+
+Result<bool> Feed::read_handed_out(Deadline deadline, Piece& piece) {
+  if (taken_ < 0) {
+    const PieceQueue::Next next = queue_->take(taken_);
+    if (next == PieceQueue::Next::kNotYet) return error(Code::kDeadlineExceeded, "no piece is handed out");
+    if (next == PieceQueue::Next::kStopped) return false;
+    if (next == PieceQueue::Next::kOver) {
+      if (state_.epoch < epochs_ - 1) state_.loss = 0, state_.loss_pairs = 0;  // the last epoch's are others'
+      state_.epoch = epochs_;
+      return false;
+    }
+  }
+  STREAMVEC_RETURN_IF_ERROR(go_to(taken_ % epoch_pieces_, deadline));
+  STREAMVEC_RETURN_IF_ERROR(read_next(deadline));
+  piece.document = std::move(documents_.front());
+  piece.epoch = static_cast<int32_t>(taken_ / epoch_pieces_);
+  piece.step = begun_.step + taken_ - first_;
+  piece.fraction = fraction_now();
+  taken_ = -1;
+  if (piece.epoch <= state_.epoch) return true;
+  state_.epoch = piece.epoch;
+  state_.loss = 0;
+  state_.loss_pairs = 0;
+  return true;
+}
+
+// Pieces of others on the way are read and passed over, those of a later place that is known are not.
+Status Feed::go_to(int64_t index, Deadline deadline) {
+  if (index < trail_.first()) trail_ = CursorTrail();
+  const auto [known, cursor] = trail_.before(index);
+  if (index < position_ || known > position_) {
+    STREAMVEC_RETURN_IF_ERROR(source_.seek(cursor));
+    position_ = known;
+  }
+  while (position_ < index) {
+    if (deadline.passed()) return error(Code::kDeadlineExceeded, "on the way to piece ", index);
+    STREAMVEC_RETURN_IF_ERROR(read_next(deadline));
+  }
+  return {};
+}
+
+Status Feed::read_next(Deadline deadline) {
+  documents_.clear();
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, source_.read(1, deadline, documents_));
+  if (count == 0)
+    return error(Code::kDataLoss, source_.name(), " ends after ", position_, " pieces, and had ", epoch_pieces_,
+                 " when it was counted; it must not change while it is trained on");
+  trail_.note(++position_, documents_.front().cursor);
+  return {};
+}
+
+TrainedTotals Feed::own() const {
+  const std::lock_guard lock(mutex_);
+  return own_now();
+}
+
+TrainedTotals Feed::own_now() const {
+  return {state_.tokens - begun_.tokens, state_.pairs - begun_.pairs, state_.loss, state_.loss_pairs};
+}
+
+double Feed::fraction_now() const {
+  if (queue_ == nullptr) return state_.fraction(epochs_, parts_);
+  RunState all = state_;
+  all.tokens = queue_->tokens_of_all();
+  return all.fraction(epochs_);
+}
+
+double Feed::fraction() const {
+  const std::lock_guard lock(mutex_);
+  return fraction_now();
+}
+
+RunState Feed::whole_state() {
+  const std::lock_guard lock(mutex_);
+  if (queue_ == nullptr) return state_;
+  const TextStanding standing = queue_->standing();
+  const int64_t finished = std::max(standing.finished_before, first_);
+  const auto epoch = static_cast<int32_t>(finished / epoch_pieces_);
+  const auto [index, cursor] = trail_.before(finished % epoch_pieces_);
+  if (const int64_t step = begun_.step + epoch * epoch_pieces_ + index - first_; step >= reached_.step) {
+    reached_.step = step;
+    reached_.epoch = epoch;
+    reached_.cursor = cursor;
+  }
+  RunState whole = state_;
+  whole.step = reached_.step;
+  whole.epoch = reached_.epoch;
+  whole.cursor = reached_.cursor;
+  whole.tokens = std::max(standing.tokens, begun_.tokens);
+  whole.pairs = std::max(standing.pairs, begun_.pairs);
+  return whole;
 }
 
 void Feed::finish(const Piece& piece, const PieceResult& result) {
@@ -137,6 +241,7 @@ void Feed::finish(const Piece& piece, const PieceResult& result) {
     state_.loss += result.loss;
     state_.loss_pairs += result.pairs;
   }
+  if (queue_ != nullptr) queue_->finish(piece.step - begun_.step + first_, own_now());
   --in_flight_;
   changed_.notify_all();
   if (ended_ && in_flight_ == 0) over_.notify_all();

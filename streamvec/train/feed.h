@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "streamvec/cluster/piece_queue.h"
 #include "streamvec/core/random.h"
 #include "streamvec/core/status.h"
 #include "streamvec/source/source.h"
 #include "streamvec/text/tokenizer.h"
+#include "streamvec/train/cursor_trail.h"
 #include "streamvec/train/run_state.h"
 
 namespace streamvec {
@@ -49,6 +51,10 @@ class Feed {
   void finish(const Piece& piece, const PieceResult& result);
   void add(const PieceResult& rest);  // what came of pieces that were finished before it was known
 
+  // Pieces as they are handed out to this node, from now on: numbers over all epochs of `epoch_pieces` each, the first
+  // of which is `first`, where the state stands. Borrowed. Before the first next().
+  void follow(PieceQueue& queue, int64_t epoch_pieces, int64_t first);
+
   // Pieces of later epochs come without their text where all_kept() says, at the end of an epoch that was read here
   // from its beginning, that nobody needs it again.
   void leave_out_text(std::function<bool()> all_kept);
@@ -59,6 +65,10 @@ class Feed {
   Status status() const;                            // what the source failed with
 
   RunState state() const;
+  TrainedTotals own() const;  // what this node has trained; of pieces that are handed out, since the run began here
+  // What a checkpoint has to know: of pieces that are handed out, where all nodes together stand.
+  RunState whole_state();
+  double fraction() const;        // of the run, by what all nodes have trained; -1 when its length is unknown
   double bytes_fraction() const;  // how much of the source was read in this epoch; -1 when its size is unknown
   // Returns once no piece is being worked on; next() waits until resume().
   RunState pause();
@@ -71,6 +81,11 @@ class Feed {
   Result<bool> next_with_text(Deadline deadline);
   Result<bool> begin_epoch();
   bool waits_for_others() const;
+  Result<bool> read_handed_out(Deadline deadline, Piece& piece);
+  Status go_to(int64_t index, Deadline deadline);
+  Status read_next(Deadline deadline);
+  TrainedTotals own_now() const;
+  double fraction_now() const;
 
   Source& source_;
   const int32_t epochs_, part_, parts_;
@@ -87,6 +102,15 @@ class Feed {
   std::vector<std::string> cursors_;  // of this epoch's pieces so far, if it was begun here
   bool whole_epoch_, epoch_read_ = false, text_left_out_ = false;
   size_t next_cursor_ = 0;
+
+  // Of pieces that are handed out.
+  PieceQueue* queue_ = nullptr;
+  RunState begun_;    // where the run stood
+  RunState reached_;  // step, epoch and cursor of the last whole_state(): they never go back
+  int64_t epoch_pieces_ = 0, first_ = 0;
+  int64_t position_ = 0;  // in the text, of the piece that the source gives next
+  int64_t taken_ = -1;    // a piece that is still to be read
+  CursorTrail trail_;
 };
 
 }  // namespace streamvec

@@ -214,5 +214,120 @@ TEST(Feed, APieceComesWithoutTextOnlyAfterAllOthersWereKept) {
   other.join();
 }
 
+class HandedOut : public testing::Test {
+ protected:
+  HandedOut() : source(texts()) {}
+  static std::vector<std::string> texts() {
+    std::vector<std::string> texts;
+    for (int i = 0; i < 5; ++i) texts.push_back("text " + std::to_string(i));
+    return texts;
+  }
+  void give(std::vector<PieceRange> pieces, TextStanding standing = {}) { queue.give(pieces, standing, 2); }
+  std::string next_text(Feed& feed) {
+    if (!feed.next(piece)) return "";
+    feed.finish(piece, tokens(1));
+    return std::to_string(piece.epoch) + ": " + piece.document.text;
+  }
+
+  ScriptedSource source;
+  PieceQueue queue{1};
+  Piece piece;
+};
+
+TEST_F(HandedOut, PiecesOfAnyEpochAreFoundForwardsAndBackwards) {
+  Feed feed(source, 3, RunState());
+  feed.follow(queue, 5, 0);
+  give({{1, 2}, {8, 9}, {2, 3}, {14, 15}, {0, 1}});
+  for (const char* text : {"0: text 1", "1: text 3", "0: text 2", "2: text 4", "0: text 0"})
+    EXPECT_EQ(next_text(feed), text);
+  EXPECT_EQ(piece.step, 0);
+  queue.end(PieceQueue::Next::kOver);
+  EXPECT_EQ(next_text(feed), "");
+  EXPECT_EQ(feed.state().epoch, 3);
+  EXPECT_TRUE(feed.over());
+}
+
+TEST_F(HandedOut, AClusterThatHasFailedEndsTheTextUnfinished) {
+  Feed feed(source, 3, RunState());
+  feed.follow(queue, 5, 0);
+  queue.end(PieceQueue::Next::kStopped);
+  EXPECT_EQ(next_text(feed), "");
+  EXPECT_EQ(feed.state().epoch, 0);
+}
+
+TEST_F(HandedOut, TheRateFollowsTheWordsOfAllNodes) {
+  RunState state;
+  state.epoch_tokens = 100;
+  Feed feed(source, 2, state);
+  feed.follow(queue, 5, 0);
+  give({{0, 5}}, {0, 60, 0});
+  next_text(feed);
+  EXPECT_DOUBLE_EQ(piece.fraction, 0.3);
+  next_text(feed);
+  EXPECT_DOUBLE_EQ(piece.fraction, 0.31) << "a word here, and as many on the other node";
+}
+
+// All that comes after the first piece that somebody has yet to finish is trained again.
+TEST_F(HandedOut, ACheckpointStandsWhereAllNodesHaveFinished) {
+  Feed feed(source, 2, RunState());
+  feed.follow(queue, 5, 0);
+  give({{2, 5}, {6, 8}});
+  for (int i = 0; i < 5; ++i) next_text(feed);
+  give({}, {3, 40, 7});
+  EXPECT_EQ(feed.whole_state().cursor, "2");
+  EXPECT_EQ(feed.whole_state().epoch, 0);
+  EXPECT_EQ(feed.whole_state().step, 3);
+  EXPECT_EQ(feed.whole_state().tokens, 40);
+  give({}, {7, 50, 9});
+  EXPECT_EQ(feed.whole_state().cursor, "1");
+  EXPECT_EQ(feed.whole_state().epoch, 1);
+  EXPECT_EQ(feed.whole_state().step, 7);
+  give({}, {10, 60, 9});
+  EXPECT_EQ(feed.whole_state().cursor, "");
+  EXPECT_EQ(feed.whole_state().epoch, 2);
+}
+
+TEST_F(HandedOut, GoesOnWhereAStateLeftIt) {
+  RunState state;
+  state.step = 16;
+  state.epoch = 1;
+  state.tokens = 7;
+  state.cursor = "1";
+  ASSERT_TRUE(source.seek(state.cursor).ok());
+  Feed feed(source, 3, state);
+  feed.follow(queue, 5, 7);
+  give({{7, 9}, {10, 11}});
+  EXPECT_EQ(next_text(feed), "1: text 2");
+  EXPECT_EQ(piece.step, 16);
+  EXPECT_EQ(next_text(feed), "1: text 3");
+  give({}, {9, 60, 9});
+  EXPECT_EQ(feed.whole_state().step, 18);
+  EXPECT_EQ(feed.whole_state().cursor, "3");
+  EXPECT_EQ(next_text(feed), "2: text 0");
+  EXPECT_EQ(piece.step, 19);
+  EXPECT_EQ(feed.own().tokens, 3);
+  EXPECT_EQ(feed.whole_state().step, 18);
+}
+
+TEST_F(HandedOut, ATextThatHasBecomeShorterIsAnError) {
+  Feed feed(source, 1, RunState());
+  feed.follow(queue, 7, 0);
+  give({{6, 7}});
+  EXPECT_EQ(next_text(feed), "");
+  EXPECT_EQ(feed.status().code(), Code::kDataLoss);
+}
+
+TEST(CursorTrail, FindsTheLastPlaceBeforeAPieceWithBoundedMemory) {
+  CursorTrail trail;
+  constexpr int64_t kPieces = 3 * static_cast<int64_t>(CursorTrail::kKept);
+  for (int64_t i = 1; i < kPieces; ++i) trail.note(i, std::to_string(i));
+  for (const int64_t index : {int64_t{0}, int64_t{1}, int64_t{5}, int64_t{70'001}, kPieces - 1}) {
+    const auto [known, cursor] = trail.before(index);
+    EXPECT_LE(known, index);
+    EXPECT_GT(known, index - 8);
+    EXPECT_EQ(cursor, known == 0 ? "" : std::to_string(known));
+  }
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -24,8 +24,8 @@ struct RunState {
   bool finished = false;
   std::string cursor;  // of the last document handed out in this epoch; "" at its beginning
 
-  // 0 .. 1, or -1 when the length is unknown.
-  double fraction(int32_t epochs) const;
+  // 0 .. 1, or -1 when the length is unknown. `parts`: nodes that have trained as much each.
+  double fraction(int32_t epochs, int32_t parts = 1) const;
   double mean_loss() const { return loss_pairs > 0 ? loss / static_cast<double>(loss_pairs) : 0; }
 };
 

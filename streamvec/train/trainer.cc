@@ -64,8 +64,7 @@ class Training {
         out_(std::move(out)),
         options_(options),
         hooks_(hooks),
-        feed_(*start_.source, options.epochs, start_.state, options.cluster.rank,
-              options.cluster.on() ? options.cluster.workers() : 1) {}
+        feed_(*start_.source, options.epochs, start_.state, options.cluster.rank, share_count()) {}
 
   Result<TrainProgress> run() {
     if (is_sharded(options_)) {
@@ -82,7 +81,10 @@ class Training {
       if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     }
     if (options_.cluster.rank >= options_.cluster.workers() && node_ != nullptr) return serve_rows();
-    feed_.leave_out_text([this] { return workers_.front()->keeps_all(); });
+    if (PieceQueue* pieces = node_ != nullptr ? node_->pieces() : nullptr)
+      feed_.follow(*pieces, start_.epoch_pieces, start_.first_piece);
+    else
+      feed_.leave_out_text([this] { return workers_.front()->keeps_all(); });
     const Clock::time_point begin = Clock::now();
     std::vector<std::thread> threads;
     for (auto& worker : workers_) threads.emplace_back([&] { work(*worker); });
@@ -91,12 +93,12 @@ class Training {
     STREAMVEC_RETURN_IF_ERROR(watched);
     STREAMVEC_RETURN_IF_ERROR(settle());
     const bool finished = feed_.state().epoch >= options_.epochs;
-    const Status parted = part(begin);
+    const Status parted = part();
     if (finished && writes()) start_.own->finish(start_.parameters);
     if (shards_ == nullptr) show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
-    state.finished = finished && parted.ok();
-    STREAMVEC_RETURN_IF_ERROR(save(state));
+    const bool all_finished = finished && parted.ok();
+    STREAMVEC_RETURN_IF_ERROR(save(begin, all_finished));
     STREAMVEC_RETURN_IF_ERROR(parted);
     if (Status failed = feed_.status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
@@ -106,7 +108,7 @@ class Training {
  private:
   Status make_workers() {
     ModelOptions model = model_options(options_, start_.model, start_.threads);
-    model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs;
+    model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs / share_count();
     for (int32_t i = 0; i < worker_count(model); ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(),
                                  shards_ != nullptr
@@ -153,6 +155,9 @@ class Training {
     result.refused = stats.refused;
   }
 
+  // Parts that the text has, one a node that trains.
+  int32_t share_count() const { return options_.cluster.on() ? options_.cluster.workers() : 1; }
+
   // Of a cluster one node writes: what only it saves, only it has to make.
   bool writes() const { return writer_.has_value(); }
 
@@ -174,10 +179,9 @@ class Training {
   }
 
   // Leaves the cluster once all have finished. The first node then speaks for all of them.
-  Status part(Clock::time_point begin) {
+  Status part() {
     if (node_ == nullptr) return {};
-    const RunState own = state_now(begin);
-    const Result<TrainedTotals> all = node_->finish({own.tokens, own.pairs, own.loss, own.loss_pairs});
+    const Result<TrainedTotals> all = node_->finish(feed_.own());
     if (!all.ok()) return all.status();
     if (options_.cluster.rank == 0) all_ = *all;
     return {};
@@ -219,9 +223,8 @@ class Training {
       feed_.resume();
       return settled;
     }
-    const RunState state = state_now(begin);
     const Clock::time_point stopped = Clock::now();
-    const Status status = save(state);
+    const Status status = save(begin, false);
     seconds_saving_ += seconds_since(stopped);
     feed_.resume();
     return status;
@@ -235,14 +238,17 @@ class Training {
     return copy;
   }
 
-  RunState state_now(Clock::time_point begin) const {
-    RunState state = feed_.state();
+  RunState state_now(Clock::time_point begin) const { return timed(feed_.state(), begin); }
+
+  RunState timed(RunState state, Clock::time_point begin) const {
     state.seconds = start_.state.seconds + seconds_since(begin) - seconds_saving_;
     return state;
   }
 
-  Status save(const RunState& state) {
+  Status save(Clock::time_point begin, bool finished) {
     if (!writer_) return {};
+    RunState state = timed(feed_.whole_state(), begin);
+    state.finished = finished;
     STREAMVEC_RETURN_IF_ERROR(start_.parameters.fetch_rows());
     TablesInFiles whole;
     if (shards_ != nullptr) {
@@ -267,7 +273,7 @@ class Training {
 
   TrainProgress progress(const RunState& state, double loss) const {
     TrainProgress progress = start_.progress(state, loss, options_.epochs);
-    progress.fraction = state.fraction(options_.epochs);
+    progress.fraction = feed_.fraction();
     progress.lr = scheduled_rate(start_.schedule, start_.lr, progress.fraction);
     progress.kernel = workers_.front()->kernel_name();
     if (all_) {
@@ -379,7 +385,6 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
     return train_columns(std::move(start), options, std::move(writer), out, hooks);
   if (options.cluster.on() && options.cluster.sync == "sandblaster")
     return train_sandblaster(std::move(start), options, std::move(writer), hooks);
-  if (options.cluster.on() && start.state.epoch_tokens > 0) start.state.epoch_tokens /= options.cluster.workers();
   return Training(std::move(start), std::move(writer), out, options, hooks).run();
 }
 

@@ -40,9 +40,14 @@ struct GloveOptions {
   int64_t memory_mb = 1024;  // for co-occurrences; files: the rest goes to temporary files; streams: is dropped
 };
 
-// A cluster of fixed nodes, all of which read the same sources and train on their share of them.
+class Registry;  // cluster/registry.h
+
+// A cluster, all nodes of which read the same sources and train on their share of them.
 struct ClusterSettings {
   std::vector<std::string> nodes;  // host:port of each, workers first; none: no cluster
+  std::vector<uint32_t> ids;       // of each; none: 1, 2, ...
+  bool joins = false;              // the others train already, and this node joins them
+  Registry* registry = nullptr;    // borrowed: where the first node writes down who takes part; with it nodes may join
   bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                // which of them this is
   int32_t servers = 0;             // how many of the last only own rows; 0: the workers do

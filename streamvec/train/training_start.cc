@@ -130,6 +130,7 @@ Status count_text(const TrainOptions& options, const TrainHooks& hooks, Training
     return error(Code::kInvalidArgument, start.source->name(), " has ", counted.tokens, " tokens, but no word ",
                  options.min_count, " times; try --min-count 1 or more text");
   start.state.epoch_tokens = counted.tokens;
+  start.epoch_pieces = counted.pieces;
   return start.source->seek("");
 }
 

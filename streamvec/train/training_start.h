@@ -39,6 +39,8 @@ struct TrainingStart {
   FormOf form_of;                   // for a growing one
   std::string vocabulary_state;     // of a growing one that is continued; "" none
   RunState state;
+  int64_t epoch_pieces = -1;     // of text in an epoch, where it was counted; -1 not known
+  int64_t first_piece = 0;       // with which this run begins, over all epochs
   nlohmann::json description;    // describe_run()
   std::vector<float> row_pulls;  // of a cluster (SyncOptions::pull)
   std::vector<std::string> notes;

@@ -1,0 +1,46 @@
+// Who trains on which pieces of the text, as the node that leads knows it: pieces are handed out ahead, few at a time,
+// so that fast nodes train on more of them, a newcomer gets its part, and what a lost node had not finished goes to the
+// others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "streamvec/cluster/control.h"
+#include "streamvec/transport/transport.h"
+
+namespace streamvec {
+
+// A pure state machine. Pieces are numbered over all epochs.
+class PieceBoard {
+ public:
+  // `before`: what the run had trained before it came to this text.
+  explicit PieceBoard(PieceRange text, const TrainedTotals& before = {})
+      : next_(text.begin), end_(text.end), before_(before) {}
+
+  // Up to `wanted` pieces for the node, those that others have left first; towards the end fewer, so that `workers`
+  // nodes end together. None: all are handed out, and may still come back.
+  std::vector<PieceRange> take(NodeId node, int64_t wanted, int64_t workers);
+  // The node has trained on these, and `so_far` in all. What it was not given does not count.
+  void finish(NodeId node, std::span<const PieceRange> pieces, const TrainedTotals& so_far);
+  // The node is gone, or trains no more: what it has not finished is handed out again.
+  void leave(NodeId node);
+
+  bool over() const;  // every piece is finished
+  // Of the run, with what nodes that are gone have finished.
+  TextStanding standing() const;
+  const std::map<NodeId, TrainedTotals>& trained() const { return trained_; }
+
+ private:
+  int64_t next_;
+  const int64_t end_;
+  const TrainedTotals before_;
+  std::set<int64_t> returned_;
+  std::map<NodeId, std::set<int64_t>> in_work_;
+  std::map<NodeId, TrainedTotals> trained_;
+};
+
+}  // namespace streamvec

@@ -1,0 +1,215 @@
+#include "streamvec/cluster/piece_board.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+
+#include "streamvec/cluster/piece_queue.h"
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+using Ranges = std::vector<PieceRange>;
+
+TEST(PieceBoard, HandsOutEveryPieceOnceAndLessTowardsTheEnd) {
+  PieceBoard board({10, 110});
+  std::vector<int64_t> given;
+  int64_t last = 100;
+  while (!board.over()) {
+    const Ranges ranges = board.take(1, 100, 2);
+    ASSERT_EQ(ranges.size(), 1u);
+    for (int64_t piece = ranges[0].begin; piece < ranges[0].end; ++piece) given.push_back(piece);
+    EXPECT_LE(ranges[0].end - ranges[0].begin, last);
+    last = ranges[0].end - ranges[0].begin;
+    board.finish(1, ranges, {});
+  }
+  std::vector<int64_t> all(100);
+  std::iota(all.begin(), all.end(), 10);
+  EXPECT_EQ(given, all);
+  EXPECT_LE(last, 2);
+}
+
+TEST(PieceBoard, WhatANodeHasNotFinishedGoesToTheOthersFirst) {
+  PieceBoard board({0, 100});
+  EXPECT_EQ(board.take(1, 4, 2), (Ranges{{0, 4}}));
+  EXPECT_EQ(board.take(2, 4, 2), (Ranges{{4, 8}}));
+  board.finish(2, Ranges{{5, 6}}, {});
+  board.leave(2);
+  EXPECT_EQ(board.take(1, 4, 1), (Ranges{{4, 5}, {6, 9}}));
+}
+
+TEST(PieceBoard, WhatANodeWasNotGivenDoesNotCount) {
+  PieceBoard board({0, 2});
+  board.take(1, 2, 1);
+  board.finish(2, Ranges{{0, 2}}, {});
+  board.finish(1, Ranges{{5, 1}}, {});
+  EXPECT_FALSE(board.over());
+  board.finish(1, Ranges{{0, 2}}, {});
+  EXPECT_TRUE(board.over());
+}
+
+TEST(PieceBoard, KnowsUpToWhereAllIsFinishedAndHowMuchWasTrained) {
+  PieceBoard board({0, 100}, {1000, 10, 0, 0});
+  board.take(1, 4, 1);
+  board.take(2, 4, 1);
+  board.finish(1, Ranges{{0, 2}, {3, 4}}, {30, 3, 0, 0});
+  EXPECT_EQ(board.standing().finished_before, 2);
+  board.finish(1, Ranges{{2, 3}}, {40, 4, 0, 0});
+  board.finish(2, Ranges{{4, 6}}, {20, 2, 0, 0});
+  board.leave(2);
+  EXPECT_EQ(board.standing().finished_before, 6);
+  EXPECT_EQ(board.standing().tokens, 1060);
+  EXPECT_EQ(board.standing().pairs, 16);
+}
+
+// A leader's board and the queues of nodes that train at speeds of their own, die and come, over a network that delays
+// each node's messages. Every piece has 1 token.
+class SimulatedText {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    double crash = 0.01, join = 0.01;  // in a step
+    // Planted faults, to see that they are found.
+    bool forget_lost = false;     // a lost node's pieces stay with it
+    bool report_taken = false;    // pieces are reported when they are taken
+    bool give_twice = false;      // a lost node's pieces are given to each that asks
+    bool own_words_only = false;  // a node goes by its own words, not by those of all
+  };
+  explicit SimulatedText(const Options& options) : options_(options), random_(options.seed) {
+    for (int i = 0; i < 3; ++i) join();
+  }
+
+  // What is wrong, in the end; "" when nothing is.
+  std::string run() {
+    for (int step = 0; step < 100'000 && !board_.over(); ++step) this->step();
+    if (!board_.over()) return "it never ends";
+    for (int64_t piece = 0; piece < kPieces; ++piece) {
+      const auto found = trained_.find(piece);
+      if (found == trained_.end()) return "piece " + std::to_string(piece) + " was not trained on";
+      if (found->second > 1 + lost_with_[piece]) return "piece " + std::to_string(piece) + " was trained on twice";
+    }
+    if (board_.standing().tokens < kPieces - doubtful_ || board_.standing().tokens > kPieces + doubtful_)
+      return "the tokens of all are " + std::to_string(board_.standing().tokens);
+    return wrong_;
+  }
+  int64_t crashes() const { return crashes_; }
+
+ private:
+  static constexpr int64_t kPieces = 2'000;
+  struct Node {
+    PieceQueue queue{1};
+    TrainedTotals own;
+    double speed = 1;
+    std::vector<int64_t> untold;  // finished, and not on their way
+    std::vector<std::pair<double, PieceQueue::Report>> to_leader;
+    std::vector<std::pair<double, std::pair<Ranges, TextStanding>>> to_node;
+  };
+
+  void join() {
+    auto node = std::make_unique<Node>();
+    node->speed = 0.1 + random_.uniform();
+    nodes_.emplace(next_id_++, std::move(node));
+  }
+
+  void crash() {
+    auto victim = nodes_.begin();
+    std::advance(victim, random_.below(static_cast<uint64_t>(nodes_.size())));
+    for (const int64_t piece : victim->second->untold) ++lost_with_[piece];
+    for (const auto& [when, report] : victim->second->to_leader)
+      for (const PieceRange& range : report.finished)
+        for (int64_t piece = range.begin; piece < range.end; ++piece) ++lost_with_[piece];
+    doubtful_ += 64;
+    if (!options_.forget_lost) board_.leave(victim->first);
+    nodes_.erase(victim);
+    ++crashes_;
+  }
+
+  void step() {
+    now_ += 0.05;
+    for (auto& [id, node] : nodes_) {
+      deliver(id, *node);
+      if (random_.uniform() < node->speed) train(*node);
+      if (const auto report = node->queue.report(now_)) {
+        node->untold.clear();
+        node->to_leader.emplace_back(now_ + random_.uniform(), *report);
+      }
+    }
+    if (nodes_.size() > 1 && random_.uniform() < options_.crash) crash();
+    if (nodes_.size() < 8 && random_.uniform() < options_.join) join();
+  }
+
+  void deliver(NodeId id, Node& node) {
+    // In order: what was sent first comes first.
+    while (!node.to_leader.empty() && node.to_leader.front().first <= now_) {
+      const PieceQueue::Report report = node.to_leader.front().second;
+      node.to_leader.erase(node.to_leader.begin());
+      board_.finish(id, report.finished, report.trained);
+      if (report.wanted > 0) wanted_[id] = report.wanted;
+    }
+    if (wanted_.count(id) > 0) {
+      const Ranges given = board_.take(id, wanted_[id], static_cast<int64_t>(nodes_.size()));
+      if (given.empty()) return;
+      if (options_.report_taken) board_.finish(id, given, node.own);
+      wanted_.erase(id);
+      node.to_node.emplace_back(now_ + random_.uniform(), std::pair(given, board_.standing()));
+    }
+    while (!node.to_node.empty() && node.to_node.front().first <= now_) {
+      const auto [pieces, standing] = node.to_node.front().second;
+      node.queue.give(pieces, standing, options_.own_words_only ? 1 : static_cast<int64_t>(nodes_.size()));
+      if (options_.give_twice && !pieces.empty())
+        node.queue.give(Ranges{{pieces[0].begin, pieces[0].begin + 1}}, standing, 1);
+      node.to_node.erase(node.to_node.begin());
+    }
+  }
+
+  void train(Node& node) {
+    int64_t piece = 0;
+    if (node.queue.take(piece) != PieceQueue::Next::kPiece) return;
+    ++trained_[piece];
+    node.own.tokens += 1;
+    node.untold.push_back(piece);
+    node.queue.finish(piece, node.own);
+  }
+
+  const Options options_;
+  Random random_;
+  double now_ = 0;
+  NodeId next_id_ = 1;
+  PieceBoard board_{{0, kPieces}};
+  std::map<NodeId, std::unique_ptr<Node>> nodes_;
+  std::map<NodeId, int64_t> wanted_;
+  std::map<int64_t, int> trained_, lost_with_;
+  int64_t crashes_ = 0, doubtful_ = 0;
+  std::string wrong_;
+};
+
+TEST(HandedOutText, EveryPieceIsTrainedOnceAndAgainOnlyWhereANodeDiedWithIt) {
+  int64_t crashes = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SimulatedText text({.seed = seed});
+    ASSERT_EQ(text.run(), "") << "seed " << seed;
+    crashes += text.crashes();
+  }
+  EXPECT_GT(crashes, 60);
+}
+
+// What the test above is worth.
+TEST(HandedOutText, FaultsThatArePlantedAreFound) {
+  const auto found = [](auto plant) {
+    int64_t found = 0;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      SimulatedText::Options faulty{.seed = seed};
+      plant(faulty);
+      found += SimulatedText(faulty).run().empty() ? 0 : 1;
+    }
+    return found;
+  };
+  EXPECT_GE(found([](auto& faulty) { faulty.forget_lost = true; }), 3);
+  EXPECT_GE(found([](auto& faulty) { faulty.report_taken = true; }), 3);
+  EXPECT_GE(found([](auto& faulty) { faulty.give_twice = true; }), 3);
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,75 @@
+// The pieces of the text that this node is to train on: handed out by the node that leads (piece_board.h) some seconds
+// ahead, so that threads which train never wait for an answer.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "streamvec/cluster/control.h"
+
+namespace streamvec {
+
+// Thread-safe: threads that train take pieces out, the one that talks puts them in.
+class PieceQueue {
+ public:
+  // `threads` train here.
+  explicit PieceQueue(int32_t threads) : threads_(threads) {}
+
+  enum class Next {
+    kPiece,
+    kNotYet,  // some may come: others may leave theirs
+    kOver,    // nobody has any left
+    kStopped  // the cluster has failed
+  };
+  // Does not wait. Every piece is given back with finish().
+  Next take(int64_t& piece);
+  // Waits until take() has another answer than kNotYet, or for so long.
+  void await(std::chrono::milliseconds most);
+  // `own`: what this node has trained on so far, this piece included.
+  void finish(int64_t piece, const TrainedTotals& own);
+  // Of all nodes: as told last, and since then as if all were as fast as this one.
+  int64_t tokens_of_all() const;
+  // Of all nodes, as told last.
+  TextStanding standing() const;
+
+  void give(std::span<const PieceRange> pieces, const TextStanding& standing, int64_t workers);
+  void end(Next why);  // kOver or kStopped
+  // What the leader is to be told now; nullopt: nothing. Pieces are asked for when half of those ahead are taken, by
+  // one request at a time.
+  struct Report {
+    std::vector<PieceRange> finished;
+    int64_t wanted = 0;
+    TrainedTotals trained;  // so far
+  };
+  std::optional<Report> report(double now_s);
+  // All that is finished and was not told yet, without a wish for more.
+  Report last_report();
+  // Had something to train on, and has nothing at the moment.
+  bool dry() const;
+
+ private:
+  Report take_finished();
+
+  const int32_t threads_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<int64_t> waiting_;
+  int64_t in_work_ = 0;
+  std::vector<int64_t> finished_;  // and not told
+  TrainedTotals own_, told_;       // what the leader was told of `own_`
+  TextStanding standing_;
+  int64_t workers_ = 1;
+  double told_s_ = 0;                      // when the leader was told last
+  double rated_s_ = 0, pieces_per_s_ = 0;  // when the rate was taken last, and what it was
+  int64_t pieces_since_ = 0;               // finished since then
+  bool asked_ = false, given_ = false;
+  Next end_ = Next::kNotYet;
+};
+
+}  // namespace streamvec
