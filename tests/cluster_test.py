@@ -229,12 +229,22 @@ def etcd(tmp_path):
     process.wait()
 
 
+def ask_etcd(etcd, call, job, **values):
+    """What etcd answers to a call about the job's roster; values are text."""
+    values["key"] = f"/streamvec/{job}/roster"
+    asked = json.dumps({name: base64.b64encode(value.encode()).decode() for name, value in values.items()})
+    with urllib.request.urlopen(f"{etcd}/v3/kv/{call}", data=asked.encode(), timeout=5) as answer:
+        return json.loads(answer.read())
+
+
+def roster_text(etcd, job):
+    found = ask_etcd(etcd, "range", job).get("kvs", [])
+    return base64.b64decode(found[0]["value"]).decode() if found else "0"
+
+
 def roster(etcd, job):
     """Ids and addresses of those that take part, as the leader has written them down; none before it begins."""
-    asked = json.dumps({"key": base64.b64encode(f"/streamvec/{job}/roster".encode()).decode()})
-    with urllib.request.urlopen(etcd + "/v3/kv/range", data=asked.encode(), timeout=5) as answer:
-        found = json.loads(answer.read()).get("kvs", [])
-    lines = base64.b64decode(found[0]["value"]).decode().splitlines() if found else ["0"]
+    lines = roster_text(etcd, job).splitlines()
     return {} if lines[0].split()[0] == "0" else {line.split()[0]: line.split()[-1] for line in lines[1:]}
 
 
@@ -294,6 +304,23 @@ class TestEtcd:
         assert report["tokens"] == epochs * len(corpus.read_text().split())  # each part counted once, whoever had it
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
+    def test_a_leader_ends_when_another_has_written_the_roster_and_not_when_only_its_own_was_touched(self, etcd, corpus, tmp_path):
+        options = ["--job", "twice", "--epochs", "1000000", "--dead-after", "2"]
+        ports = support.free_ports(3)
+        nodes = [self.start(tmp_path, etcd, port, *options) for port in ports[:2]]
+        support.wait_for(lambda: len(roster(etcd, "twice")) == 2, "a cluster that trains")
+        ask_etcd(etcd, "put", "twice", value=roster_text(etcd, "twice"))
+        nodes.append(self.start(tmp_path, etcd, ports[2], *options))
+        support.wait_for(lambda: len(roster(etcd, "twice")) == 3, "a third")
+        leader = ports.index(int(roster(etcd, "twice")["1"].split(":")[1]))
+        ask_etcd(etcd, "put", "twice", value="5 1\n1 1 1 - 127.0.0.1:9\n")
+        nodes[2].kill()
+        nodes[2].communicate()
+        _, err = nodes[leader].communicate(timeout=100)
+        assert nodes[leader].returncode == 1 and "another node leads the job 'twice'" in err, err
+        assert nodes[1 - leader].wait(timeout=100) == 1
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
     def test_one_with_other_options_cannot_join_and_is_told_why(self, etcd, corpus, tmp_path):
         ports = support.free_ports(3)
         nodes = [self.start(tmp_path, etcd, port, "--epochs", "1000000") for port in ports[:2]]
@@ -321,10 +348,8 @@ class TestEtcd:
         _, err = late.communicate(timeout=100)
         assert late.returncode == 1 and "a ring takes nobody in" in err
         for node in nodes:
-            node.send_signal(signal.SIGTERM)
-        for node in nodes:
-            node.communicate(timeout=100)
-            assert node.returncode == 0
+            node.kill()
+            node.communicate()
 
     def test_an_etcd_that_is_not_there_is_named(self, corpus, tmp_path):
         port, nobody = support.free_ports(2)

@@ -80,23 +80,36 @@ void EtcdMembership::renew_lease() {
 
 void EtcdMembership::write_pending() {
   std::string text;
+  int64_t modified = 0;
   {
     const std::lock_guard lock(mutex_);
     if (!pending_ || !status_.ok()) return;
     text = *pending_;
+    modified = modified_;
   }
-  const Result<int64_t> written = etcd_.put_if(roster_key(), text, lease_, modified_, call_deadline());
+  const Result<int64_t> written = etcd_.put_if(roster_key(), text, lease_, modified, call_deadline());
+  if (written.status().code() == Code::kAborted) return find_roster();
+  if (!written.ok()) return;
   const std::lock_guard lock(mutex_);
-  if (written.ok()) {
-    modified_ = *written;
-    written_ = text;
-    if (pending_ == text) pending_.reset();
-  } else if (written.status().code() == Code::kAborted) {
-    pending_.reset();
-    status_ = error(Code::kAborted, "another node leads the job '", options_.job,
-                    "' by now: etcd has not heard of this one for ", options_.lease_s,
-                    " s; what was learnt here is saved, start it again under another --job to go on");
-  }
+  modified_ = *written;
+  written_ = text;
+  if (pending_ == text) pending_.reset();
+}
+
+// It is not as we knew it: it went with a lease, it was written by us without our hearing of that, or by another.
+void EtcdMembership::find_roster() {
+  const Result<std::vector<EtcdKey>> keys = etcd_.list(roster_key(), call_deadline());
+  if (!keys.ok()) return;
+  const std::lock_guard lock(mutex_);
+  modified_ = keys->empty() ? 0 : keys->front().modified;
+  uint32_t epoch = 0;
+  int64_t first_created = 0;
+  if (!keys->empty()) std::istringstream(keys->front().value) >> epoch >> first_created;
+  if (keys->empty() || first_created == first_created_) return;
+  pending_.reset();
+  status_ = error(Code::kAborted, "another node leads the job '", options_.job,
+                  "' by now: etcd has not heard of this one for ", options_.lease_s,
+                  " s; what was learnt here is saved, start it again under another --job to go on");
 }
 
 namespace {

@@ -53,6 +53,7 @@ class EtcdMembership final : public Registry {
   Status add_key();
   void keep_alive();
   void write_pending();
+  void find_roster();
   void renew_lease();
   // The roster, if it is there or can be written; an empty one: not yet.
   Result<Roster> look(int64_t& present);

@@ -19,12 +19,14 @@ constexpr int64_t kRows = 40, kDim = 8;
 struct Member {
   Matrix tables[2];
   std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();  // of the tables while they are trained on
+  RowMarks changed{2 * kRows};
   std::unique_ptr<ClusterNode> node;
   double added = 0;
 
   void add_one(int step, NodeId id) {
     const std::lock_guard lock(*mutex);
     tables[step % 2].row(step % kRows)[id - 1] += 1;
+    changed.mark(2 * (step % kRows) + step % 2);
     added += 1;
   }
   void train(NodeId id, int steps) {
@@ -115,6 +117,7 @@ class Cluster {
       for (int64_t i = 0; i < kRows; ++i) std::fill_n(table.row(i), kDim, rows);
     }
     of_node.sync.live_mutex = member.mutex.get();
+    of_node.changed = &member.changed;
     member.node =
         std::move(ClusterNode::start(of_node, std::move(transport), {&member.tables[0], &member.tables[1]})).value();
   }
