@@ -108,7 +108,7 @@ Status Handover::receive(NodeId from, const Message& message) {
   std::set<NodeId>& waiting = of_worker ? workers_ : servers_;
   if (message.epoch != view_.epoch || waiting.count(from) == 0) return {};
   if (!message.rows.empty()) {
-    Report report{from, of_worker, message.version, message.clocks, message.rows, {}};
+    Report report{from, of_worker, message.version, message.stamp, message.clocks, message.rows, {}};
     STREAMVEC_ASSIGN_OR_RETURN(report.values, Matrix::make(static_cast<int64_t>(message.rows.size()), options_.dim));
     STREAMVEC_RETURN_IF_ERROR(make_codec(message.codec)->decode(message.payload, report.values.view()));
     reports_.push_back(std::move(report));
@@ -122,6 +122,7 @@ void Handover::choose() {
   for (size_t i = 0; i < reports_.size(); ++i)
     for (size_t k = 0; k < reports_[i].rows.size(); ++k) {
       if (gained.count(reports_[i].rows[k]) == 0) continue;  // the worker has not heard yet that it is ours
+      if (!options_.counts(reports_[i].rows[k], reports_[i].stamp)) continue;
       const Newest candidate{i, static_cast<int64_t>(k)};
       const auto [found, is_first] = newest_.try_emplace(reports_[i].rows[k], candidate);
       if (!is_first && reports_[found->second.report].version < reports_[i].version) found->second = candidate;
@@ -161,6 +162,7 @@ Message Handover::values_message(int64_t version, std::span<const WorkerClock> c
   message.kind = MessageKind::kValues;
   message.last = false;
   message.epoch = view_.epoch;
+  message.stamp = options_.stamp();
   message.version = version;
   message.clocks.assign(clocks.begin(), clocks.end());
   return message;

@@ -39,6 +39,8 @@ class Handover {
   std::span<const WorkerClock> inherited() const { return inherited_; }
   // The worker has what it was told. Once all have, former owners may forget the rows that they gave.
   void confirm(NodeId worker, Outbox& out);
+  // The row is another word's: what was to be given of the last one's is not.
+  void forget(RowKey key) { given_.erase(key); }
   std::span<const RowKey> gained() const { return gained_; }
   bool is_newcomer(NodeId worker) const { return newcomers_.count(worker) > 0; }
 
@@ -48,6 +50,7 @@ class Handover {
     NodeId from = 0;
     bool of_worker = true;
     int64_t version = 0;
+    uint64_t stamp = 0;
     std::vector<WorkerClock> clocks;
     std::vector<RowKey> rows;
     Matrix values;

@@ -68,6 +68,13 @@ class LateServer final : public Owner {
     return missed;
   }
 
+  void on_restart(RowKey key, int64_t place, std::span<const float> value) override {
+    for (auto& [worker, told] : told_) {
+      if (place < told.values.rows()) std::copy(value.begin(), value.end(), told.values.row(place));
+      told.behind[key / 64] &= ~(uint64_t{1} << (key % 64));
+    }
+  }
+
   void on_view(const Handover&) override {
     std::map<NodeId, Told> kept;
     for (const NodeId worker : view_.workers) {
@@ -109,6 +116,7 @@ class LateServer final : public Owner {
       STREAMVEC_CHECK(reader_.begin(push.codec, push.payload, rows).ok());
       for (int64_t i = 0; i < rows; ++i) {
         const RowKey key = push.rows[static_cast<size_t>(i)];
+        if (!options_.counts(key, push.stamp)) continue;
         add_scaled(reader_.row(i), share, dim, rows_.row(rows_.find(key)));
         moved(key);
       }
@@ -182,8 +190,9 @@ class LateServer final : public Owner {
         fetch_row_to_write(told.values.row(soon), dim);
       }
       if (k < pushed && push->rows[k] == keys[i]) {
-        apply(*push, k, part.reader.row(static_cast<int64_t>(k)), told.values.row(place), part.missed.row(0),
-              rows_.row(place));
+        if (options_.counts(keys[i], push->stamp))
+          apply(*push, k, part.reader.row(static_cast<int64_t>(k)), told.values.row(place), part.missed.row(0),
+                rows_.row(place));
         ++k;
       }
       take_change(rows_.row(place), told.values.row(place), dim, part.writer.next());

@@ -6,7 +6,7 @@ namespace streamvec {
 namespace {
 
 constexpr char kMagic = 'v';
-constexpr uint8_t kLast = 1, kShares = 2;
+constexpr uint8_t kLast = 1, kShares = 2, kStamp = 4;
 
 void put_varint(uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -133,8 +133,10 @@ std::string encode(const Message& message) {
   out.push_back(kMagic);
   out.push_back(static_cast<char>(message.kind));
   out.push_back(static_cast<char>(message.codec));
-  out.push_back(static_cast<char>((message.last ? kLast : 0) | (message.shares.empty() ? 0 : kShares)));
+  out.push_back(static_cast<char>((message.last ? kLast : 0) | (message.shares.empty() ? 0 : kShares) |
+                                  (message.stamp > 0 ? kStamp : 0)));
   put_varint(message.epoch, out);
+  if (message.stamp > 0) put_varint(message.stamp, out);
   for (const int64_t number : {message.clock, message.version}) put_varint(zigzag(number), out);
   put_varint(message.clocks.size(), out);
   for (const WorkerClock& known : message.clocks) {
@@ -161,12 +163,13 @@ Result<Message> decode_message(std::string_view bytes, const MessageLimits& limi
   if (!reader.byte(magic) || magic != kMagic) return damaged("no streamvec header");
   if (!reader.byte(kind) || kind < 1 || kind > static_cast<uint8_t>(MessageKind::kTaken))
     return damaged("an unknown kind");
-  if (!reader.byte(codec) || !reader.byte(flags) || flags > (kLast | kShares)) return damaged("no codec");
+  if (!reader.byte(codec) || !reader.byte(flags) || flags > (kLast | kShares | kStamp)) return damaged("no codec");
   message.kind = static_cast<MessageKind>(kind);
   message.last = (flags & kLast) != 0;
   STREAMVEC_ASSIGN_OR_RETURN(message.codec, codec_of(codec));
   if (!reader.varint(epoch) || epoch > UINT32_MAX) return damaged("no epoch");
   message.epoch = static_cast<uint32_t>(epoch);
+  if ((flags & kStamp) != 0 && (!reader.varint(message.stamp) || message.stamp == 0)) return damaged("no stamp");
   if (!reader.number(message.clock) || !reader.number(message.version)) return damaged("no clocks");
   STREAMVEC_RETURN_IF_ERROR(read_clocks(reader, limits, message));
   STREAMVEC_RETURN_IF_ERROR(read_rows(reader, limits, message));

@@ -41,6 +41,7 @@ struct Message {
   CodecKind codec = CodecKind::kFp32;
   bool last = true;    // known, values: no more of them follow in this epoch; update: answers a push
   uint32_t epoch = 0;  // of the membership that the sender knows
+  uint64_t stamp = 0;  // of rows that change hands (generations.h): up to where the sender has heard of it
   int64_t clock = 0;   // push: the worker's; refused: the push's; the others: the slowest worker's
   int64_t version =
       0;  // update, known, values: the owner's, risen by every change; push: the last one the worker has seen

@@ -13,6 +13,7 @@ Message example() {
   message.codec = CodecKind::kOneBit;
   message.last = false;
   message.epoch = 7;
+  message.stamp = 1 << 20;
   message.clock = -3;
   message.version = int64_t{5} << 40;
   message.clocks = {{1, 2, 300}, {2, 1, -1}};
@@ -29,6 +30,7 @@ TEST(Message, ComesBackAsItWasSent) {
   EXPECT_EQ(got->codec, sent.codec);
   EXPECT_EQ(got->last, sent.last);
   EXPECT_EQ(got->epoch, sent.epoch);
+  EXPECT_EQ(got->stamp, sent.stamp);
   EXPECT_EQ(got->clock, sent.clock);
   EXPECT_EQ(got->version, sent.version);
   EXPECT_EQ(got->clocks, sent.clocks);

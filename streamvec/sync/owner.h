@@ -19,6 +19,7 @@ class Owner : public RowServer {
  public:
   Status receive(NodeId from, const Message& message, Outbox& out) final;
   void set_view(const View& view, Outbox& out) final;
+  void restart(RowKey key, std::span<const float> value) final;
   bool ready() const final { return ready_; }
   const Shard& rows() const final { return rows_; }
   int64_t version() const final { return version_; }
@@ -27,6 +28,7 @@ class Owner : public RowServer {
   struct Push {
     NodeId from = 0;
     int64_t clock = 0, version = 0;
+    uint64_t stamp = 0;
     std::vector<RowKey> rows;
     CodecKind codec = CodecKind::kFp32;
     std::string payload;          // was found to be that of the rows
@@ -46,6 +48,8 @@ class Owner : public RowServer {
   virtual const Shard& told_to_all() const = 0;
   // Rows of which a worker that took part before has not been told the latest.
   virtual std::vector<RowKey> missed_by(NodeId worker) const = 0;
+  // The row at that place begins anew: everybody knows that it has this value.
+  virtual void on_restart(RowKey key, int64_t place, std::span<const float> value) = 0;
   // The membership has changed: everybody knows the rows gained and missed, newcomers all.
   virtual void on_view(const Handover& handover) = 0;
 

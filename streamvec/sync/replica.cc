@@ -39,8 +39,10 @@ Result<std::unique_ptr<Replica>> Replica::make(const SyncOptions& options, std::
 }
 
 Status Replica::copy_base() {
+  const auto rows = static_cast<int64_t>(options_.key_end / live_.size());  // tables may yet grow to as many
   for (const Matrix* table : live_) {
-    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, table->copy());
+    STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, Matrix::make(std::max(rows, table->rows()), table->cols()));
+    for (int64_t i = 0; i < table->rows(); ++i) std::copy_n(table->row(i), table->cols(), copy.row(i));
     base_.push_back(std::move(copy));
   }
   return {};
@@ -69,6 +71,13 @@ int64_t Replica::bytes_of_base() const {
   int64_t bytes = 0;
   for (const Matrix& table : base_) bytes += table.rows() * table.stride() * static_cast<int64_t>(sizeof(float));
   return bytes;
+}
+
+void Replica::restart(RowKey key, std::span<const float> value) {
+  std::copy(value.begin(), value.end(), base_row(key));
+  orphans_.erase(key);
+  touched_[key] = 0;
+  if (damped_) pushed_at_[key] = static_cast<float>(trained_);
 }
 
 bool Replica::may_train() const {
@@ -137,11 +146,13 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
     message.kind = MessageKind::kPush;
     message.codec = options_.scheme.codec;
     message.epoch = view_.epoch;
+    message.stamp = options_.stamp();
     message.clock = clock_;
     message.version = owners_[owner].version;
     out.push_back({owner, std::move(message)});
     Push& push = in_flight_[owner];
     push.clock = clock_;
+    push.stamp = options_.stamp();
     push.trained = trained_;
     pushes.push_back(&push);
   }
@@ -321,8 +332,11 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
     const RowKey key = of_answer ? told[i] : pushed[k];
     const bool of_push = k < range.pushed_end && pushed[k] == key;
     const float* to = of_answer ? answers.row(static_cast<int64_t>(i++)) : zero_.row(0);
-    const float* instead_of = of_push ? pushes.row(static_cast<int64_t>(k++)) : zero_.row(0);
+    const float* instead_of = zero_.row(0);
+    if (of_push && options_.counts(key, answered->stamp)) instead_of = pushes.row(static_cast<int64_t>(k));
+    k += of_push ? 1 : 0;
     if (!settled_ && !mine_to_take(from, key)) continue;
+    if (!options_.counts(key, message.stamp)) continue;  // what was pushed of it was of that word, too, or of an older
     move_late(key, to, instead_of, answered != nullptr ? answered->trained : trained_);
     touched_[key] = 1;
   }

@@ -44,6 +44,10 @@ class Replica {
   // kInvalidArgument for a payload that is not what its rows need: nothing of it was applied.
   Status receive(NodeId from, const Message& message, Outbox& out);
 
+  // The row is another word's and begins anew: `value` is what everybody knows of it. The generations say so already,
+  // and the live row has begun anew.
+  void restart(RowKey key, std::span<const float> value);
+
   // Every push is answered and the membership is settled: begin() may be called.
   bool idle() const { return settled_ && in_flight_.empty(); }
   // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
@@ -75,6 +79,7 @@ class Replica {
  private:
   struct Push {
     int64_t clock = 0;
+    uint64_t stamp = 0;
     std::vector<RowKey> rows;
     double trained = 0;
     std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
@@ -178,13 +183,14 @@ class Replica {
   std::map<NodeId, std::vector<RowKey>> parts_;  // of a push under way, by owner
 };
 
-// The changes of a push as its owner decodes them.
+// The changes of a push as its owner decodes them, without those of words that are gone.
 template <typename Use>
 void Replica::for_each_change(const Push& push, Use&& use) {
   RowReader& changes = pushes_.front();
   const Status own = changes.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
   STREAMVEC_CHECK(own.ok());
-  for (size_t i = 0; i < push.rows.size(); ++i) use(push.rows[i], changes.row(static_cast<int64_t>(i)));
+  for (size_t i = 0; i < push.rows.size(); ++i)
+    if (options_.counts(push.rows[i], push.stamp)) use(push.rows[i], changes.row(static_cast<int64_t>(i)));
 }
 
 }  // namespace streamvec

@@ -123,6 +123,7 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
     message.kind = MessageKind::kKnown;
     message.last = false;
     message.epoch = view_.epoch;
+    message.stamp = options_.stamp();
     message.version = state.version;
     message.clocks = state.clocks;
     return message;
@@ -164,7 +165,7 @@ Status Replica::install_values(NodeId from) {
   }
   for (size_t i = 0; i < values.size(); ++i)
     for (size_t k = 0; k < values[i].rows.size(); ++k)
-      if (is_of(from, values.back().epoch, values[i].rows[k]))
+      if (is_of(from, values.back().epoch, values[i].rows[k]) && options_.counts(values[i].rows[k], values[i].stamp))
         install_row(values[i].rows[k], decoded[i].row(static_cast<int64_t>(k)), values[i].clocks);
   settle_orphans(from, values.back().epoch);
   for (RowKey key = 0; key < options_.key_end; ++key)

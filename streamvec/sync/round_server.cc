@@ -29,6 +29,10 @@ class RoundServer final : public Owner {
   const Shard& told_to_all() const override { return told_; }
   std::vector<RowKey> missed_by(NodeId) const override { return {}; }
 
+  void on_restart(RowKey key, int64_t, std::span<const float> value) override {
+    if (const int64_t told = told_.find(key); told >= 0) std::copy(value.begin(), value.end(), told_.row(told));
+  }
+
   void on_view(const Handover& handover) override {
     for (const RowKey key : told_.keys())
       if (rows_.find(key) < 0) told_.remove(key);
@@ -153,13 +157,14 @@ class RoundServer final : public Owner {
     for (size_t w = 0; w < waiting_.size(); ++w) {
       if (part.at[w] == part.end[w] || waiting_[w].rows[part.at[w]] != key) continue;
       const size_t i = part.at[w]++;
+      if (!options_.counts(key, waiting_[w].stamp)) continue;
       float* change = part.readers[w].row(static_cast<int64_t>(i));
       if (adds)
         waiting_[w].add(i, change, dim, rows_.row(place));
       else
         part.changes.push_back(change);
     }
-    if (adds) return;
+    if (part.changes.empty()) return;
     combine_rows(options_.scheme.combine, part.changes, dim);
     const float share = options_.scheme.combine == Combine::kMean
                             ? static_cast<float>(part.changes.size()) / static_cast<float>(waiting_.size())

@@ -55,7 +55,9 @@ Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
       return error(Code::kOutOfRange, "node ", from, " changed row ", key, ", which node ", options_.self,
                    " does not own in epoch ", view_.epoch);
   STREAMVEC_RETURN_IF_ERROR(checked_.begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
-  Push push{from, message.clock, message.version, message.rows, message.codec, message.payload, message.shares, {}};
+  Push push{
+      from, message.clock, message.version, message.stamp, message.rows, message.codec, message.payload, message.shares,
+      {}};
   if (message.shares.empty()) return push;
   const auto dim = static_cast<size_t>(options_.dim);
   if (message.directions.empty() || message.directions.size() % dim != 0)
@@ -93,6 +95,14 @@ void Owner::set_view(const View& view, Outbox& out) {
   }
 }
 
+void Owner::restart(RowKey key, std::span<const float> value) {
+  handover_.forget(key);
+  const int64_t place = rows_.find(key);
+  if (place < 0) return;
+  std::copy(value.begin(), value.end(), rows_.row(place));
+  on_restart(key, place, value);
+}
+
 void Owner::finish_handover(Outbox& out) {
   // A newcomer begins where the slowest is: nobody has to wait until it has caught up.
   const int64_t begin = slowest();
@@ -111,6 +121,7 @@ Message Owner::update() const {
   message.kind = MessageKind::kUpdate;
   message.codec = options_.scheme.codec;
   message.epoch = view_.epoch;
+  message.stamp = options_.stamp();
   message.clock = slowest();
   message.version = version_;
   message.clocks = clocks();

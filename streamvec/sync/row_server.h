@@ -23,6 +23,7 @@
 #include "streamvec/core/crew.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/row_locks.h"
+#include "streamvec/sync/generations.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/scheme.h"
 #include "streamvec/sync/shard.h"
@@ -54,6 +55,13 @@ struct SyncOptions {
   std::mutex* live_mutex = nullptr;
   // The value that every node gives a row before anybody has trained on it.
   std::function<void(RowKey, std::span<float>)> initial;
+  // Borrowed: of rows that change hands; messages come only once it has their stamp (EarlyMessages). None: all rows
+  // keep their words.
+  const Generations* generations = nullptr;
+
+  uint64_t stamp() const { return generations != nullptr ? generations->stamp() : 0; }
+  // What was said of the row at `stamp` is not of a word that is gone.
+  bool counts(RowKey key, uint64_t stamp) const { return generations == nullptr || generations->counts(key, stamp); }
 };
 
 class RowServer {
@@ -64,6 +72,8 @@ class RowServer {
   // Another membership, of a later epoch. Pushes that wait are refused; new ones wait until every worker has told its
   // values. A node that was restarted comes back under another id.
   virtual void set_view(const View& view, Outbox& out) = 0;
+  // The row is another word's and begins anew with `value`, as it does everywhere. The generations say so already.
+  virtual void restart(RowKey key, std::span<const float> value) = 0;
   // Every worker has told what it knew: pushes are taken in.
   virtual bool ready() const = 0;
   virtual const Shard& rows() const = 0;

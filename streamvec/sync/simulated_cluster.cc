@@ -16,6 +16,8 @@ constexpr int32_t kSettlingSteps = 3'000;  // a cluster that is not quiet by the
 struct SimulatedCluster::Node {
   NodeId id = 0;
   Matrix tables[kTables];
+  std::unique_ptr<Generations> generations;
+  EarlyMessages early;
   std::unique_ptr<Replica> replica;
   std::unique_ptr<RowServer> server;
   std::map<NodeId, ReliableLink> links;
@@ -25,6 +27,7 @@ struct SimulatedCluster::Node {
   struct Push {
     NodeId server = 0;
     int64_t clock = 0;
+    uint64_t stamp = 0;
     bool acknowledged = false;
     std::map<RowKey, int64_t> totals;
   };
@@ -50,11 +53,19 @@ SimulatedCluster::Node& SimulatedCluster::add_node(float first_value) {
   SyncOptions sync;
   sync.self = node->id;
   sync.scheme = options_.scheme;
-  const int64_t columns = int64_t{options_.nodes_ever} * std::max(options_.marks, 1);
+  // Where rows change hands, the last column has the change with which the row began.
+  const int64_t columns = int64_t{options_.nodes_ever} * std::max(options_.marks, 1) + (options_.turnover > 0 ? 1 : 0);
   sync.dim = columns;
   sync.key_end = static_cast<RowKey>(options_.rows);
   sync.message_rows_max = 3;
-  sync.initial = [raw = node.get()](RowKey key, std::span<float> row) { raw->replica->known_value(key, row); };
+  node->generations = std::make_unique<Generations>(options_.rows / kTables, kTables);
+  sync.generations = node->generations.get();
+  sync.initial = [raw = node.get()](RowKey key, std::span<float> row) {
+    const auto born = raw->generations->born(key);
+    if (born == 0) return raw->replica->known_value(key, row);
+    std::fill(row.begin(), row.end(), 0.0f);
+    row.back() = static_cast<float>(born);
+  };
   std::vector<Matrix*> live;
   for (Matrix& table : node->tables) {
     table = std::move(Matrix::make(options_.rows / kTables, columns)).value();
@@ -64,6 +75,7 @@ SimulatedCluster::Node& SimulatedCluster::add_node(float first_value) {
   node->replica = std::move(Replica::make(sync, live)).value();
   node->server = std::move(make_row_server(sync)).value();
   node->trained.assign(static_cast<size_t>(options_.rows), 0);
+  hear_of_changes(*node, changes_.size());
   return *(nodes_[node->id] = std::move(node));
 }
 
@@ -79,6 +91,10 @@ std::string SimulatedCluster::run() {
   for (int32_t i = 0; i < options_.steps && broken_.empty(); ++i) step();
   if (broken_.empty() && !settle()) broken_ = "the cluster does not come to rest";
   if (!broken_.empty()) return broken_;
+  for (auto& [id, node] : dead_)
+    for (uint64_t stamp = node->generations->stamp() + 1; stamp <= changes_.size(); ++stamp)
+      for (int32_t table = 0; table < kTables; ++table)
+        forget_trained(*node, static_cast<RowKey>(changes_[stamp - 1] * kTables + table));
   return options_.marks > 0 ? check_marks() : check();
 }
 
@@ -87,6 +103,8 @@ void SimulatedCluster::step() {
     if (random_.uniform() < 0.5f) train(*node);
     if (random_.uniform() < 0.3f) begin_push(*node, false);
   }
+  if (options_.turnover > 0 && random_.uniform() < options_.turnover)
+    changes_.push_back(random_.below(static_cast<uint32_t>(options_.rows / kTables)));
   if (random_.uniform() < options_.crash) crash_one();
   if (random_.uniform() < options_.join) join_one();
   tick_all();
@@ -109,6 +127,8 @@ void SimulatedCluster::tick_all() {
       send_out(*found->second, out);
     }
   }
+  for (auto& [id, node] : nodes_)
+    if (node->generations->stamp() < changes_.size() && random_.uniform() < 0.2f) hear_of_changes(*node, 1);
   std::vector<Frame> due;
   for (size_t i = 0; i < network_.size();) {
     if (network_[i].due > now_) {
@@ -159,27 +179,58 @@ void SimulatedCluster::receive(Node& node, NodeId from, const std::string& bytes
     return;
   }
   plant(node, *message);
-  const bool to_server = message->kind == MessageKind::kPush || message->kind == MessageKind::kKnown ||
-                         message->kind == MessageKind::kGiven || message->kind == MessageKind::kTaken;
-  if (message->kind == MessageKind::kUpdate)
-    for (const WorkerClock& known : message->clocks)
+  if (!node.early.keep(from, *message, *node.generations)) take(node, from, *message);
+}
+
+void SimulatedCluster::take(Node& node, NodeId from, const Message& message) {
+  const bool to_server = message.kind == MessageKind::kPush || message.kind == MessageKind::kKnown ||
+                         message.kind == MessageKind::kGiven || message.kind == MessageKind::kTaken;
+  if (message.kind == MessageKind::kUpdate)
+    for (const WorkerClock& known : message.clocks)
       for (Node::Push& push : node.pushes)
         if (known.server == from && known.worker == node.id && push.server == from && push.clock <= known.clock)
           push.acknowledged = true;
-  if (message->kind == MessageKind::kRefused)
+  if (message.kind == MessageKind::kRefused)
     std::erase_if(node.pushes, [&](const Node::Push& push) {
-      return push.server == from && push.clock == message->clock && !push.acknowledged;
+      return push.server == from && push.clock == message.clock && !push.acknowledged;
     });
   Outbox out;
   const Status status =
-      to_server ? node.server->receive(from, *message, out) : node.replica->receive(from, *message, out);
+      to_server ? node.server->receive(from, message, out) : node.replica->receive(from, message, out);
   if (!status.ok()) broken_ = status.message();
   send_out(node, out);
+}
+
+// The next so many changes of hands.
+void SimulatedCluster::hear_of_changes(Node& node, size_t count) {
+  for (; count > 0; --count) {
+    const uint64_t stamp = node.generations->stamp() + 1;
+    const int64_t slot = changes_[stamp - 1];
+    node.generations->begin(slot, stamp);
+    node.generations->go_to(stamp);
+    for (int32_t table = 0; table < kTables; ++table) begin_anew(node, static_cast<RowKey>(slot * kTables + table));
+  }
+  node.early.release(*node.generations, [&](NodeId from, const Message& message) { take(node, from, message); });
+}
+
+void SimulatedCluster::begin_anew(Node& node, RowKey key) {
+  const std::span<float> live = node.tables[key % kTables].view().row_span(key / kTables);
+  std::fill(live.begin(), live.end(), 0.0f);
+  live.back() = static_cast<float>(node.generations->born(key));
+  node.replica->restart(key, live);
+  node.server->restart(key, live);
+  forget_trained(node, key);
+}
+
+void SimulatedCluster::forget_trained(Node& node, RowKey key) const {
+  node.trained[key] = 0;
+  for (std::set<RowKey>& rows : node.marks) rows.erase(key);
 }
 
 // Puts the wanted faults into a message that has come.
 void SimulatedCluster::plant(const Node& node, Message& message) const {
   if (options_.ignore_epoch) message.epoch = node.replica->epoch();
+  if (options_.ignore_generation) message.stamp = node.generations->stamp();
   if (options_.skip_broadcast && message.kind == MessageKind::kValues && node.pushes.empty()) {
     message.rows.clear();
     message.payload.clear();
@@ -251,7 +302,7 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
       node.replica->known_value(
           key, {node.tables[key % kTables].row(key / kTables), static_cast<size_t>(options_.nodes_ever)});
   for (const Outgoing& outgoing : out) {
-    Node::Push push{outgoing.to, outgoing.message.clock, false, {}};
+    Node::Push push{outgoing.to, outgoing.message.clock, outgoing.message.stamp, false, {}};
     for (const RowKey key : outgoing.message.rows) push.totals[key] = node.trained[key];
     node.pushes.push_back(std::move(push));
   }
@@ -296,6 +347,7 @@ bool SimulatedCluster::settle() {
       tick_all();
       done = news_.empty();
       for (auto& [id, node] : nodes_) {
+        done = done && node->generations->stamp() == changes_.size();
         begin_push(*node, true);
         done = done && node->settling >= options_.settling;
       }
@@ -306,12 +358,16 @@ bool SimulatedCluster::settle() {
 
 std::string SimulatedCluster::check() {
   std::ostringstream wrong;
-  const auto value = [&](const Node& node, RowKey key, NodeId column) {
+  const auto value = [&](const Node& node, RowKey key, int64_t column) {
     return std::llround(node.tables[key % kTables].row(key / kTables)[column - 1]);
   };
   const Node& first = *nodes_.begin()->second;
   for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key) {
     for (const auto& [id, node] : nodes_) {
+      const auto began = options_.turnover > 0 ? value(*node, key, node->tables[0].cols()) : 0;
+      if (began != static_cast<long long>(first.generations->born(key)))
+        wrong << "row " << key << " of node " << id << " began with change " << began << ", not "
+              << first.generations->born(key) << "; ";
       for (NodeId column = 1; column < next_id_; ++column)
         if (value(*node, key, column) != value(first, key, column))
           wrong << "node " << id << " and node " << first.id << " differ in row " << key << ": "
@@ -325,7 +381,7 @@ std::string SimulatedCluster::check() {
       std::vector<int64_t> possible = {0};
       for (const Node::Push& push : node->pushes) {
         const auto total = push.totals.find(key);
-        if (total == push.totals.end()) continue;
+        if (total == push.totals.end() || !first.generations->counts(key, push.stamp)) continue;
         if (push.acknowledged && dead_.count(push.server) == 0) possible.clear();
         possible.push_back(total->second);
       }

@@ -37,13 +37,15 @@ class SimulatedCluster {
     // (Softsync) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares are
     // looked at in the end, in place of numbers that add up.
     int32_t marks = 0;
+    double turnover = 0;        // in a step: a slot's rows begin anew for another word, on each node in its own time
     bool stamp_clocks = false;  // (SSP) "training" leaves a worker's clock in its column, and reads the others'
     // Planted faults, to see that they are found.
-    bool skip_dedupe = false;     // messages are taken as often and in the order in which they come
-    bool skip_broadcast = false;  // owners do not tell their rows to workers that are new
-    bool drop_residual = false;   // what a codec leaves out of a push is forgotten
-    bool ignore_epoch = false;    // messages of another membership are taken as of this one
-    bool skip_base = false;       // newcomers keep the rows that they begin with, which are not the others'
+    bool skip_dedupe = false;        // messages are taken as often and in the order in which they come
+    bool skip_broadcast = false;     // owners do not tell their rows to workers that are new
+    bool drop_residual = false;      // what a codec leaves out of a push is forgotten
+    bool ignore_epoch = false;       // messages of another membership are taken as of this one
+    bool skip_base = false;          // newcomers keep the rows that they begin with, which are not the others'
+    bool ignore_generation = false;  // what was said of a slot's last word is taken as of its present one
   };
   explicit SimulatedCluster(const Options& options);
   ~SimulatedCluster();
@@ -52,6 +54,7 @@ class SimulatedCluster {
   std::string run();
   int64_t crashes() const { return crashes_; }
   int64_t pushes() const { return pushes_; }
+  int64_t changes_of_hands() const { return std::ssize(changes_); }
   // How far behind the reader's clock any value was that training has read, in clocks, and how many it has read
   // (Options::stamp_clocks): by what is in the rows, not by what the protocol believes of them.
   int64_t staleness_most() const { return staleness_most_; }
@@ -79,6 +82,10 @@ class SimulatedCluster {
   void post(NodeId from, NodeId to, std::vector<std::string>& frames);
   void send_out(Node& node, Outbox& out);
   void receive(Node& node, NodeId from, const std::string& bytes);
+  void take(Node& node, NodeId from, const Message& message);
+  void hear_of_changes(Node& node, size_t count);
+  void begin_anew(Node& node, RowKey key);
+  void forget_trained(Node& node, RowKey key) const;
   void plant(const Node& node, Message& message) const;
   void tick_all();
   bool quiet() const;
@@ -94,6 +101,7 @@ class SimulatedCluster {
   std::map<NodeId, std::unique_ptr<Node>> nodes_, dead_;
   std::vector<Frame> network_;
   std::vector<std::pair<double, std::pair<NodeId, View>>> news_;  // when a node learns of a membership
+  std::vector<int64_t> changes_;                                  // the slots that have changed hands, in order
   int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0;
   std::string broken_;
 };

@@ -59,6 +59,19 @@ TEST_P(EveryScheme, AccountsForEveryChangeWhileNodesDieAndCome) {
   EXPECT_GT(crashes, seeds() / 2);
 }
 
+TEST_P(EveryScheme, AccountsForEveryChangeToLivingWordsWhileSlotsChangeHands) {
+  int64_t changes = 0;
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto turning = options(static_cast<uint64_t>(seed));
+    turning.turnover = 0.04;  // few enough that rows are trained on in between
+    if (seed % 2 == 0) turning.crash = turning.join = 0;
+    SimulatedCluster cluster(turning);
+    ASSERT_EQ(cluster.run(), "") << "seed " << seed;
+    changes += cluster.changes_of_hands();
+  }
+  EXPECT_GT(changes, 10 * seeds());
+}
+
 // What the tests above are worth: with a fault planted into the protocol they fail.
 class PlantedFault : public EveryScheme {
  protected:
@@ -125,6 +138,15 @@ TEST_P(PlantedFault, MessagesOfAnEarlierMembershipAreFound) {
             kSeeds / 2);
 }
 
+TEST_P(PlantedFault, ChangesToTheLastWordOfASlotAreFound) {
+  EXPECT_GE(found([](auto& faulty) {
+              faulty.turnover = 0.04;
+              faulty.crash = faulty.join = 0;
+              faulty.ignore_generation = true;
+            }),
+            kSeeds / 2);
+}
+
 std::string name_of(const testing::TestParamInfo<Admission>& scheme) {
   return scheme.param == Admission::kBsp ? "bsp" : scheme.param == Admission::kSsp ? "ssp" : "async";
 }
@@ -156,6 +178,14 @@ TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileNodesDieAndCome) {
     crashes += cluster.crashes();
   }
   EXPECT_GT(crashes, seeds() / 2);
+}
+
+TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileSlotsChangeHands) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto turning = options(seed);
+    turning.turnover = 0.04;
+    ASSERT_EQ(SimulatedCluster(turning).run(), "") << "seed " << seed;
+  }
 }
 
 // Each found a fault that few seeds find.
