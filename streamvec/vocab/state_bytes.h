@@ -22,6 +22,10 @@ class StateWriter {
     static_assert(std::is_arithmetic_v<T>);
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
+  void put_varint(uint64_t value) {  // 7 bits a byte, the lowest first
+    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
+    bytes_.push_back(static_cast<char>(value));
+  }
   void put_text(std::string_view text) {  // at most 2^16 - 1 bytes
     put(static_cast<uint16_t>(text.size()));
     bytes_.append(text);
@@ -50,6 +54,16 @@ class StateReader {
     T value = 0;
     if (const char* from = take(sizeof value); from != nullptr) std::memcpy(&value, from, sizeof value);
     return value;
+  }
+  uint64_t get_varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const auto next = get<uint8_t>();
+      value |= uint64_t{next & 0x7fu} << shift;
+      if (next < 0x80) return value;
+    }
+    failed_ = true;
+    return 0;
   }
   std::string_view get_text() {
     const size_t size = get<uint16_t>();

@@ -52,7 +52,8 @@ StreamVocabulary::StreamVocabulary(Options options)
       decay_(options_.half_life),
       hash_(mix(options_.seed, kHashSeed)),
       births_(std::make_unique<Births>(slots_max_)) {
-  if (!is_plain(options_)) sketch_.emplace(sketch_bytes_of(options_), mix(options_.seed, kSketchSeed));
+  if (!is_plain(options_) && !options_.follows)
+    sketch_.emplace(sketch_bytes_of(options_), mix(options_.seed, kSketchSeed));
 }
 
 StreamVocabulary StreamVocabulary::from(Options options, const Vocabulary& vocabulary, double t) {
@@ -91,18 +92,24 @@ void StreamVocabulary::map(std::span<const std::string_view> words, double t, st
                            std::vector<Slot>& admitted) {
   STREAMVEC_CHECK_EQ(words.size(), slots.size());
   go_to(t);
-  admitted.clear();
-  call_admitted_ = &admitted;
-  call_admitted_at_.clear();
-  call_stamp_ = stamp();
+  begin_call(admitted);
   const int64_t evicted_before = statistics_.evicted;
   for (size_t begin = 0; begin < words.size(); begin += kAhead) {
     const size_t count = std::min(kAhead, words.size() - begin);
     map_some(words.subspan(begin, count), begin, slots.subspan(begin, count));
   }
   statistics_.tokens += static_cast<int64_t>(words.size());
+  unreported_tokens_ += static_cast<int64_t>(words.size());
   if (statistics_.evicted > evicted_before) forget_text_of_leavers(slots);
   call_admitted_ = nullptr;
+}
+
+void StreamVocabulary::begin_call(std::vector<Slot>& admitted) {
+  admitted.clear();
+  call_admitted_ = &admitted;
+  call_admitted_at_.clear();
+  call_stamp_ = stamp();
+  call_position_ = 0;
 }
 
 void StreamVocabulary::map_some(std::span<const std::string_view> words, size_t begin, std::span<Slot> slots) {
@@ -119,6 +126,7 @@ void StreamVocabulary::map_some(std::span<const std::string_view> words, size_t 
     call_position_ = begin + i;
     if (usable(words[i])) slots[i] = meet(words[i], hashes[i]);
     statistics_.outside += slots[i] == kNoSlot;
+    unreported_outside_ += slots[i] == kNoSlot;
   }
 }
 
@@ -153,11 +161,16 @@ Slot StreamVocabulary::find(std::string_view word) const {
   return usable(word) ? find(hash_(word), word) : kNoSlot;
 }
 
-void StreamVocabulary::count(Slot slot) {
+void StreamVocabulary::count(Slot slot, int64_t times) {
   Held& counted = held(slot);
-  counted.count += call_weight_;
+  const double weight = call_weight_ * static_cast<double>(times);
+  counted.count += weight;
   counted.seen = std::max(counted.seen, call_time_);
-  held_sum_ += call_weight_;
+  held_sum_ += weight;
+  if (!options_.follows) return;
+  int64_t& unreported = unreported_[static_cast<size_t>(slot)];
+  if (unreported == 0) unreported_slots_.push_back(slot);
+  unreported += times;
 }
 
 // A word that was not found as it stands.
@@ -174,9 +187,10 @@ Slot StreamVocabulary::meet(std::string_view word, uint64_t hash) {
 }
 
 // Counts a word outside, and lets it in if it has earned it.
-Slot StreamVocabulary::offer(std::string_view word, uint64_t hash) {
-  if (plain()) return offer_plainly(word, hash);
-  const double estimate = sketch_->add(hash, static_cast<float>(call_weight_));
+Slot StreamVocabulary::offer(std::string_view word, uint64_t hash, int64_t times) {
+  if (options_.follows) return wait_for_report(word);
+  if (plain()) return offer_plainly(word, hash, times);
+  const double estimate = sketch_->add(hash, static_cast<float>(call_weight_ * static_cast<double>(times)));
   if (estimate < (static_cast<double>(options_.min_count) - 0.5) * now_weight_) return kNoSlot;
   if (!full()) return room_for(word, kNoSlot) ? admit(append(word, hash, estimate)) : kNoSlot;
   if (options_.vocab_max <= 0) return kNoSlot;
@@ -187,15 +201,15 @@ Slot StreamVocabulary::offer(std::string_view word, uint64_t hash) {
   return admit(leaver);
 }
 
-Slot StreamVocabulary::offer_plainly(std::string_view word, uint64_t hash) {
+Slot StreamVocabulary::offer_plainly(std::string_view word, uint64_t hash, int64_t times) {
   if (full()) {
     if (candidates_.types() > 0) candidates_ = WordCounter();
     return kNoSlot;
   }
-  const int64_t times = options_.min_count <= 1 ? 1 : candidates_.add(word);
-  if (times < options_.min_count) return kNoSlot;
+  const int64_t counted = options_.min_count <= 1 ? times : candidates_.add(word, times);
+  if (counted < options_.min_count) return kNoSlot;
   candidates_.forget(word);
-  return admit(append(word, hash, static_cast<double>(times)));
+  return admit(append(word, hash, static_cast<double>(counted)));
 }
 
 // Words of unusual length must not make the memory grow without bound.

@@ -18,6 +18,7 @@
 #include "streamvec/vocab/form.h"
 #include "streamvec/vocab/form_cache.h"
 #include "streamvec/vocab/huge_pages.h"
+#include "streamvec/vocab/shared_vocabulary_message.h"
 #include "streamvec/vocab/slot_index.h"
 #include "streamvec/vocab/vocabulary.h"
 #include "streamvec/vocab/word_arena.h"
@@ -55,6 +56,7 @@ class StreamVocabulary {
     uint64_t seed = 1;                          // of all hashing; should be unknown to whoever writes the text
     int64_t sketch_bytes = 0;                   // 0: 64 a slot of vocab_max, at least 1 MB (16 MB without vocab_max)
     int64_t slots_max = int64_t{1} << 31;       // without vocab_max: nobody is admitted past so many words
+    bool follows = false;                       // who has a slot is decided elsewhere (follow()); map() admits nobody
   };
   struct Statistics {      // since the stream began, restarts included
     int64_t tokens = 0;    // words given to map()
@@ -69,6 +71,22 @@ class StreamVocabulary {
   // Goes on from words counted elsewhere, in the same slots, born at 0; the counts are as of time t. All of them stay,
   // even when they are more than vocab_max: the limit is then their number.
   static StreamVocabulary from(Options options, const Vocabulary& vocabulary, double t);
+
+  // What looks words up for a vocabulary that several nodes share (shared_vocabulary.h): the same words in the same
+  // slots, born as they are there. From then on map() counts for take_report(), and follow() says what has changed.
+  static StreamVocabulary follower(Options options, const StreamVocabulary& shared);
+  // What map() has counted since the last report. Of the words outside at most kWaitingMax types wait for a report:
+  // occurrences of further ones are not counted. REQUIRES for these three: options().follows.
+  static constexpr int64_t kWaitingMax = 1 << 16;
+  VocabularyReport take_report();
+  int64_t unreported() const { return unreported_tokens_; }           // words given to map() since then ...
+  int64_t unreported_outside() const { return unreported_outside_; }  // ... that had no slot
+  // Takes over what has changed; `admitted` gets the slots whose row must start anew. Changes that are known already
+  // change nothing. kDataLoss when some before these were missed, or they cannot be.
+  Status follow(const VocabularyChanges& changes, std::vector<Slot>& admitted);
+  // Counts what another node's map() has counted, at time t, and admits, as map() does. Occurrences in slots that have
+  // changed hands since the node looked them up are left out.
+  void count(const VocabularyReport& report, double t, std::vector<Slot>& admitted);
 
   // Counts every word as an occurrence at time t, admits, and gives each word's slot, kNoSlot for those outside.
   // `admitted` gets the slots, each once, whose row must start anew. A slot that changes hands within the call is
@@ -135,9 +153,11 @@ class StreamVocabulary {
   void look_up(std::span<const std::string_view> words, std::span<uint64_t> hashes, std::span<Slot> slots) const;
   void map_some(std::span<const std::string_view> words, size_t begin, std::span<Slot> slots);
   Slot meet(std::string_view word, uint64_t hash);
-  Slot offer(std::string_view word, uint64_t hash);
-  Slot offer_plainly(std::string_view word, uint64_t hash);
-  void count(Slot slot);
+  Slot offer(std::string_view word, uint64_t hash, int64_t times = 1);
+  Slot offer_plainly(std::string_view word, uint64_t hash, int64_t times);
+  Slot wait_for_report(std::string_view word);
+  void begin_call(std::vector<Slot>& admitted);
+  void count(Slot slot, int64_t times = 1);
   bool room_for(std::string_view word, Slot leaver) const;
   Slot append(std::string_view word, uint64_t hash, double count);
   void occupy(Slot slot, std::string_view word, uint64_t hash, double count);
@@ -158,8 +178,11 @@ class StreamVocabulary {
   double held_sum_ = 0;
   std::unique_ptr<Births> births_;
   std::optional<AdmissionSketch> sketch_;  // none: plain counting
-  WordCounter candidates_;                 // of plain counting
-  std::vector<Leaver> leavers_;            // singled out to leave, in this order
+  WordCounter candidates_;                 // of plain counting; of a follower: words outside since the last report
+  std::vector<int64_t> unreported_;        // of a follower, by slot
+  std::vector<Slot> unreported_slots_;     // those that are not 0, in any order
+  int64_t unreported_tokens_ = 0, unreported_outside_ = 0, reports_ = 0;
+  std::vector<Leaver> leavers_;  // singled out to leave, in this order
   size_t leavers_gone_ = 0;
   FormCache forms_;
   Statistics statistics_;
