@@ -250,6 +250,17 @@ void ReplayTable::update_priorities(std::span<const uint64_t> keys, std::span<co
     if (holds(keys[i]) && !weights_.update(place_of(keys[i]), priorities[i])) ++priorities_refused_;
 }
 
+ReplayShare ReplayTable::share() const {
+  const Lock lock(mutex_);
+  if (size_ == 0) return {.sampled = limiter_.state().sampled};
+  return {weights_.log2_sum(), weights_.least(), limiter_.state().sampled};
+}
+
+void ReplayTable::set_reference(std::optional<float> weight) {
+  const Lock lock(mutex_);
+  weights_.set_reference(weight);
+}
+
 void ReplayTable::finish() {
   const Lock lock(mutex_);
   limiter_.finish();

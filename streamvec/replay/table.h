@@ -12,6 +12,7 @@
 #include "streamvec/replay/item.h"
 #include "streamvec/replay/rate_limiter.h"
 #include "streamvec/replay/record_index.h"
+#include "streamvec/replay/union.h"
 #include "streamvec/replay/weights.h"
 
 namespace streamvec {
@@ -103,6 +104,11 @@ class ReplayTable {
   // chunks inserted so far are meant, as a record may be written anew under the same id: deletes have to come in the
   // order of their source. 0 names no record.
   int64_t erase_record(uint64_t record);
+
+  // Of a table that is one of several, whose draws together train one model: what the others have to know of it, and
+  // what is known of all (ReplayUnion).
+  ReplayShare share() const;
+  void set_reference(std::optional<float> weight);
 
   void finish();  // no more inserts will come: sample() goes on to the end
   void close();   // every wait ends with kCancelled, now and later

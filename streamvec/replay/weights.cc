@@ -83,14 +83,18 @@ void ReplayWeights::draw(std::span<double> numbers, std::span<size_t> places) co
 
 float ReplayWeights::importance(size_t place) const {
   if (!options_.prioritised || options_.beta == 0) return 1;
-  return std::pow(plain().least() / get(place), static_cast<float>(options_.beta));
+  return std::pow(std::min(1.0f, reference() / get(place)), static_cast<float>(options_.beta));
 }
 
 // Taken in turn, a chunk is as likely as any: like one whose weight is the mean of all.
 float ReplayWeights::importance_in_order() const {
   if (!options_.prioritised || options_.beta == 0) return 1;
   const double mean = plain().total() / static_cast<double>(held_);
-  return std::pow(std::min(1.0f, static_cast<float>(plain().least() / mean)), static_cast<float>(options_.beta));
+  return std::pow(std::min(1.0f, static_cast<float>(reference() / mean)), static_cast<float>(options_.beta));
+}
+
+double ReplayWeights::log2_sum() const {
+  return std::log2(drawn_.total()) + (fades() ? static_cast<double>(decay_.landmark()) : 0);
 }
 
 void ReplayWeights::restore(const State& state) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,9 +46,17 @@ class ReplayWeights {
   // places as numbers.
   void draw(std::span<double> numbers, std::span<size_t> places) const;
 
-  // What undoes the bias of a draw, to the power of beta, relative to the largest there is: 0 < result <= 1.
+  // What undoes the bias of a draw, to the power of beta, relative to the largest there is: 0 < result <= 1. The
+  // largest is that of the least weight here or, of a table that is one of several, of what set_reference() was told.
   float importance(size_t place) const;
   float importance_in_order() const;  // of a chunk taken in its turn
+
+  // The weight of which a draw's importance is 1 (ReplayUnion); nullopt: the least here.
+  void set_reference(std::optional<float> weight) { reference_ = weight; }
+  // Of what draw() goes by: the logarithm of the sum, on a scale that all tables of one half-life share. -infinity:
+  // nothing is here.
+  double log2_sum() const;
+  float least() const { return plain().least(); }  // infinity: nothing is here
 
   State state() const { return {mean_, decay_.half_life(), decay_.landmark()}; }
   void restore(const State& state);  // before the places
@@ -55,6 +64,7 @@ class ReplayWeights {
  private:
   bool fades() const { return decay_.half_life() != ForwardDecay::kForever; }
   const SumTree& plain() const { return fades() ? plain_ : drawn_; }
+  float reference() const { return reference_.value_or(plain().least()); }
   float faded(float weight, double t) const;
   void set(size_t place, float weight);
   void refresh();
@@ -67,6 +77,7 @@ class ReplayWeights {
   std::vector<double> times_;  // by place, when they fade
   float mean_ = 0;             // of the latest priorities to the power of alpha; 0: none yet
   int64_t held_ = 0;
+  std::optional<float> reference_;
 };
 
 }  // namespace streamvec
