@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/source/broker/part.h"
 #include "streamvec/source/broker/reconnect.h"
 #include "streamvec/source/live/connection.h"
 #include "streamvec/source/live/record_intake.h"
@@ -39,6 +40,7 @@ using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, KafkaDele
 struct Settings {
   Location location;
   std::string topic, group;
+  Part part;
   std::vector<std::pair<std::string, std::string>> properties;  // librdkafka's
 };
 
@@ -180,8 +182,9 @@ Status KafkaTopic::look_for_partitions(int wait_ms) {
 PartitionList KafkaTopic::partition_list() const {
   PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(next_.size())));
   for (size_t i = 0; i < next_.size(); ++i)
-    rd_kafka_topic_partition_list_add(list.get(), settings_.topic.c_str(), static_cast<int32_t>(i))->offset =
-        next_[i] < 0 ? RD_KAFKA_OFFSET_BEGINNING : next_[i];
+    if (settings_.part.has(i))
+      rd_kafka_topic_partition_list_add(list.get(), settings_.topic.c_str(), static_cast<int32_t>(i))->offset =
+          next_[i] < 0 ? RD_KAFKA_OFFSET_BEGINNING : next_[i];
   return list;
 }
 
@@ -322,7 +325,8 @@ Result<std::unique_ptr<Source>> KafkaSource::open(const std::string& name) {
   for (const auto& [key, value] : location.query)
     if (key.find('.') != std::string::npos) settings.properties.emplace_back(key, value);
   std::erase_if(location.query, [](const auto& setting) { return setting.first.find('.') != std::string::npos; });
-  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"group", "tls", "ca", "sasl"}));
+  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"group", "part", "tls", "ca", "sasl"}));
+  STREAMVEC_ASSIGN_OR_RETURN(settings.part, Part::of(location));
   STREAMVEC_ASSIGN_OR_RETURN(RecordFormat format, RecordFormat::from(location));
   return std::unique_ptr<Source>(std::make_unique<KafkaTopic>(std::move(settings), std::move(format)));
 }

@@ -100,6 +100,16 @@ TEST(KafkaSource, ReadsEveryPartitionAndThenWaitsForMore) {
   EXPECT_THAT(more.at(0).cursor, HasSubstr("{\"offsets\":[100,101,100],\"bytes\":"));
 }
 
+TEST(KafkaSource, ReadersOfPartsHaveEveryPartitionOnce) {
+  Cluster cluster;
+  cluster.produce_numbered(1, 300);
+  const auto first = opened(cluster, "/news?part=0/2"), second = opened(cluster, "/news?part=1/2");
+  std::map<std::string, int> counted;
+  for (const Document& document : read_documents(*first, 200)) ++counted[document.text];
+  for (const Document& document : read_documents(*second, 100)) ++counted[document.text];
+  expect_each_once(counted, 300);
+}
+
 TEST(KafkaSource, CountsEachMessageOnceThroughKillsOfTheReader) {
   Cluster cluster;
   cluster.produce_numbered(1, 300);
@@ -280,8 +290,8 @@ TEST(KafkaSource, SecuritySettingsThatCannotBeAreNamed) {
 }
 
 TEST(KafkaSource, NamesThatAreWrongAreRefusedWhenOpenedOrFirstRead) {
-  for (const char* name :
-       {"kafka://host", "kafka://host/", "kafka:///t", "kafka://h/t?colour=red", "kafka://h/t?tls=2"})
+  for (const char* name : {"kafka://host", "kafka://host/", "kafka:///t", "kafka://h/t?colour=red", "kafka://h/t?tls=2",
+                           "kafka://h/t?part=2/2", "kafka://h/t?part=1", "kafka://h/t?part=0/2x"})
     EXPECT_EQ(KafkaSource::open(name).status().code(), Code::kInvalidArgument) << name;
   EXPECT_EQ(first_error(**KafkaSource::open("kafka://h/t?no.such.thing=1")).code(), Code::kInvalidArgument);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/source/broker/part.h"
 #include "streamvec/source/broker/reconnect.h"
 #include "streamvec/source/live/connection.h"
 #include "streamvec/source/live/record_intake.h"
@@ -46,6 +47,7 @@ using Message = std::unique_ptr<natsMsg, Destroy<natsMsg_Destroy>>;
 struct Settings {
   Location location;
   std::string stream, subject, durable;
+  Part part;
   int64_t pending_max = 0;
   bool tls = false;
 };
@@ -258,6 +260,10 @@ Status NatsStream::inspect_stream() {
     return error(Code::kFailedPrecondition, name(), ": the stream drops messages by interest, so that a restart could ",
                  "not go back to its place; give it limits or workqueue retention, or read a mirror of it");
   const bool queue = info->Config->Retention == js_WorkQueuePolicy;
+  if (queue && settings_.part.count > 1)
+    return error(Code::kFailedPrecondition, name(),
+                 ": a work queue gives each message to one reader only, and part=", settings_.part.index, "/",
+                 settings_.part.count, " would take those of the others from it; give the stream limits retention");
   acknowledge_ = queue ? Acknowledge::kEach : settings_.durable.empty() ? Acknowledge::kNothing : Acknowledge::kUpTo;
   if (state.LastSeq < handed_)
     return error(Code::kFailedPrecondition, name(), ": the stream ends with message ", state.LastSeq, ", but message ",
@@ -369,6 +375,7 @@ Status NatsStream::take(natsMsg* message, std::vector<Document>& out) {
     gone_ += static_cast<int64_t>(sequence - handed_ - 1);
   handed_ = sequence;
   bytes_read_ += natsMsg_GetDataLength(message);
+  if (!settings_.part.has(sequence)) return {};
   Document document;
   if (!intake_.take({natsMsg_GetData(message), static_cast<size_t>(natsMsg_GetDataLength(message))}, document))
     return {};
@@ -424,7 +431,8 @@ Result<std::unique_ptr<Source>> NatsSource::open(const std::string& name) {
   Settings settings;
   STREAMVEC_ASSIGN_OR_RETURN(settings.location, Location::parse(name));
   const Location& location = settings.location;
-  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"subject", "durable", "pending", "tls", "ca"}));
+  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"subject", "durable", "part", "pending", "tls", "ca"}));
+  STREAMVEC_ASSIGN_OR_RETURN(settings.part, Part::of(location));
   settings.stream = location.path.empty() ? "" : location.path.substr(1);
   settings.subject = location.text("subject");
   settings.durable = location.text("durable");

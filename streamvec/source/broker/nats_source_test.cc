@@ -114,6 +114,24 @@ TEST(NatsSource, ReadsTheStreamInItsOrderAndThenWaitsForMore) {
   EXPECT_TRUE(source->capabilities().endless && source->capabilities().pausable);
 }
 
+TEST(NatsSource, ReadersOfPartsHaveEachMessageOnce) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 30);
+  std::map<std::string, int> counted;
+  for (const char* part : {"/NEWS?part=0/3", "/NEWS?part=1/3", "/NEWS?part=2/3"})
+    for (const Document& document : read_documents(*opened(server, part), 10)) ++counted[document.text];
+  expect_each_once(counted, 30);
+}
+
+TEST(NatsSource, PartsOfAWorkQueueAreRefused) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream("news.>", js_WorkQueuePolicy);
+  EXPECT_EQ(first_error(*opened(server, "/NEWS?part=0/2")).code(), Code::kFailedPrecondition);
+}
+
 TEST(NatsSource, HandsOutWhatIsThereWithoutWaitingForAFullBatch) {
   ServerProcess server(nats_server());
   NatsClient client(server);

@@ -42,6 +42,7 @@ struct Settings {
   Location location;
   Peer peer;
   std::string key, field, group, consumer;
+  bool shared = false;
   int64_t database = 0;
 };
 
@@ -88,6 +89,7 @@ class RedisStream : public Source {
   Reconnect reconnect_;
   std::unique_ptr<RedisWire> wire_;
   bool introduced_ = false, missing_ = false;
+  bool again_ = false;  // of a shared group: what this consumer was given before is read first
   EntryId handed_;
   int64_t bytes_read_ = 0;
   int64_t position_ = 0;  // how many entries were ever added up to `handed_`, as far as that is known
@@ -172,13 +174,17 @@ Status RedisStream::introduce() {
   return {};
 }
 
-// The group is made to stand where we stand: what it gave to a reader that died is given again.
+// The group is made to stand where we stand: what it gave to a reader that died is given again. One that others share
+// stands where they have brought it.
 Status RedisStream::set_group() {
-  const std::string at = handed_.text();
+  const std::string at = settings_.shared ? EntryId().text() : handed_.text();
+  again_ = settings_.shared;
   STREAMVEC_ASSIGN_OR_RETURN(
       std::vector<RedisReply> replies,
       wire_->call({{"XGROUP", "CREATE", settings_.key, settings_.group, at, "MKSTREAM"}}, kPatience));
-  if (redis_text(*replies[0]).starts_with("BUSYGROUP")) {
+  const bool is_there = redis_text(*replies[0]).starts_with("BUSYGROUP");
+  if (is_there && settings_.shared) return {};
+  if (is_there) {
     STREAMVEC_ASSIGN_OR_RETURN(replies,
                                wire_->call({{"XGROUP", "SETID", settings_.key, settings_.group, at}}, kPatience));
   }
@@ -191,7 +197,7 @@ RedisCommand RedisStream::read_command(int64_t count, int block_ms) const {
   for (const std::string& part : {std::string("COUNT"), std::to_string(count), std::string("BLOCK"),
                                   std::to_string(block_ms), std::string("STREAMS"), settings_.key})
     command.push_back(part);
-  command.push_back(settings_.group.empty() ? handed_.text() : ">");
+  command.push_back(settings_.group.empty() || again_ ? handed_.text() : ">");
   return command;
 }
 
@@ -211,7 +217,10 @@ Status RedisStream::fetch(int64_t count, Deadline deadline, std::vector<Document
   }
   missing_ = replies[0]->type == REDIS_REPLY_ERROR;
   if (!missing_) STREAMVEC_RETURN_IF_ERROR(inspect(*replies[0]));
-  return take_entries(*replies[1], out);
+  const size_t before = out.size();
+  STREAMVEC_RETURN_IF_ERROR(take_entries(*replies[1], out));
+  if (again_ && out.size() == before) again_ = false;
+  return {};
 }
 
 Status RedisStream::inspect(const redisReply& info) {
@@ -224,7 +233,7 @@ Status RedisStream::inspect(const redisReply& info) {
   if (last && *last < handed_)
     return error(Code::kFailedPrecondition, name(), ": the stream ends with ", last->text(), ", but ", handed_.text(),
                  " was read: it has been made anew; train into another directory");
-  if (added == nullptr || length == nullptr || !first) return {};
+  if (added == nullptr || length == nullptr || !first || settings_.shared) return {};
   // Once nothing is left of what was read, all that is gone beyond it was never read.
   if (length->integer > 0 && *first <= handed_) return {};
   const int64_t removed = added->integer - length->integer;
@@ -282,8 +291,9 @@ Status RedisStream::commit(const std::string& cursor) {
   STREAMVEC_ASSIGN_OR_RETURN(const EntryId id, id_of(cursor, &bytes, &position));
   if (settings_.group.empty() || !introduced_) return {};
   for (;;) {
-    Result<std::vector<RedisReply>> pending =
-        wire_->call({{"XPENDING", settings_.key, settings_.group, "-", id.text(), "1000"}}, kPatience);
+    RedisCommand owed = {"XPENDING", settings_.key, settings_.group, "-", id.text(), "1000"};
+    if (settings_.shared) owed.push_back(settings_.consumer);
+    Result<std::vector<RedisReply>> pending = wire_->call({owed}, kPatience);
     if (!pending.ok()) return lose(pending.status());
     if (pending->front()->type == REDIS_REPLY_ERROR) return refused(*pending->front(), "acknowledging");
     const redisReply& entries = *pending->front();
@@ -313,13 +323,20 @@ Result<std::unique_ptr<Source>> RedisSource::open(const std::string& name) {
   Settings settings;
   STREAMVEC_ASSIGN_OR_RETURN(settings.location, Location::parse(name));
   const Location& location = settings.location;
-  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"field", "group", "consumer", "db", "tls", "ca"}));
+  STREAMVEC_RETURN_IF_ERROR(
+      RecordFormat::check_keys(location, {"field", "group", "consumer", "shared", "db", "tls", "ca"}));
   settings.key = location.path.empty() ? "" : location.path.substr(1);
   if (location.host.empty() || settings.key.empty())
     return error(Code::kInvalidArgument, location.name, ": write redis://HOST[:PORT]/KEY");
   settings.field = location.text("field");
   settings.group = location.text("group");
   settings.consumer = location.text("consumer", "streamvec");
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t shared, location.integer("shared", 0, 0, 1));
+  settings.shared = shared == 1;
+  if (settings.shared && (settings.group.empty() || location.text("consumer").empty()))
+    return error(Code::kInvalidArgument, location.name,
+                 ": readers that share a group need its name and one of their own; give group= and consumer=, another "
+                 "for each");
   STREAMVEC_ASSIGN_OR_RETURN(settings.database, location.integer("db", 0, 0, 1'000'000));
   STREAMVEC_ASSIGN_OR_RETURN(const int64_t tls, location.integer("tls", 0, 0, 1));
   settings.peer = {.host = location.host,

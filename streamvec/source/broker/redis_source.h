@@ -14,8 +14,12 @@ namespace streamvec {
 //   field=F      the field that holds the record; * makes a JSON object of all fields. Default: text, else data, else
 //                the only one
 //   group=G      reads as the group G (made if it is not there), for others to see how far it is: the group is set to
-//                the cursor at the start, and commit() acknowledges (XACK). It is this source's alone.
+//                the cursor at the start, and commit() acknowledges (XACK). It is this source's alone, but for
+//                shared=1.
 //   consumer=C   its name in the group (streamvec)
+//   shared=1     several readers, each with a consumer= of its own, share the group: Redis gives each entry to one of
+//                them. The group stays where it is; what this consumer was given and did not acknowledge comes again,
+//                after the cursor. What a consumer was given that never comes back stays with it (XAUTOCLAIM).
 //   db=N         the database (0)
 //   tls=1, ca=F  TLS, trusting the certificates in F
 // Without a group the stream is only looked at. A key that is not there is waited for, and noted. Entries that were

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "streamvec/source/broker/broker_testing.h"
 
 #ifdef STREAMVEC_REDIS
@@ -121,6 +123,31 @@ TEST(RedisSource, AcknowledgesOnlyWhatIsCommitted) {
   EXPECT_EQ(client.pending(), 0) << "what the killed reader was given is acknowledged with it";
 }
 
+TEST(RedisSource, ReadersThatShareAGroupHaveEachEntryOnceAndWhatTheyOweAgain) {
+  ServerProcess server(redis_server());
+  RedisClient client(server);
+  client.add_numbered(1, 40);
+  const std::string group = "/news?group=readers&shared=1&consumer=";
+  const auto a = opened(server, group + "a");
+  auto b = opened(server, group + "b");
+  std::vector<Document> of_a = read_documents(*a, 10), of_b = read_documents(*b, 10);
+  std::set<std::string> texts;
+  for (const auto* documents : {&of_a, &of_b})
+    for (const Document& document : *documents) texts.insert(document.text);
+  EXPECT_EQ(texts.size(), 20u);
+  ASSERT_TRUE(b->commit(of_b.back().cursor).ok());
+  EXPECT_EQ(client.pending(), 10) << "what the other was given is not ours to acknowledge";
+  // A reader that comes back without a cursor is given again what it never acknowledged, then what nobody had.
+  const auto again = opened(server, group + "a");
+  const std::vector<Document> more = read_documents(*again, 20);
+  for (size_t i = 0; i < 10; ++i) EXPECT_EQ(more[i].text, of_a[i].text);
+  for (size_t i = 10; i < 20; ++i) EXPECT_TRUE(texts.insert(more[i].text).second) << more[i].text;
+  // One with a cursor only what came after it.
+  const auto later = opened(server, group + "a");
+  ASSERT_TRUE(later->seek(more[14].cursor).ok());
+  EXPECT_EQ(read_documents(*later, 1).at(0).text, more[15].text);
+}
+
 TEST(RedisSource, NotesWhatWasTrimmed) {
   ServerProcess server(redis_server());
   RedisClient client(server);
@@ -223,7 +250,8 @@ TEST(RedisSource, SpeaksTlsToAServerItTrusts) {
 }
 
 TEST(RedisSource, NamesThatAreWrongAreRefusedWhenOpened) {
-  for (const char* name : {"redis://host", "redis://host/", "redis:///S", "redis://h/S?colour=red", "redis://h/S?db=x"})
+  for (const char* name : {"redis://host", "redis://host/", "redis:///S", "redis://h/S?colour=red", "redis://h/S?db=x",
+                           "redis://h/S?group=g&shared=1", "redis://h/S?consumer=c&shared=1"})
     EXPECT_EQ(RedisSource::open(name).status().code(), Code::kInvalidArgument) << name;
 }
 
