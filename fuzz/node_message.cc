@@ -1,10 +1,12 @@
-// What nodes of a cluster send each other (sync/message.h, its payloads by sync/codec.h, cluster/control.h). Whatever
+// What nodes of a cluster send each other (sync/message.h, its payloads by sync/codec.h, cluster/control.h, of streams
+// cluster/stream_exchange.h). Whatever
 // is read is written again as it was, rows rise and stay below the end, and a payload fills its rows or is refused.
 #include <algorithm>
 #include <functional>
 
 #include "fuzz/fuzz.h"
 #include "streamvec/cluster/control.h"
+#include "streamvec/cluster/stream_exchange.h"
 #include "streamvec/sync/message.h"
 
 namespace streamvec {
@@ -25,6 +27,34 @@ std::string push(CodecKind codec) {
   for (int64_t i = 0; i < 3; ++i) rows.row(i)[i] = 0.25f * static_cast<float>(i + 1);
   make_codec(codec)->encode(rows.view(), message.payload);
   return encode(message);
+}
+
+StreamReport report() {
+  StreamReport report;
+  report.words = {1, 2, 0.5, 3, 1, {{4, 2}, {900, 1}}, {{"a", 1}, {"word", 7}}};
+  report.replay = {3.5, 0.25f, 99};
+  report.cursors = "{}";
+  return report;
+}
+
+StreamNews news() {
+  StreamNews news;
+  news.answered = 3;
+  news.words = {4, 6, 6, 1, {{0, 5, 1, "b"}, {300, 6, 2, "c"}}, {1, 2}};
+  return news;
+}
+
+void check_stream(std::string_view bytes) {
+  if (const Result<StreamReport> report = decode_stream_report(bytes); report.ok()) {
+    const Result<StreamReport> again = decode_stream_report(encode(*report));
+    STREAMVEC_CHECK(again.ok() && again->words.slots == report->words.slots && again->cursors == report->cursors);
+  }
+  if (const Result<StreamNews> news = decode_stream_news(bytes); news.ok()) {
+    const Result<StreamNews> again = decode_stream_news(encode(*news));
+    STREAMVEC_CHECK(again.ok() && again->words.changes.size() == news->words.changes.size());
+    for (const VocabularyChanges::Change& change : news->words.changes)
+      STREAMVEC_CHECK(change.slot >= 0 && change.born > news->words.after && change.born <= news->words.stamp);
+  }
 }
 
 void check_rows(std::string_view bytes) {
@@ -52,7 +82,7 @@ FuzzStart fuzz_start() {
   return {
       .seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
                 encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}), encode(ask),
-                encode(newcomers)},
+                encode(newcomers), encode(report()), encode(news())},
       .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint", "pieces", "standing", "addresses"}};
 }
 
@@ -62,6 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace streamvec;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check_rows(bytes);
+  check_stream(bytes);
   if (const Result<Control> control = decode_control(bytes); control.ok())
     STREAMVEC_CHECK(decode_control(encode(*control)).ok());
   return 0;

@@ -360,7 +360,9 @@ class TestEtcd:
 
 class TestBadOptions:
     @pytest.mark.parametrize("options, words", [(["--rank", "2"], "--rank is 2"), (["--servers", "2"], "at least one has to"),
-                                                (["--stream"], "not on streams"), (["--model", "glove"], "not glove"),
+                                                (["--stream"], "give --vocab-max"), (["--model", "glove"], "not glove"),
+                                                (["--stream", "--vocab-max", "99", "--model", "hybrid"], "not hybrid"),
+                                                (["--stream", "--vocab-max", "99", "--sync", "ring"], "--sync ring"),
                                                 (["--sync", "later"], "bsp|backup"),
                                                 (["--sync", "ring", "--servers", "1"], "in a ring all nodes train"),
                                                 (["--model", "rbsg", "--sync", "ssp"], "try --sync ring"),
@@ -374,10 +376,10 @@ class TestBadOptions:
 
     @pytest.mark.parametrize("source", ["-", "newsroom:"])
     @pytest.mark.parametrize("rank", ["0", "1"])
-    def test_text_that_only_one_node_can_read_is_refused(self, source, rank, tmp_path):
+    def test_text_that_only_one_node_can_read_needs_a_bound_of_its_words(self, source, rank, tmp_path):
         done = subprocess.run([support.PROGRAM, "train", source, "--out", "model", "--nodes", "127.0.0.1:1,127.0.0.1:2",
                                "--rank", rank], cwd=tmp_path, capture_output=True, text=True, input="a b c\n" * 1000)
-        assert done.returncode == 1 and "clusters train on files" in done.stderr
+        assert done.returncode == 1 and "give --vocab-max" in done.stderr
         assert not (tmp_path / "model").exists()
 
     def test_an_address_that_others_reach_needs_a_secret(self, corpus, tmp_path):

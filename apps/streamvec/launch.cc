@@ -63,6 +63,16 @@ bool is_given(const std::vector<std::string>& words, std::string_view flag) {
   return false;
 }
 
+// The words for one node: {rank} becomes its number.
+std::vector<std::string> words_of(const std::vector<std::string>& words, int64_t rank) {
+  constexpr std::string_view kRank = "{rank}";
+  std::vector<std::string> made = words;
+  for (std::string& word : made)
+    for (size_t at = word.find(kRank); at != std::string::npos; at = word.find(kRank, at))
+      word.replace(at, kRank.size(), std::to_string(rank));
+  return made;
+}
+
 // Passes a wish to stop on until every node has ended; returns the first node's exit code.
 int await(const std::vector<pid_t>& nodes, const std::atomic<bool>& stop) {
   std::vector<int> codes(nodes.size(), -1);
@@ -104,7 +114,7 @@ Result<int> run_launch(const Arguments& arguments) {
   const std::vector<int> allowed = allowed_cores();
   std::vector<pid_t> nodes;
   for (int64_t rank = 0; rank < all; ++rank) {
-    std::vector<std::string> node = words;
+    std::vector<std::string> node = words_of(words, rank);
     for (const std::string& word : {std::string("--nodes"), addresses, std::string("--rank"), std::to_string(rank),
                                     std::string("--servers"), std::to_string(servers)})
       node.push_back(word);

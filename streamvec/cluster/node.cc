@@ -14,6 +14,7 @@ namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
+constexpr double kDryAfter = 0.01;
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
 constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
@@ -111,9 +112,7 @@ Status ClusterNode::trained(int64_t words, double lr) {
   if (!may_go_on() || failed_) {
     std::unique_lock lock(mutex_);
     const double begun = clock_seconds();
-    if (options_.crew != nullptr) options_.crew->go();  // who waits does not look in
     changed_.wait(lock, may_go_on);
-    if (options_.crew != nullptr) options_.crew->come();
     stats_.waiting_s += clock_seconds() - begun;
     if (!status_.ok()) return status_;
   }
@@ -121,20 +120,24 @@ Status ClusterNode::trained(int64_t words, double lr) {
   return {};
 }
 
-Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own) {
+Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline deadline) {
   std::unique_lock lock(mutex_);
   if (phase_ == Phase::kTraining && is_worker_) {
     phase_ = Phase::kFinished;
     if (pieces_ != nullptr) tell_finished(pieces_->last_report());
+    if (const Status told = exchange_words(clock_seconds()); !told.ok()) fail(told);
     Control finished;
     finished.kind = ControlKind::kFinished;
     finished.trained = own;
     tell_leader(finished);
   }
   const double begun = clock_seconds();
-  changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
-  stats_.finishing_s = clock_seconds() - begun;
+  const auto is_over = [&] { return phase_ == Phase::kEnded || !status_.ok(); };
+  while (!is_over() && !deadline.passed())
+    changed_.wait_until(lock, std::min(deadline.when(), Deadline::Clock::now() + std::chrono::hours(1)), is_over);
+  stats_.finishing_s += clock_seconds() - begun;
   if (!status_.ok()) return status_;
+  if (phase_ != Phase::kEnded) return error(Code::kDeadlineExceeded, "the other nodes have not finished yet");
   if (!leads()) return own;
   TrainedTotals all = leading_->trained();
   if (!board_) return all;
@@ -231,6 +234,7 @@ void ClusterNode::step(double now_s) {
   if (pieces_ != nullptr && phase_ == Phase::kTraining)
     if (const auto report = pieces_->report(now_s)) tell_finished(*report);
   if (leads()) lead(now_s);
+  if (const Status told = exchange_words(now_s); !told.ok()) return fail(told);
   push_if_due(now_s);
   deliver_own();
 }
@@ -247,7 +251,43 @@ void ClusterNode::deliver_own() {
     for (const std::string& message : std::exchange(own_, {})) receive_message(self_, message);
 }
 
+// Of a stream: while anybody reads, and of those who do not lead, what they are told until the end.
+Status ClusterNode::exchange_words(double now_s) {
+  if (options_.stream == nullptr || (phase_ != Phase::kTraining && phase_ != Phase::kFinished)) return {};
+  StreamExchange::Outbox out;
+  std::vector<Slot> restarted;
+  STREAMVEC_RETURN_IF_ERROR(
+      options_.stream->step(now_s, self_, leader_, view_, phase_ == Phase::kFinished, out, restarted));
+  STREAMVEC_RETURN_IF_ERROR(restart_rows(restarted));
+  for (auto& [to, bytes] : out) send(to, std::move(bytes));
+  return {};
+}
+
+// The slots have other words: their rows are new to everybody, and what came early may be taken.
+Status ClusterNode::restart_rows(const std::vector<Slot>& slots) {
+  std::vector<float> value(static_cast<size_t>(options_.sync.dim));
+  for (const Slot slot : slots)
+    for (RowKey key = 2 * static_cast<RowKey>(slot); key < 2 * static_cast<RowKey>(slot) + 2; ++key) {
+      options_.stream->first_row(key, value);
+      if (replica_ != nullptr) replica_->restart(key, value);
+      if (server_ != nullptr) server_->restart(key, value);
+    }
+  if (options_.stream->take_counted()) pace_.set_pull(pulls_of(options_));
+  Status status;
+  early_.release(options_.stream->generations(), [&](NodeId from, const Message& message) {
+    if (status.ok()) status = take_rows(from, message);
+  });
+  return status;
+}
+
 void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
+  if (options_.stream != nullptr && is_of_stream(bytes)) {
+    std::vector<Slot> restarted;
+    Status status = options_.stream->receive(from, bytes, restarted);
+    if (status.ok()) status = restart_rows(restarted);
+    if (!status.ok()) fail(status);
+    return;
+  }
   if (!is_control(bytes)) {
     if (const Status status = receive_rows(from, bytes); !status.ok()) fail(status);
     return;
@@ -259,7 +299,12 @@ void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
 
 Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
   if (phase_ == Phase::kEnded) return {};  // the tables are the caller's again
-  STREAMVEC_ASSIGN_OR_RETURN(const Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
+  STREAMVEC_ASSIGN_OR_RETURN(Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
+  if (options_.stream != nullptr && early_.keep(from, message, options_.stream->generations())) return {};
+  return take_rows(from, message);
+}
+
+Status ClusterNode::take_rows(NodeId from, const Message& message) {
   const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
                           message.kind == MessageKind::kValues;
   Outbox out;
@@ -511,12 +556,18 @@ void ClusterNode::push_if_due(double now_s) {
     return send_out(out);
   }
   // One that has nothing to train on at the moment holds nobody up.
-  const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry());
+  const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry()) && !is_dry(done);
   if (trains && !pace_.is_time(done)) return;
   if (stage_is_over()) end_stage();
   if (trains && !pace_.can_afford(done)) return;
   begin_push(done, out);
   send_out(out);
+}
+
+// Of a stream: nothing has come to be trained on for a while. Such a node pushes whenever it can and holds nobody up.
+bool ClusterNode::is_dry(const PushPace::Done& done) {
+  if (done.words != seen_words_) seen_words_ = done.words, seen_s_ = done.now_s;
+  return options_.stream != nullptr && done.now_s - seen_s_ >= kDryAfter;
 }
 
 void ClusterNode::find_staleness(double now_s) {
@@ -546,7 +597,7 @@ void ClusterNode::take_due() {
   due_.clear();
   if (options_.changed != nullptr && phase_ != Phase::kFlushing)
     return options_.changed->take(pace_.rows(replica_->clock() + 1, replica_->mean_square()), due_);
-  due_.resize(options_.sync.key_end);
+  due_.resize(options_.stream != nullptr ? options_.stream->generations().key_end() : options_.sync.key_end);
   std::iota(due_.begin(), due_.end(), RowKey{0});
 }
 
@@ -595,6 +646,7 @@ void ClusterNode::fail(Status status) {
   status_ = std::move(status);
   failed_ = true;
   if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kStopped);
+  if (options_.stream != nullptr) options_.stream->close();
   changed_.notify_all();
 }
 

@@ -30,6 +30,7 @@
 #include "streamvec/cluster/push_pace.h"
 #include "streamvec/cluster/registry.h"
 #include "streamvec/cluster/staleness_finder.h"
+#include "streamvec/cluster/stream_exchange.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/crew.h"
 #include "streamvec/core/deadline.h"
@@ -53,6 +54,7 @@ struct ClusterOptions {
   double talking_share = 0.2;   // of their time, at most, goes into talking; less: fewer pushes where cores are few
   Crew* crew = nullptr;         // borrowed: helps with rows, and threads that train look in; none: one thread does all
   RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
+  StreamExchange* stream = nullptr;  // borrowed: of nodes that train on streams; `sync` has its generations
   uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
   uint64_t rows = 0;            // of the first rows, which only those compare who begin
   std::string fingerprint_of;   // both in words
@@ -75,7 +77,9 @@ class ClusterNode final : public Synchronizer {
   Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
   Status trained(int64_t words, double lr = 1) override;
   // At the end every node's tables are equal, but for what the codec has left out.
-  Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  Result<TrainedTotals> finish(const TrainedTotals& own) override { return finish(own, Deadline::never()); }
+  // kDeadlineExceeded when the others have not finished by then: it goes on talking, and may be called again.
+  Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline);
   ClusterStats stats() const override;
   PieceQueue* pieces() override { return pieces_.get(); }
 
@@ -88,6 +92,9 @@ class ClusterNode final : public Synchronizer {
   void step(double now_s);
   void receive_message(NodeId from, const std::string& bytes);
   Status receive_rows(NodeId from, const std::string& bytes);
+  Status take_rows(NodeId from, const Message& message);
+  Status exchange_words(double now_s);
+  Status restart_rows(const std::vector<Slot>& slots);
   void receive_control(NodeId from, const Control& control);
   void receive_from_follower(NodeId from, const Control& control);
   void refuse(NodeId node, const std::string& why);
@@ -109,6 +116,7 @@ class ClusterNode final : public Synchronizer {
   void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
+  bool is_dry(const PushPace::Done& done);
   void begin_push(const PushPace::Done& done, Outbox& out);
   void take_due();
   void find_staleness(double now_s);
@@ -157,6 +165,9 @@ class ClusterNode final : public Synchronizer {
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
   PushPace pace_;
   std::vector<RowKey> due_;  // rows of the push that begins
+  EarlyMessages early_;      // of a stream
+  int64_t seen_words_ = 0;   // trained when it was last looked, and since when
+  double seen_s_ = 0;
   double alive_sent_s_ = 0, refreshed_s_ = 0;
   StalenessFinder finder_;    // of an adaptive scheme
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does

@@ -34,7 +34,12 @@ class PushPace {
   PushPace(const Options& options, std::span<const float> pull) : options_(options), schedule_(pull, options.workers) {}
 
   // So many train from now on.
-  void set_workers(int64_t workers) { schedule_.set_nodes(workers); }
+  void set_workers(int64_t workers) {
+    options_.workers = workers;
+    schedule_.set_nodes(workers);
+  }
+  // Training moves rows otherwise from now on: in a stream words become more and less frequent.
+  void set_pull(std::span<const float> pull) { schedule_ = RowSchedule(pull, options_.workers); }
   // Enough was trained since the last push, or none has begun for long: others may wait for it.
   bool is_time(const Done& done) const;
   // What the last push has cost is no more than its share of the time since it began, or threads wait for another.
@@ -45,7 +50,7 @@ class PushPace {
   std::span<const uint64_t> rows(int64_t push, double mean_square) const;
 
  private:
-  const Options options_;
+  Options options_;
   RowSchedule schedule_;
   Done begun_;  // when the last push began
   int64_t pushes_ = 0;

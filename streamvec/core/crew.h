@@ -23,7 +23,8 @@ class Crew {
   // Calls work(0) to work(parts - 1), each once, here and on the helpers, in any order; returns when all have returned.
   void share(int64_t parts, const std::function<void(int64_t)>& work);
 
-  // Threads that look in every now and then, from come() to go(): while any is there, those that stand by sleep on.
+  // Threads that look in every now and then, from come() to go(): while any is there, those that stand by sleep on. Who
+  // waits for something is not there.
   void come();
   void go();
   // Takes parts that are left, if any are. Costs next to nothing when there is no work.

@@ -247,6 +247,7 @@ void Intake::map(Reader& reader, const Document& document) {
   reader.admitted.clear();
   ReplayItem like;
   bool tables_due = false;
+  if (sinks_.await_words) sinks_.await_words();
   {
     const std::lock_guard lock(vocabulary_mutex_);
     if (filter_.seen_before(tokens.words)) {

@@ -55,6 +55,9 @@ class Intake {
     SamplingTablesBuffer& tables;
     ReplayTable& replay;
     std::function<void(std::span<const Slot>)> admitted;
+    // Called without a lock before a document is mapped: waits as long as is good for it. Of clusters, where words that
+    // are new have to be told first.
+    std::function<void()> await_words = {};
   };
   struct Totals {
     int64_t documents = 0, tokens = 0, bytes_replaced = 0, words_dropped = 0;

@@ -13,6 +13,7 @@
 #include "streamvec/train/counting.h"
 #include "streamvec/train/sandblaster_trainer.h"
 #include "streamvec/train/shard_start.h"
+#include "streamvec/transport/inproc.h"
 #include "streamvec/vocab/sampling.h"
 
 #ifdef STREAMVEC_GRPC
@@ -25,6 +26,8 @@
 namespace streamvec {
 namespace {
 
+constexpr double kSilent_s = 3;  // nodes keep in touch every second
+
 // A rank of MPI is its own number; other nodes are numbered from 1, unless they came while others trained.
 NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
   if (!cluster.ids.empty()) return cluster.ids[static_cast<size_t>(rank)];
@@ -32,6 +35,10 @@ NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
 }
 
 }  // namespace
+
+int32_t rank_of(const ClusterSettings& settings, NodeId node) {
+  return static_cast<int32_t>(node) - static_cast<int32_t>(node_of(settings, 0));
+}
 
 Result<Scheme> scheme_of(const ClusterSettings& cluster) {
   Scheme scheme;
@@ -91,23 +98,33 @@ Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
 }
 #endif
 
-}  // namespace
-
-uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start) {
-  uint64_t hash = mix(options.seed, static_cast<uint64_t>(start.parameters.dim()));
-  for (Slot slot = 0; slot < start.vocabulary.size(); ++slot) {
-    const std::string_view word = start.vocabulary.word(slot);
+// Of words by slot.
+template <typename Words>
+uint64_t fingerprint(const TrainOptions& options, const Words& words, const Parameters& parameters) {
+  uint64_t hash = mix(options.seed, static_cast<uint64_t>(parameters.dim()));
+  for (Slot slot = 0; slot < words.size(); ++slot) {
+    const std::string_view word = words.word(slot);
     hash = XXH3_64bits_withSeed(word.data(), word.size(), hash);
   }
   return hash;
 }
 
-uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
-  uint64_t hash = vocabulary_fingerprint(options, start);
-  for (const Matrix* table : {&start.parameters.input.rows, &start.parameters.output.rows})
+// And of some rows.
+uint64_t with_rows(uint64_t hash, const Parameters& parameters) {
+  for (const Matrix* table : {&parameters.input.rows, &parameters.output.rows})
     for (int64_t i = 0; i < table->rows(); i += 1 + table->rows() / 64)
       hash = XXH3_64bits_withSeed(table->row(i), sizeof(float) * static_cast<size_t>(table->cols()), hash);
   return hash;
+}
+
+}  // namespace
+
+uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start) {
+  return fingerprint(options, start.vocabulary, start.parameters);
+}
+
+uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
+  return with_rows(vocabulary_fingerprint(options, start), start.parameters);
 }
 
 namespace {
@@ -121,14 +138,20 @@ constexpr double kPullOfPair = 0.005;
 }  // namespace
 
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
-  const Subsampling subsampling(vocabulary, options.sample);
-  const std::vector<double> drawn = unigram_probabilities(vocabulary);
-  const auto tokens = static_cast<double>(std::max<int64_t>(vocabulary.tokens(), 1));
+  std::vector<double> counts(static_cast<size_t>(vocabulary.size()));
+  for (Slot slot = 0; slot < vocabulary.size(); ++slot)
+    counts[static_cast<size_t>(slot)] = static_cast<double>(vocabulary.count(slot));
+  return row_pulls(options, model, counts);
+}
+
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts) {
+  const Subsampling subsampling(counts, options.sample);
+  const std::vector<double> drawn = unigram_probabilities(counts);
+  const double tokens = std::max(std::accumulate(counts.begin(), counts.end(), 0.0), 1.0);
   const double pairs = model == "cbow" ? 1 : options.window + 1;  // of a centre; windows are drawn
   std::vector<double> share(drawn.size());                        // of the words that are trained on
-  for (Slot slot = 0; slot < vocabulary.size(); ++slot)
-    share[static_cast<size_t>(slot)] =
-        static_cast<double>(vocabulary.count(slot)) / tokens * subsampling.probability(slot);
+  for (size_t slot = 0; slot < share.size(); ++slot)
+    share[slot] = counts[slot] / tokens * subsampling.probability(static_cast<Slot>(slot));
   const double kept = std::accumulate(share.begin(), share.end(), 0.0);
   std::vector<float> pulls;
   for (size_t slot = 0; slot < share.size(); ++slot) {
@@ -137,6 +160,28 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
   }
   return pulls;
 }
+
+namespace {
+
+// What nodes that share a stream cannot do yet.
+Status check_stream_cluster(const TrainOptions& options) {
+  const ClusterSettings& cluster = options.cluster;
+  const std::string model = options.model.value_or("sgns");
+  if (model != "sgns" && model != "cbow")
+    return error(Code::kUnimplemented, "clusters train --model sgns and cbow on streams, not ", model,
+                 "; try files, or leave out --nodes");
+  if (cluster.sync == "ring" || cluster.sync == "hybrid" || cluster.sync == "sandblaster" || cluster.shard != "no")
+    return error(Code::kUnimplemented, "on streams the rows of a cluster have owners, and ",
+                 cluster.shard != "no" ? "--shard " + cluster.shard : "--sync " + cluster.sync,
+                 " has none; try --sync bsp");
+  if (options.vocab_max <= 0)
+    return error(Code::kInvalidArgument,
+                 "nodes that share a stream keep room for the same words everywhere, and nothing says for how many; "
+                 "give --vocab-max, say --vocab-max 200000");
+  return scheme_of(cluster).status();
+}
+
+}  // namespace
 
 Status check_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
@@ -152,16 +197,15 @@ Status check_cluster(const TrainOptions& options) {
   if (cluster.servers < 0 || cluster.workers() < 1)
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers, " of ", cluster.nodes.size(),
                  " nodes; at least one has to train");
-  if (options.stream.on)
-    return error(Code::kUnimplemented,
-                 "clusters train on files, not on streams; leave out --stream, --half-life and "
-                 "--replay, or --nodes");
   const std::string model = options.model.value_or("sgns");
   const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" || model == "hybrid";
-  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster"))
+  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || options.stream.on))
     return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
-                 has_ring ? "a ring takes" : "--shard and sandblaster take",
+                 options.stream.on ? "streams take"
+                 : has_ring        ? "a ring takes"
+                                   : "--shard and sandblaster take",
                  " nobody in while it trains; choose another --job, or wait for its end");
+  if (options.stream.on) return check_stream_cluster(options);
   if (is_sharded(options)) return check_shards(options);
   if (cluster.sync == "sandblaster") return check_sandblaster(options);
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
@@ -269,29 +313,29 @@ void set_fingerprint(uint64_t words, const std::string& text, ClusterOptions& cl
   cluster.fingerprint = XXH3_64bits_withSeed(text.data(), text.size(), words);
 }
 
-Result<ClusterOptions> owner_options(const TrainOptions& options, TrainingStart& start) {
+// For tables of `rows` rows at most.
+Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& parameters, int64_t rows,
+                                     const std::vector<float>& row_pulls, int32_t threads) {
   const ClusterSettings& settings = options.cluster;
   ClusterOptions cluster;
   cluster.workers = cluster_nodes(settings, 0, settings.workers());
   cluster.servers = cluster.workers;
   if (settings.servers > 0) cluster.servers = cluster_nodes(settings, settings.workers(), settings.servers);
   STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
-  cluster.sync.dim = start.parameters.dim();
-  cluster.sync.key_end = static_cast<RowKey>(2 * start.parameters.rows());
+  cluster.sync.dim = parameters.dim();
+  cluster.sync.key_end = static_cast<RowKey>(2 * rows);
   cluster.sync.change_min = 1e-4f;
-  cluster.sync.pull = &start.row_pulls;
-  cluster.sync.locks = &start.parameters.locks;
+  cluster.sync.pull = &row_pulls;
+  cluster.sync.locks = &parameters.locks;
   cluster.words_min = settings.words_min;
   cluster.words_max = words_max_of(settings);
   cluster.dead_after_s = settings.dead_after_s;
-  cluster.threads = start.threads;
+  cluster.threads = threads;
   cluster.talking_share = talking_share_of(settings.workers());
-  start.parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
-  cluster.changed = start.parameters.changed.get();
-  start.parameters.crew = std::make_unique<Crew>(start.threads - 1);
-  cluster.crew = start.parameters.crew.get();
-  cluster.rows = cluster_fingerprint(options, start);
-  set_fingerprint(vocabulary_fingerprint(options, start), cluster_fingerprint_text(options, start), cluster);
+  parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
+  cluster.changed = parameters.changed.get();
+  parameters.crew = std::make_unique<Crew>(threads - 1);
+  cluster.crew = parameters.crew.get();
   return cluster;
 }
 
@@ -335,7 +379,9 @@ Result<std::unique_ptr<Synchronizer>> as_synchronizer(Result<std::unique_ptr<Nod
 
 Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings) {
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             settings.mpi ? join_ranks(settings) : listen(settings));
+                             settings.network != nullptr ? settings.network->join(node_of(settings, settings.rank))
+                             : settings.mpi              ? join_ranks(settings)
+                                                         : listen(settings));
   for (size_t i = 0; i < settings.nodes.size(); ++i)
     if (static_cast<int32_t>(i) != settings.rank)
       transport->add_peer(node_of(settings, static_cast<int32_t>(i)), settings.nodes[i]);
@@ -354,12 +400,49 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
   if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
   if (rows_in_ring || parameters.rbsg != nullptr) return as_synchronizer(RingNode::start(ring, std::move(transport)));
-  STREAMVEC_ASSIGN_OR_RETURN(ClusterOptions owners, owner_options(options, start));
+  STREAMVEC_ASSIGN_OR_RETURN(ClusterOptions owners,
+                             owner_options(options, parameters, parameters.rows(), start.row_pulls, start.threads));
+  owners.rows = ring.fingerprint;
+  set_fingerprint(vocabulary_fingerprint(options, start), ring.fingerprint_of, owners);
   const std::vector<Matrix*> tables = {&parameters.input.rows, &parameters.output.rows};
   if (!ring.tables.empty()) return as_synchronizer(HybridNode::start(owners, tables, ring, std::move(transport)));
   STREAMVEC_RETURN_IF_ERROR(add_text(options, start, owners));
   let_join(settings, owners);
   return as_synchronizer(ClusterNode::start(owners, std::move(transport), tables));
+}
+
+Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const StreamVocabulary& vocabulary,
+                                                 Parameters& parameters, const std::vector<float>& row_pulls,
+                                                 int32_t threads, StreamExchange& exchange) {
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(options.cluster));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      ClusterOptions cluster,
+      owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), row_pulls, threads));
+  cluster.stream = &exchange;
+  cluster.sync.generations = &exchange.generations();
+  cluster.fingerprint = mix(with_rows(fingerprint(options, vocabulary, parameters), parameters), static_cast<uint64_t>(options.vocab_max));
+  std::ostringstream text;
+  text << "a stream into at most " << options.vocab_max << " words, of which " << vocabulary.size() << " are known, of "
+       << parameters.dim() << " dimensions, --seed " << options.seed;
+  cluster.fingerprint_of = text.str();
+  return ClusterNode::start(cluster, std::move(transport), {&parameters.input.rows, &parameters.output.rows});
+}
+
+void add_cluster(const ClusterStats& cluster, TrainProgress& progress) {
+  progress.nodes = cluster.nodes;
+  progress.pushes = cluster.pushes;
+  progress.bytes_sent = cluster.bytes_sent;
+  progress.bytes_received = cluster.bytes_received;
+  progress.waiting_s = cluster.waiting_s;
+  progress.talking_s = cluster.talking_s;
+  progress.finishing_s = cluster.finishing_s;
+  progress.rows_pushed = cluster.rows_pushed;
+  progress.notes.insert(progress.notes.end(), cluster.notes.begin(), cluster.notes.end());
+  for (const ClusterMember& one : cluster.members)
+    progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
+                                one.taking_part ? one.silent_s > kSilent_s ? "silent" : "here" : "left out",
+                                one.silent_s, one.figures.clock, one.staleness, one.figures.bytes_sent,
+                                one.figures.bytes_received});
 }
 
 }  // namespace streamvec

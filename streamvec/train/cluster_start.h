@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "streamvec/cluster/node.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
 #include "streamvec/sync/scheme.h"
@@ -20,9 +22,17 @@ Status check_cluster(const TrainOptions& options);
 // Starts this node, which then looks for the others. The parameters are borrowed.
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start);
 
+// The same for a stream, whose words the exchange shares. All is borrowed; as many rows as there will be words at most.
+Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const StreamVocabulary& vocabulary,
+                                                 Parameters& parameters, const std::vector<float>& row_pulls,
+                                                 int32_t threads, StreamExchange& exchange);
+// What a report says of the cluster.
+void add_cluster(const ClusterStats& cluster, TrainProgress& progress);
+
 // For those who join in a way of their own: this node's end of the network, which knows all others; `count` nodes from
 // that rank on; what all nodes must agree on (words by their slots, and where the rows begin), and the same in words.
 Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings);
+int32_t rank_of(const ClusterSettings& settings, NodeId node);
 std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // without the rows
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
@@ -35,5 +45,6 @@ std::string step_options_text(const TrainOptions& options, const TrainingStart& 
 Result<Scheme> scheme_of(const ClusterSettings& cluster);
 int64_t words_max_of(const ClusterSettings& cluster);
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary);
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts);
 
 }  // namespace streamvec

@@ -123,12 +123,14 @@ void StreamLearner::run(Thread& thread) {
     done.waiting_s = seconds_since(begin);
     const bool ended = taken.ok() ? *taken == 0 : taken.status().code() != Code::kDeadlineExceeded;
     if (taken.ok() && *taken > 0) {
+      const CrewVisit visit(parts_.parameters.crew.get());
       const Clock::time_point taken_at = Clock::now();
       done += learn(thread, next_batch_++);
       done.working_s = seconds_since(taken_at);
       if (has_failed(thread)) stopping_ = true;
     }
     end_batch(done);
+    if (parts_.trained && done.tokens > 0 && !parts_.trained(done.tokens)) stopping_ = true;
     if (ended) break;
   }
   const std::lock_guard lock(mutex_);

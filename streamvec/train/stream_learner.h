@@ -54,6 +54,8 @@ class StreamLearner {
     Parameters& parameters;
     Parameters* halves[2] = {nullptr, nullptr};
     std::function<void(const Chunk& chunk, double t)> watch = {};
+    // Called by the training threads between batches with the tokens of the last; false: training is to stop.
+    std::function<bool(int64_t tokens)> trained = {};
   };
 
   static Result<std::unique_ptr<StreamLearner>> create(const Options& options, const Parts& parts);

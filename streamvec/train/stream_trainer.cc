@@ -8,8 +8,10 @@
 #include "streamvec/core/clock.h"
 #include "streamvec/core/heap.h"
 #include "streamvec/core/random.h"
+#include "streamvec/model/first_row.h"
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
+#include "streamvec/train/cluster_start.h"
 #include "streamvec/train/glove_state.h"
 #include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
@@ -33,6 +35,10 @@ constexpr double kRateOfStreams = 0.5;
 constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
 constexpr const char* kHalfSubwords = ".subword.buckets";
+constexpr const char* kNodeCursors = "nodes";  // where the sources of a cluster's other nodes stood, by rank
+constexpr std::chrono::milliseconds kFinishLook{20};
+constexpr std::chrono::seconds kLeaveAfter{1};     // a node that is stopped alone: others may be stopping, too
+constexpr std::chrono::seconds kCursorsWithin{5};  // else a node's sources stand where they stood at the last save
 
 struct Selection {
   ReplaySelector selector;
@@ -68,7 +74,8 @@ ExtraFile bytes_file(const char* name, std::string bytes) {
 
 class StreamTraining {
  public:
-  StreamTraining(const TrainOptions& options, CheckpointWriter writer, std::string out, const TrainHooks& hooks)
+  StreamTraining(const TrainOptions& options, std::optional<CheckpointWriter> writer, std::string out,
+                 const TrainHooks& hooks)
       : options_(options), writer_(std::move(writer)), out_(std::move(out)), hooks_(hooks) {}
 
   Status prepare(std::vector<std::unique_ptr<Source>> sources, const std::vector<std::string>& names,
@@ -86,41 +93,62 @@ class StreamTraining {
     description_ = describe_run(options_, lr_, names);
     if (model_ == "glove") describe_glove(options_, description_);
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
+    std::optional<StreamVocabulary> shared = share_vocabulary();
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
     STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
     if (existing) step_ = existing->step;  // from which the evaluator counts
-    STREAMVEC_RETURN_IF_ERROR(make_evaluator());
+    if (writes()) STREAMVEC_RETURN_IF_ERROR(make_evaluator());
     STREAMVEC_RETURN_IF_ERROR(make_intake(std::move(sources)));
-    if (existing) STREAMVEC_RETURN_IF_ERROR(go_on(*existing));
-    return make_learner();
+    if (existing) STREAMVEC_RETURN_IF_ERROR(writes() ? go_on(*existing) : go_on_beside(*existing));
+    STREAMVEC_RETURN_IF_ERROR(make_learner());
+    return clustered() ? join(std::move(shared)) : Status();
   }
 
   Result<TrainProgress> run() {
+    if (node_ != nullptr) {
+      STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, node_->await_start(hooks_.stop));
+      if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
+    }
     begin_ = Clock::now();
+    if (only_serves()) {
+      STREAMVEC_RETURN_IF_ERROR(node_->finish({}).status());
+      return progress({});
+    }
     learner_->start();
     intake_->start();
-    evaluator_->start({*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
+    if (evaluator_)
+      evaluator_->start(
+          {*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
     const Status watched = watch();
+    if (exchange_ != nullptr && writes() && (is_to_stop() || !watched.ok())) exchange_->ask_to_stop();
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
     const Status settled = learner_->settle();
+    const Status parted = part();
     own_->finish(parameters_);
     seconds_ = seconds_since(begin_);
-    evaluator_->stop();
+    if (evaluator_) evaluator_->stop();
     show_.show([&] { return copy_now(); });
     STREAMVEC_RETURN_IF_ERROR(settled);
     STREAMVEC_RETURN_IF_ERROR(watched);
     STREAMVEC_RETURN_IF_ERROR(save());
+    STREAMVEC_RETURN_IF_ERROR(parted);
     if (const Status failed = intake_->status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
     TrainProgress result = progress({});
     result.notes = notes_;
-    for (const auto& lines : {intake_->notes(), evaluator_->notes()})
+    for (const auto& lines : {intake_->notes(), evaluator_ ? evaluator_->notes() : std::vector<std::string>()})
       result.notes.insert(result.notes.end(), lines.begin(), lines.end());
     return result;
   }
 
  private:
+  bool is_to_stop() const { return hooks_.stop != nullptr && hooks_.stop->load(); }
+  bool clustered() const { return options_.cluster.on(); }
+  // Of a cluster the first node leads and writes, the last may only own rows.
+  bool writes() const { return writer_.has_value(); }
+  bool only_serves() const { return clustered() && options_.cluster.rank >= options_.cluster.workers(); }
+
   StreamVocabulary::Options vocabulary_options() const {
     StreamVocabulary::Options options;
     options.min_count = options_.min_count;
@@ -178,7 +206,7 @@ class StreamTraining {
       parameters_.glove->counts_chunks = false;
       return {};
     }
-    if (!options_.stream.drift || !own_->has_halves()) return {};
+    if (!options_.stream.drift || !own_->has_halves() || !writes()) return {};
     for (int i = 0; i < 2; ++i) {
       Parameters::Options half_shape = shape;
       half_shape.dim = parameters_.dim();
@@ -239,9 +267,9 @@ class StreamTraining {
                                DocumentFilter::create({.drop_duplicates = options_.stream.drop_duplicates,
                                                        .languages = options_.stream.languages,
                                                        .seed = options_.seed}));
-    intake_ = std::make_unique<Intake>(
-        std::move(sources), std::move(filter), options,
-        Intake::Sinks{*vocabulary_, *tables_, *replay_, [this](std::span<const Slot> slots) { start_rows(slots); }});
+    Intake::Sinks sinks{*vocabulary_, *tables_, *replay_, [this](std::span<const Slot> slots) { start_rows(slots); }};
+    if (clustered()) sinks.await_words = [this] { exchange_->await_words(); };
+    intake_ = std::make_unique<Intake>(std::move(sources), std::move(filter), options, sinks);
     return {};
   }
 
@@ -254,7 +282,93 @@ class StreamTraining {
         table->restart(slot, vocabulary_->born(slot) - 1);
         table->set_word(slot, vocabulary_->word(slot));
       }
-    evaluator_->forget(slots);
+    if (evaluator_) evaluator_->forget(slots);
+  }
+
+  // ---- several nodes
+
+  // In a cluster the vocabulary becomes the one that all share, which the first node keeps; each looks words up in a
+  // follower of it.
+  std::optional<StreamVocabulary> share_vocabulary() {
+    if (!clustered()) return std::nullopt;
+    StreamVocabulary shared = std::move(*vocabulary_);
+    vocabulary_.emplace(StreamVocabulary::follower(vocabulary_options(), shared));
+    if (!writes()) return std::nullopt;
+    return shared;
+  }
+
+  Status join(std::optional<StreamVocabulary> shared) {
+    row_pulls_.assign(static_cast<size_t>(2 * parameters_.options.rows_max), 0.0f);
+    if (vocabulary_->size() > 0) set_row_pulls();
+    StreamExchange::Parts parts{*vocabulary_,
+                                replay_.get(),
+                                [this] { return intake_->lock_vocabulary(); },
+                                [this](std::span<const Slot> slots) { start_rows(slots); },
+                                [this] { set_row_pulls(); },
+                                [this](RowKey key, uint64_t born, std::span<float> row) {
+                                  if (key % 2 == 0) return draw_first_row(options_.seed, born - 1, row);
+                                  std::fill(row.begin(), row.end(), 0.0f);
+                                }};
+    std::optional<SharedVocabulary> lead;
+    if (shared) lead.emplace(std::move(*shared), !options_.stream.half_life.seconds);
+    exchange_ = std::make_unique<StreamExchange>(std::move(parts), parameters_.options.rows_max, std::move(lead));
+    STREAMVEC_ASSIGN_OR_RETURN(node_,
+                               join_stream(options_, *vocabulary_, parameters_, row_pulls_, threads_, *exchange_));
+    return {};
+  }
+
+  // By how frequent words are now, where all nodes' text is counted.
+  void set_row_pulls() {
+    const std::vector<float> pulls = row_pulls(options_, model_, vocabulary_->weights());
+    std::copy(pulls.begin(), pulls.end(), row_pulls_.begin());
+  }
+
+  // Tells the node that leads where our sources stand when it saves, and the sources what is safe.
+  void help_to_save() {
+    if (exchange_ == nullptr || writes()) return;
+    if (exchange_->cursors_wanted()) {
+      intake_->pause();
+      exchange_->tell_cursors(intake_->state().dump());
+      intake_->resume();
+    }
+    if (exchange_->take_safe()) intake_->commit();
+  }
+
+  // Stays until everybody has finished, or is to stop: the first node then stops all of them; another one leaves them
+  // alone when they go on.
+  Status part() {
+    if (node_ == nullptr) return {};
+    const LearnerTotals own = learner_->totals();
+    const TrainedTotals totals{intake_->totals().tokens, own.pairs, own.loss, own.pairs};
+    if (!writes()) exchange_->tell_cursors(intake_->state().dump());
+    std::optional<Deadline> leaves;
+    Pacer pacer;
+    Clock::time_point saved = Clock::now();
+    for (;;) {
+      const Result<TrainedTotals> all = node_->finish(totals, Deadline::after(kFinishLook));
+      if (all.ok() && writes()) all_ = *all;
+      if (all.status().code() != Code::kDeadlineExceeded) return all.status();
+      help_to_save();
+      if (writes()) STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
+      if (!is_to_stop()) continue;
+      if (writes()) {
+        exchange_->ask_to_stop();
+        continue;
+      }
+      if (!leaves) leaves = Deadline::after(kLeaveAfter);
+      if (!leaves->passed()) continue;
+      notes_.push_back("left the cluster, whose other nodes go on; rows that it had are theirs in " +
+                       std::to_string(static_cast<int64_t>(options_.cluster.dead_after_s)) + " s");
+      return {};
+    }
+  }
+
+  // Of nodes that do not write: where the first one's checkpoint says that their sources stood. Their replay begins
+  // anew.
+  Status go_on_beside(const Checkpoint& existing) {
+    const json nodes = existing.cursors.value(kNodeCursors, json::object());
+    const auto own = nodes.find(std::to_string(options_.cluster.rank));
+    return own != nodes.end() ? intake_->restore(*own) : Status();
   }
 
   // Puts everything where the checkpoint left it.
@@ -302,6 +416,8 @@ class StreamTraining {
       if (parameters_.glove) parameters_.glove->cells->add(chunk, t);
       if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
     };
+    if (!writes()) parts.watch = {};
+    if (clustered()) parts.trained = [this](int64_t tokens) { return node_->trained(tokens, lr_).ok(); };
     STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
     return {};
   }
@@ -311,15 +427,21 @@ class StreamTraining {
     Pacer pacer;
     Clock::time_point saved = Clock::now();
     while (!learner_->over()) {
-      const bool report = pacer.wait();
-      if (hooks_.stop != nullptr && hooks_.stop->load()) return {};
-      if (report && hooks_.progress) report_progress();
-      show_.show_if_due([&] { return copy_now(); });
-      const double every_s = options_.checkpoint_every_s.value_or(kCheckpointEvery);
-      if (every_s <= 0 || seconds_since(saved) < every_s) continue;
-      STREAMVEC_RETURN_IF_ERROR(save());
-      saved = Clock::now();
+      if (is_to_stop() || (exchange_ != nullptr && exchange_->asked_to_stop())) return {};
+      help_to_save();
+      STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
     }
+    return {};
+  }
+
+  // Reports, shows and saves when it is time to.
+  Status look_after(Pacer& pacer, Clock::time_point& saved) {
+    if (pacer.wait() && hooks_.progress) report_progress();
+    show_.show_if_due([&] { return copy_now(); });
+    const double every_s = options_.checkpoint_every_s.value_or(kCheckpointEvery);
+    if (every_s <= 0 || seconds_since(saved) < every_s) return {};
+    STREAMVEC_RETURN_IF_ERROR(save());
+    saved = Clock::now();
     return {};
   }
 
@@ -377,18 +499,29 @@ class StreamTraining {
     progress.updates_refused = before_.refused + now.refused;
     const double training = now.working_s - last.working_s, starving = now.waiting_s - last.waiting_s;
     progress.bottleneck = training > starving ? "training" : "sources";
+    if (all_) {
+      progress.tokens = all_->tokens;
+      progress.pairs = before_.pairs + all_->pairs;
+      progress.loss = all_->loss_pairs > 0 ? all_->loss / static_cast<double>(all_->loss_pairs) : 0;
+    }
+    if (node_ != nullptr) add_cluster(node_->stats(), progress);
     return progress;
   }
 
   // One state of everything. The intake waits while it is written, training does not (in builds with locked rows, where
   // reading a row that is being trained on is an error, it does).
   Status save() {
+    if (!writes()) return {};
+    if (exchange_ != nullptr && !all_) exchange_->gather_cursors(Deadline::after(kCursorsWithin));
     const auto alone = evaluator_->between_looks();
     intake_->pause();
+    if (exchange_ != nullptr) exchange_->hold();
     if (RowLocks::kLocking) learner_->pause();
     const Status status = save_paused();
     if (RowLocks::kLocking) learner_->resume();
     if (status.ok()) intake_->commit();
+    if (exchange_ != nullptr && status.ok()) exchange_->saved();
+    if (exchange_ != nullptr) exchange_->go_on();
     intake_->resume();
     return_free_memory();
     return status;
@@ -410,13 +543,18 @@ class StreamTraining {
                               .optimizer = tables_to_save(),
                               .state = {{"run", description_}, {"stream", stream_state(learned)}},
                               .cursors = intake_->state()};
-    content.extra.push_back(bytes_file(kVocabularyState, vocabulary_->save()));
+    if (exchange_ != nullptr)
+      for (const auto& [node, told] : exchange_->cursors())
+        if (json cursors = json::parse(told, nullptr, false); cursors.is_object())
+          content.cursors[kNodeCursors][std::to_string(rank_of(options_.cluster, node))] = std::move(cursors);
+    content.extra.push_back(
+        bytes_file(kVocabularyState, exchange_ != nullptr ? exchange_->save_vocabulary() : vocabulary_->save()));
     content.extra.push_back(bytes_file(kTablesState, tables_->save()));
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
     STREAMVEC_RETURN_IF_ERROR(own_->add_to(content, parameters_));
-    STREAMVEC_RETURN_IF_ERROR(writer_.save(content));
+    STREAMVEC_RETURN_IF_ERROR(writer_->save(content));
     saved_step_ = step;
     return {};
   }
@@ -440,7 +578,7 @@ class StreamTraining {
   }
 
   const TrainOptions& options_;
-  CheckpointWriter writer_;
+  std::optional<CheckpointWriter> writer_;  // of a cluster only the first node has one
   const std::string out_;
   const TrainHooks& hooks_;
   Selection selection_{};
@@ -469,12 +607,17 @@ class StreamTraining {
   std::unique_ptr<StreamEvaluator> evaluator_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<StreamLearner> learner_;
+  // Of a cluster.
+  std::vector<float> row_pulls_;
+  std::optional<TrainedTotals> all_;  // at the end
+  std::unique_ptr<StreamExchange> exchange_;
+  std::unique_ptr<ClusterNode> node_;  // goes before what it borrows
 };
 
 }  // namespace
 
 Result<TrainProgress> train_stream(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
-                                   const std::vector<std::string>& source_names, CheckpointWriter writer,
+                                   const std::vector<std::string>& source_names, std::optional<CheckpointWriter> writer,
                                    const std::string& out, std::optional<Checkpoint> existing,
                                    const TrainHooks& hooks) {
   StreamTraining training(options, std::move(writer), out, hooks);

@@ -32,9 +32,6 @@
 namespace streamvec {
 namespace {
 
-// Keeps the draws of training apart from those of the first rows, which use the same seed.
-constexpr double kSilent_s = 3;  // nodes keep in touch every second
-
 // What came of pieces of text besides training, for those that are trained on again without being read. Thread-safe.
 class KeptPieces {
  public:
@@ -124,12 +121,12 @@ class Training {
     Tokens tokens;
     Chunk chunk;
     Piece piece;
-    const CrewVisit visit(start_.parameters.crew.get());
     while (feed_.next(piece)) {
       const auto lr = static_cast<float>(scheduled_rate(start_.schedule, start_.lr, piece.fraction));
       Random random = draws_of(piece, options_.seed);
       const uint64_t key = std::hash<std::string>()(piece.document.cursor);
       PieceResult result;
+      std::optional<CrewVisit> visit(start_.parameters.crew.get());
       if (const auto again = worker.step_again(key, lr, random)) {
         result = kept_.find(key);
         count(*again, result);
@@ -143,6 +140,7 @@ class Training {
           count(keep ? worker.step_and_keep(chunk, *tables, lr, random, key) : worker.step(chunk, *tables, lr, random),
                 result);
       }
+      visit.reset();
       feed_.finish(piece, result);
       if (worker.failed()) feed_.stop();
       if (node_ != nullptr && !node_->trained(result.tokens, lr).ok()) feed_.stop();
@@ -281,23 +279,7 @@ class Training {
       progress.pairs = all_->pairs;
       progress.loss = all_->loss_pairs > 0 ? all_->loss / static_cast<double>(all_->loss_pairs) : 0;
     }
-    if (node_ != nullptr) {
-      const ClusterStats cluster = node_->stats();
-      progress.nodes = cluster.nodes;
-      progress.pushes = cluster.pushes;
-      progress.bytes_sent = cluster.bytes_sent;
-      progress.bytes_received = cluster.bytes_received;
-      progress.waiting_s = cluster.waiting_s;
-      progress.talking_s = cluster.talking_s;
-      progress.finishing_s = cluster.finishing_s;
-      progress.rows_pushed = cluster.rows_pushed;
-      progress.notes.insert(progress.notes.end(), cluster.notes.begin(), cluster.notes.end());
-      for (const ClusterMember& one : cluster.members)
-        progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
-                                    one.taking_part ? one.silent_s > kSilent_s ? "silent" : "here" : "left out",
-                                    one.silent_s, one.figures.clock, one.staleness, one.figures.bytes_sent,
-                                    one.figures.bytes_received});
-    }
+    if (node_ != nullptr) add_cluster(node_->stats(), progress);
     return progress;
   }
 
@@ -327,17 +309,6 @@ bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
                      [](const auto& source) { return source->capabilities().replayable; });
 }
 
-// All nodes of a cluster read the same text, and words have the same slots everywhere: it has to be there to be
-// counted.
-Status check_cluster_text(const TrainOptions& options, const std::vector<std::unique_ptr<Source>>& sources) {
-  if (!options.cluster.on()) return {};
-  for (const auto& source : sources)
-    if (source->capabilities().endless || !source->capabilities().replayable)
-      return error(Code::kUnimplemented, "clusters train on files, which every node reads, and not on ", source->name(),
-                   "; write it to a file, or leave out --nodes");
-  return {};
-}
-
 // With the defaults that depend on what is trained filled in.
 TrainOptions settled(TrainOptions options, const std::string& model, bool read_again) {
   constexpr int32_t kGloveEpochs = 15, kLbfgsSteps = 50;
@@ -346,16 +317,19 @@ TrainOptions settled(TrainOptions options, const std::string& model, bool read_a
   return options;
 }
 
-TrainOptions with_model(TrainOptions options, const std::string& model) {
+// As they turn out to be meant.
+TrainOptions as(TrainOptions options, const std::optional<std::string>& model, bool stream) {
   options.model = model;
+  options.stream.on = stream;
   return options;
 }
 
 Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::unique_ptr<Source>> opened,
                                    const std::vector<std::string>& names, const std::string& out,
                                    const TrainHooks& hooks) {
-  STREAMVEC_RETURN_IF_ERROR(check_cluster(given));
-  STREAMVEC_RETURN_IF_ERROR(check_cluster_text(given, opened));
+  // What several nodes share has to be there to be counted: what is not is a stream of theirs.
+  const bool stream = given.stream.on || any_endless(opened) || (given.cluster.on() && !all_replayable(opened));
+  STREAMVEC_RETURN_IF_ERROR(check_cluster(as(given, given.model, stream)));
   std::optional<CheckpointWriter> writer;
   if (given.cluster.rank == 0) {
     STREAMVEC_ASSIGN_OR_RETURN(writer, CheckpointWriter::open(out));
@@ -363,18 +337,17 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(given, *existing, out));
   const std::string model = existing ? existing->model : given.model.value_or("sgns");
-  if (existing) STREAMVEC_RETURN_IF_ERROR(check_cluster(with_model(given, model)));
+  if (existing) STREAMVEC_RETURN_IF_ERROR(check_cluster(as(given, model, stream)));
   if (is_sharded(given) && hooks.snapshot)
     return error(Code::kUnimplemented,
                  "--listen has no model to show while --shard has it in parts; leave it out, and "
                  "try `streamvec serve ",
                  out, "` beside it, which shows every checkpoint");
-  const bool stream = given.stream.on || any_endless(opened);
   const bool read_again = !stream && all_replayable(opened);
   TrainOptions options = settled(given, model, read_again);
   STREAMVEC_ASSIGN_OR_RETURN(options.device, chosen_device(given, model));
   if (stream)
-    return train_stream(options, std::move(opened), names, std::move(*writer), out, std::move(existing), hooks);
+    return train_stream(options, std::move(opened), names, std::move(writer), out, std::move(existing), hooks);
   const nlohmann::json position = existing ? existing->state.value(kGlovePosition, nlohmann::json()) : nlohmann::json();
   STREAMVEC_ASSIGN_OR_RETURN(TrainingStart start,
                              prepare(options, names, chained(std::move(opened)), out, std::move(existing), hooks));

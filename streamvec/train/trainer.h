@@ -40,17 +40,19 @@ struct GloveOptions {
   int64_t memory_mb = 1024;  // for co-occurrences; files: the rest goes to temporary files; streams: is dropped
 };
 
-class Registry;  // cluster/registry.h
+class InprocNetwork;  // transport/inproc.h
+class Registry;       // cluster/registry.h
 
-// A cluster, all nodes of which read the same sources and train on their share of them.
+// A cluster, all nodes of which read the same sources and train on their share of them; of streams each reads its own.
 struct ClusterSettings {
-  std::vector<std::string> nodes;  // host:port of each, workers first; none: no cluster
-  std::vector<uint32_t> ids;       // of each; none: 1, 2, ...
-  bool joins = false;              // the others train already, and this node joins them
-  Registry* registry = nullptr;    // borrowed: where the first node writes down who takes part; with it nodes may join
-  bool mpi = false;                // they are the ranks of this MPI program, and have no addresses
-  int32_t rank = 0;                // which of them this is
-  int32_t servers = 0;             // how many of the last only own rows; 0: the workers do
+  std::vector<std::string> nodes;    // host:port of each, workers first; none: no cluster
+  std::vector<uint32_t> ids;         // of each; none: 1, 2, ...
+  bool joins = false;                // the others train already, and this node joins them
+  Registry* registry = nullptr;      // borrowed: where the first node writes who takes part; with it nodes may join
+  InprocNetwork* network = nullptr;  // borrowed: they are threads of this process, and have no addresses
+  bool mpi = false;                  // they are the ranks of this MPI program, and have no addresses
+  int32_t rank = 0;                  // which of them this is
+  int32_t servers = 0;               // how many of the last only own rows; 0: the workers do
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto, sandblaster
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32

@@ -1,0 +1,141 @@
+// What nodes that train on streams tell each other beside rows: counts of words and who has a slot
+// (vocab/shared_vocabulary.h), what replay's draws count for (replay/union.h), where sources stand when the leader
+// saves, and that all are to stop. Run by the node's talking thread (node.h); its other functions are the trainer's.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "streamvec/core/deadline.h"
+#include "streamvec/core/status.h"
+#include "streamvec/replay/table.h"
+#include "streamvec/sync/generations.h"
+#include "streamvec/sync/view.h"
+#include "streamvec/transport/transport.h"
+#include "streamvec/vocab/shared_vocabulary.h"
+
+namespace streamvec {
+
+// Of a node to the leader.
+struct StreamReport {
+  VocabularyReport words;
+  ReplayShare replay;
+  int64_t save = 0;     // the save that `cursors` are for
+  std::string cursors;  // where the node's sources stand; "": not told
+};
+// Of the leader to a node.
+struct StreamNews {
+  int64_t answered = 0;  // the node's last report that was counted
+  float reference = 0;   // of its replay (ReplayUnion); 0: its own
+  int64_t save = 0;      // cursors are wanted for the save of that number
+  int64_t saved = 0;     // the last one that is safe
+  bool stop = false;
+  VocabularyChanges words;
+};
+std::string encode(const StreamReport& report);
+std::string encode(const StreamNews& news);
+// kInvalidArgument for bytes that encode() does not write.
+Result<StreamReport> decode_stream_report(std::string_view bytes);
+Result<StreamNews> decode_stream_news(std::string_view bytes);
+// They differ from what else nodes tell each other (control.h, sync/message.h) in the first byte.
+bool is_of_stream(std::string_view bytes);
+
+class StreamExchange {
+ public:
+  // What the node has; all borrowed. The functions that take slots are called under the vocabulary's lock by the
+  // talking thread.
+  struct Parts {
+    StreamVocabulary& vocabulary;  // a follower
+    ReplayTable* replay = nullptr;
+    std::function<std::unique_lock<std::mutex>()> lock_vocabulary;
+    // These slots have other words: their live rows are to begin anew.
+    std::function<void(std::span<const Slot>)> restarted;
+    std::function<void()> counted = {};  // all words' counts are new
+    // The value that the row of a key begins with, for a word born then; the same on all nodes.
+    std::function<void(RowKey key, uint64_t born, std::span<float> row)> first_row;
+  };
+  using Outbox = std::vector<std::pair<NodeId, std::string>>;
+
+  // `shared`: of the node that leads. `slots_max`: as many as tables have rows at most.
+  StreamExchange(Parts parts, int64_t slots_max, std::optional<SharedVocabulary> shared);
+
+  // ---- by the talking thread
+  const Generations& generations() const { return generations_; }
+  // What is to be told now to those who take part. `last`: this node's text is over, and all of it is told.
+  // `restarted` gets the slots whose rows begin anew now. An error ends the node.
+  Status step(double now_s, NodeId self, NodeId leader, const View& view, bool last, Outbox& out,
+              std::vector<Slot>& restarted);
+  Status receive(NodeId from, std::string_view bytes, std::vector<Slot>& restarted);
+  void first_row(RowKey key, std::span<float> row) const { parts_.first_row(key, generations_.born(key), row); }
+  bool take_counted() { return std::exchange(counted_, false); }  // since the last call counts() of all are new
+  void close();                                                   // nobody answers any more: nobody waits
+
+  // ---- by threads that read sources
+  // Waits while too much is unanswered that had no slot: as long as a message takes to the leader and back. REQUIRES:
+  // the vocabulary's lock is not held.
+  void await_words();
+
+  // ---- by the thread that watches the run
+  // Of the leader: all nodes are to stop. Of the others: whether they are.
+  void ask_to_stop() { stop_ = true; }
+  bool asked_to_stop() const { return stop_; }
+  // Of the leader, around a save: asks where the others' sources stand and waits for those that answer in time; no slot
+  // changes hands between hold(), with which this node's counts are those of all, and go_on(); what was told is in a
+  // checkpoint now.
+  void gather_cursors(Deadline deadline);
+  std::map<NodeId, std::string> cursors() const;  // what nodes have told last
+  void hold();
+  void go_on();
+  void saved() { saved_ = save_.load(); }
+  std::string save_vocabulary() const;  // REQUIRES: hold()
+  // Of the others: cursors are wanted, here they are; those told last are safe.
+  bool cursors_wanted() const { return save_ > told_save_; }
+  void tell_cursors(std::string cursors);
+  bool take_safe();  // true once for each
+
+ private:
+  void take_report(NodeId from, StreamReport report);
+  Status lead(NodeId self, const View& view, Outbox& out, std::vector<Slot>& restarted);
+  Status apply(const StreamNews& news, std::vector<Slot>& restarted);
+  StreamNews news_for(NodeId node, const VocabularyChanges& changes) const;
+
+  const Parts parts_;
+  // Of the talking thread, those of words under the vocabulary's lock.
+  Generations generations_;
+  RoundTrips trips_;
+  bool counted_ = false, last_told_ = false;
+  std::vector<Slot> admitted_;
+  std::optional<SharedVocabulary> shared_;
+  std::vector<std::pair<NodeId, StreamReport>> reports_;  // that have come and are not counted yet
+  ReplayUnion replays_;
+  struct Known {
+    int64_t answered = 0, told = 0;  // reports
+    int64_t save = 0, saved = 0;     // told
+    bool stop = false;
+  };
+  std::map<NodeId, Known> nodes_;
+  bool held_ = false, closed_ = false;  // under the vocabulary's lock
+  std::condition_variable words_changed_;
+
+  std::atomic<bool> stop_{false};
+  std::atomic<int64_t> save_{0}, saved_{0}, told_save_{0};
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable cursors_changed_;
+  std::map<NodeId, std::pair<int64_t, std::string>> cursors_;  // of the leader: what nodes told, for which save
+  std::set<NodeId> others_;                                    // that train
+  std::optional<std::string> own_cursors_;                     // to be told
+  int64_t own_safe_ = 0;                                       // of the saves that are safe, the last one taken
+};
+
+}  // namespace streamvec

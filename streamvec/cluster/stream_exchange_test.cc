@@ -1,0 +1,247 @@
+#include "streamvec/cluster/stream_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "streamvec/cluster/node.h"
+#include "streamvec/core/random.h"
+#include "streamvec/transport/inproc.h"
+
+namespace streamvec {
+namespace {
+
+constexpr int64_t kDim = 4, kSlots = 24;
+
+StreamVocabulary::Options words_of_test() {
+  StreamVocabulary::Options options;
+  options.min_count = 2;
+  options.vocab_max = kSlots;
+  options.half_life = 400;
+  return options;
+}
+
+// A node that reads words of its own and "trains" by adding 1 to the rows of each, in its own column; the last column
+// has the change with which a row began.
+struct Member {
+  Member(NodeId self, bool leads) : id(self), vocabulary(StreamVocabulary::follower(words_of_test(), shared)) {
+    for (Matrix& table : tables) table = std::move(Matrix::make(0, kDim, kSlots)).value();
+    StreamExchange::Parts parts{.vocabulary = vocabulary,
+                                .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
+                                .restarted = [this](std::span<const Slot> slots) { restart(slots); },
+                                .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); }};
+    std::optional<SharedVocabulary> lead;
+    if (leads) lead.emplace(std::move(shared), true);
+    exchange = std::make_unique<StreamExchange>(std::move(parts), kSlots, std::move(lead));
+  }
+
+  static void begin(uint64_t born, std::span<float> row) {
+    std::fill(row.begin(), row.end(), 0.0f);
+    row[kDim - 1] = static_cast<float>(born);
+  }
+  void restart(std::span<const Slot> slots) {
+    const std::lock_guard lock(rows_mutex);
+    for (const Slot slot : slots)
+      for (Matrix& table : tables) {
+        if (slot >= table.rows()) table.grow(slot + 1);
+        begin(vocabulary.born(slot), {table.row(slot), static_cast<size_t>(kDim)});
+        added[static_cast<size_t>(slot)] = 0;
+      }
+  }
+  void read(const std::vector<std::string>& text) {
+    exchange->await_words();
+    const std::vector<std::string_view> views(text.begin(), text.end());
+    std::vector<Slot> slots(views.size()), admitted;
+    const std::lock_guard words(words_mutex);
+    vocabulary.map(views, static_cast<double>(vocabulary.statistics().tokens), slots, admitted);
+    const std::lock_guard rows(rows_mutex);
+    for (const Slot slot : slots) {
+      if (slot == kNoSlot) continue;
+      for (Matrix& table : tables) table.row(slot)[id - 1] += 1;
+      added[static_cast<size_t>(slot)] += 1;
+    }
+  }
+
+  const NodeId id;
+  std::mutex words_mutex, rows_mutex;
+  StreamVocabulary shared{words_of_test()};
+  StreamVocabulary vocabulary;
+  Matrix tables[2];
+  std::vector<float> added = std::vector<float>(kSlots, 0.0f);
+  std::unique_ptr<StreamExchange> exchange;
+  std::unique_ptr<ClusterNode> node;
+};
+
+class StreamCluster : public testing::TestWithParam<Admission> {
+ protected:
+  void start(size_t count, double dead_after_s = 10) {
+    ClusterOptions options;
+    for (size_t i = 0; i < count; ++i) options.workers.push_back(static_cast<NodeId>(i + 1));
+    options.servers = options.workers;
+    options.sync.scheme = {GetParam(), Combine::kSum, CodecKind::kFp32};
+    options.sync.dim = kDim;
+    options.sync.key_end = 2 * kSlots;
+    options.words_min = 20;
+    options.words_max = 400;
+    options.dead_after_s = dead_after_s;
+    for (size_t i = 0; i < count; ++i) members.push_back(std::make_unique<Member>(options.workers[i], i == 0));
+    for (auto& member : members) {
+      auto transport = network.join(member->id);
+      for (const auto& other : members)
+        if (other != member) transport->add_peer(other->id, "");
+      options.stream = member->exchange.get();
+      options.sync.generations = &member->exchange->generations();
+      options.sync.live_mutex = &member->rows_mutex;
+      member->node =
+          std::move(ClusterNode::start(options, std::move(transport), {&member->tables[0], &member->tables[1]}))
+              .value();
+    }
+  }
+  // Each node reads words of its own and some that all have; the words move on, so that slots change hands.
+  void read(Member& member, int lines) {
+    Random random(member.id);
+    for (int line = 0; line < lines; ++line) {
+      std::vector<std::string> text;
+      for (int i = 0; i < 10; ++i) {
+        const bool own = random.below(2) == 0;
+        text.push_back((own ? "n" + std::to_string(member.id) : std::string("all")) +
+                       std::to_string(line / 20 + static_cast<int>(random.below(6))));
+      }
+      member.read(text);
+      if (!member.node->trained(10).ok()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+  }
+  std::vector<Status> run(const std::vector<int>& lines) {
+    std::vector<Status> statuses(members.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < members.size(); ++i)
+      threads.emplace_back([&, i] {
+        statuses[i] = members[i]->node->await_start().status();
+        if (statuses[i].ok()) read(*members[i], lines[i]);
+        if (members[i]->node != nullptr) statuses[i] = members[i]->node->finish({}).status();
+      });
+    for (std::thread& thread : threads) thread.join();
+    return statuses;
+  }
+
+  InprocNetwork network;
+  std::vector<std::unique_ptr<Member>> members;
+};
+
+TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {
+  start(3);
+  for (const Status& status : run({300, 400, 150})) ASSERT_TRUE(status.ok()) << status.message();
+  const Member& first = *members.front();
+  EXPECT_GT(first.vocabulary.statistics().evicted, 20);
+  EXPECT_EQ(first.vocabulary.statistics().tokens, 8'500);
+  ASSERT_GT(first.vocabulary.size(), 10);
+  for (const auto& member : members) {
+    EXPECT_EQ(member->vocabulary.stamp(), first.vocabulary.stamp());
+    for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
+      EXPECT_EQ(member->vocabulary.word(slot), first.vocabulary.word(slot));
+      for (const Matrix& table : member->tables) {
+        EXPECT_EQ(table.row(slot)[kDim - 1], static_cast<float>(first.vocabulary.born(slot)));
+        for (const auto& other : members)
+          EXPECT_EQ(table.row(slot)[other->id - 1], other->added[static_cast<size_t>(slot)])
+              << "slot " << slot << " of node " << member->id << ", by node " << other->id;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, StreamCluster, testing::Values(Admission::kBsp, Admission::kAsync),
+                         [](const auto& scheme) { return scheme.param == Admission::kBsp ? "bsp" : "async"; });
+
+using InStep = StreamCluster;
+INSTANTIATE_TEST_SUITE_P(Bsp, InStep, testing::Values(Admission::kBsp));
+
+TEST_P(InStep, ANodeThatDiesIsLeftOutAndTheOthersGoOnAdmittingWords) {
+  start(3, 0.5);
+  std::thread dies([&] {
+    ASSERT_TRUE(members[2]->node->await_start().ok());
+    read(*members[2], 30);
+    members[2]->node.reset();
+  });
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] {
+      ASSERT_TRUE(members[i]->node->await_start().ok());
+      read(*members[i], 300);
+      EXPECT_TRUE(members[i]->node->finish({}).ok());
+    });
+  dies.join();
+  for (std::thread& thread : threads) thread.join();
+  const Member& first = *members.front();
+  EXPECT_NE(first.vocabulary.find("n214"), kNoSlot) << "a word that only the second had, and late";
+  for (Slot slot = 0; slot < first.vocabulary.size(); ++slot)
+    EXPECT_EQ(members[1]->vocabulary.word(slot), first.vocabulary.word(slot));
+}
+
+TEST_P(InStep, ANodeWhoseTextComesSlowlyHoldsNobodyUp) {
+  start(2);
+  for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
+  const auto begin = std::chrono::steady_clock::now();
+  while (members[0]->node->stats().pushes < 40 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+    ASSERT_TRUE(members[0]->node->trained(20).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "a push in 0.25 s each";
+}
+
+TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
+  start(2);
+  for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
+  std::thread other([&] {
+    while (!members[1]->exchange->cursors_wanted()) std::this_thread::yield();
+    EXPECT_FALSE(members[1]->exchange->take_safe());
+    members[1]->exchange->tell_cursors("at 7");
+  });
+  members[0]->exchange->gather_cursors(Deadline::after(std::chrono::seconds(20)));
+  other.join();
+  EXPECT_EQ(members[0]->exchange->cursors(), (std::map<NodeId, std::string>{{2, "at 7"}}));
+  members[0]->exchange->hold();
+  EXPECT_FALSE(members[0]->exchange->save_vocabulary().empty());
+  members[0]->exchange->saved();
+  members[0]->exchange->go_on();
+  while (!members[1]->exchange->take_safe()) std::this_thread::yield();
+  EXPECT_FALSE(members[1]->exchange->take_safe());
+  EXPECT_FALSE(members[1]->exchange->asked_to_stop());
+  members[0]->exchange->ask_to_stop();
+  while (!members[1]->exchange->asked_to_stop()) std::this_thread::yield();
+}
+
+TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
+  StreamReport report;
+  report.words = {1, 2, 0.5, 3, 1, {{4, 2}}, {{"a", 1}}};
+  report.replay = {3.5, 0.25f, 99};
+  report.save = 7;
+  report.cursors = "{}";
+  StreamNews news;
+  news.answered = 3;
+  news.reference = 0.5f;
+  news.save = 8;
+  news.saved = 7;
+  news.stop = true;
+  news.words = {4, 5, 6, 1, {{0, 5, 1, "b"}}, {}};
+  const auto got = decode_stream_report(encode(report));
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->cursors, "{}");
+  EXPECT_EQ(got->save, 7);
+  EXPECT_EQ(got->replay.sampled, 99);
+  EXPECT_EQ(got->words.words, report.words.words);
+  const auto told = decode_stream_news(encode(news));
+  ASSERT_TRUE(told.ok());
+  EXPECT_TRUE(told->stop);
+  EXPECT_EQ(told->words.changes.at(0).word, "b");
+  for (size_t size = 0; size < encode(report).size(); ++size)
+    EXPECT_FALSE(decode_stream_report(encode(report).substr(0, size)).ok()) << size;
+  for (size_t size = 0; size < encode(news).size(); ++size)
+    EXPECT_FALSE(decode_stream_news(encode(news).substr(0, size)).ok()) << size;
+  EXPECT_FALSE(decode_stream_news(encode(report)).ok());
+}
+
+}  // namespace
+}  // namespace streamvec

@@ -1,0 +1,208 @@
+// Streams that several nodes share, each a thread of its own with sources of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "streamvec/source/planted.h"
+#include "streamvec/source/testing_files.h"
+#include "streamvec/train/checkpoint.h"
+#include "streamvec/train/trainer.h"
+#include "streamvec/transport/inproc.h"
+
+namespace streamvec {
+namespace {
+
+using testing::HasSubstr;
+
+class StreamCluster : public testing::Test {
+ protected:
+  StreamCluster() {
+    options_.dim = 16;
+    options_.threads = 1;
+    options_.min_count = 1;
+    options_.vocab_max = 4'000;
+    options_.stream.on = true;
+    options_.stream.drift = false;
+    options_.stream.evaluate_every_s = 0;
+    options_.stream.snapshot_every = 0;
+    options_.checkpoint_every_s = 0;
+    options_.cluster.words_min = 1'000;
+    options_.cluster.dead_after_s = 2;
+  }
+
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  // Records "id<TAB>text", each with a word of its own.
+  std::string write_records(const std::string& name, int64_t count) {
+    std::ofstream file(path(name));
+    for (int64_t i = 0; i < count; ++i)
+      file << i << "\t" << name << "word" << i << " comes with other words of day " << i % 7 << "\n";
+    return "tsv:" + path(name) + "?id=1&text=2";
+  }
+  // A node for each list of sources. `stops`: what ends each of them.
+  std::vector<Result<TrainProgress>> run(const std::vector<std::string>& sources, std::atomic<bool>* stops = nullptr) {
+    InprocNetwork network;
+    std::vector<std::optional<Result<TrainProgress>>> results(sources.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < sources.size(); ++i)
+      threads.emplace_back([&, i] {
+        TrainOptions options = options_;
+        options.cluster.nodes.assign(sources.size(), "a thread");
+        options.cluster.network = &network;
+        options.cluster.rank = static_cast<int32_t>(i);
+        TrainHooks hooks;
+        if (stops != nullptr) hooks.stop = &stops[i];
+        // What is said to a node that is not there yet is said again two seconds later.
+        if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        results[i].emplace(train(options, {sources[i]}, path("model"), hooks));
+      });
+    for (std::thread& thread : threads) thread.join();
+    std::vector<Result<TrainProgress>> all;
+    for (auto& result : results) all.push_back(std::move(*result));
+    return all;
+  }
+  Snapshot model() const { return std::move(load_snapshot(path("model"))).value(); }
+
+  TemporaryDirectory directory_;
+  TrainOptions options_;
+};
+
+// Of the words of all classes, how many have one of their own class for their nearest.
+double share_among_their_own(const Snapshot& model) {
+  std::vector<std::pair<Slot, const PlantedTruth::WordClass*>> words;
+  for (const PlantedTruth::WordClass& each : planted_truth().classes)
+    for (const std::string& word : each.words)
+      if (const Slot slot = model.vocabulary.find(word); slot != kNoSlot) words.emplace_back(slot, &each);
+  const auto cosine = [&](Slot a, Slot b) {
+    double ab = 0, aa = 0, bb = 0;
+    for (int64_t d = 0; d < model.input.cols(); ++d) {
+      const double x = model.input.row(a)[d], y = model.input.row(b)[d];
+      ab += x * y, aa += x * x, bb += y * y;
+    }
+    return ab / std::sqrt(aa * bb);
+  };
+  int found = 0;
+  for (const auto& [slot, own] : words) {
+    double best = -2;
+    const PlantedTruth::WordClass* nearest = nullptr;
+    for (const auto& [other, of] : words)
+      if (other != slot && cosine(slot, other) > best) best = cosine(slot, other), nearest = of;
+    found += nearest == own ? 1 : 0;
+  }
+  return static_cast<double>(found) / static_cast<double>(words.size());
+}
+
+TEST_F(StreamCluster, NodesWithSourcesOfTheirOwnFindThePlantedClassesTogether) {
+  options_.min_count = 3;
+  options_.cluster.sync = "ssp";
+  const auto results =
+      run({"planted:?tokens=60000&seed=1", "planted:?tokens=60000&seed=2", "planted:?tokens=30000&seed=3"});
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(results[0]->tokens, 150'000);
+  EXPECT_EQ(results[0]->nodes, 3);
+  EXPECT_GT(share_among_their_own(model()), 0.9);
+}
+
+TEST_F(StreamCluster, TheFirstNodesModelHasTheWordsAndCountsOfAll) {
+  const auto results = run({write_records("a", 300), write_records("b", 200)});
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("comes")), 500);
+  EXPECT_EQ(words.count(words.find("bword199")), 1);
+  EXPECT_EQ(words.count(words.find("aword299")), 1);
+}
+
+TEST_F(StreamCluster, SlotsChangeHandsAndTheVocabularyStaysBounded) {
+  options_.vocab_max = 50;
+  options_.stream.half_life.value = 500;
+  const auto results = run({write_records("a", 2'000), write_records("b", 2'000)});
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.size(), 50);
+  EXPECT_NE(words.find("comes"), kNoSlot);
+}
+
+TEST_F(StreamCluster, GoesOnFromTheLeadersCheckpointAndCountsNothingTwice) {
+  const std::vector<std::string> sources = {write_records("a", 300), write_records("b", 200)};
+  for (int i = 0; i < 2; ++i)
+    for (const auto& result : run(sources)) ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("comes")), 500);
+  EXPECT_EQ(words.count(words.find("bword199")), 1);
+  // Another file on the second node begins at its beginning, with the words that are known.
+  for (const auto& result : run({sources[0], write_records("c", 40)}))
+    ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary more = std::move(model().vocabulary);
+  EXPECT_EQ(more.count(more.find("comes")), 540);
+  EXPECT_EQ(more.find("bword199"), words.find("bword199"));
+  EXPECT_EQ(more.count(more.find("cword39")), 1);
+}
+
+TEST_F(StreamCluster, AStopOfTheFirstStopsAllAndSaves) {
+  std::ofstream(path("more"), std::ios::app) << "some words that come early\n";
+  std::atomic<bool> stops[2] = {false, false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    stops[0] = true;
+  });
+  const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("more") + "?from=start"}, stops);
+  later.join();
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("early")), 2);
+}
+
+TEST_F(StreamCluster, ANodeThatIsStoppedAloneLeavesAndTheOthersGoOn) {
+  options_.cluster.dead_after_s = 0.3;
+  for (const char* name : {"more", "less"}) std::ofstream(path(name)) << "some words that come early\n";
+  std::atomic<bool> stops[2] = {false, false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    stops[1] = true;
+    std::ofstream(path("more"), std::ios::app) << "some words that come late\n";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // it waits a second for others that stop, too
+    stops[0] = true;
+  });
+  const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("less") + "?from=start"}, stops);
+  later.join();
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_THAT(results[1]->notes, testing::Contains(HasSubstr("left the cluster")));
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("late")), 1);
+  EXPECT_EQ(words.count(words.find("early")), 2);
+}
+
+TEST_F(StreamCluster, PrioritisedReplayAndNodesThatOnlyOwnRows) {
+  options_.stream.replay = "loss";
+  options_.cluster.servers = 1;
+  const auto results = run({write_records("a", 300), write_records("b", 200), write_records("c", 200)});
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("comes")), 500) << "a node that only owns rows reads nothing";
+}
+
+TEST_F(StreamCluster, WhatNodesCannotShareYetIsNamed) {
+  const auto refusal = [&] { return run({write_records("a", 3), write_records("b", 3)})[0].status().message(); };
+  const TrainOptions good = options_;
+  options_.vocab_max = 0;
+  EXPECT_THAT(refusal(), HasSubstr("--vocab-max"));
+  for (const char* model : {"hybrid", "glove", "subword", "rbsg"}) {
+    options_ = good;
+    options_.model = model;
+    EXPECT_THAT(refusal(), HasSubstr(std::string("not ") + model));
+  }
+  for (const char* sync : {"ring", "sandblaster"}) {
+    options_ = good;
+    options_.cluster.sync = sync;
+    EXPECT_THAT(refusal(), HasSubstr(sync));
+  }
+  options_ = good;
+  options_.cluster.shard = "rows";
+  EXPECT_THAT(refusal(), HasSubstr("--shard rows"));
+}
+
+}  // namespace
+}  // namespace streamvec

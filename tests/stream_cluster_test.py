@@ -1,0 +1,67 @@
+"""Several nodes that train on streams: sources of their own, standard input, a broker that they share."""
+import json
+import signal
+import subprocess
+
+import support
+from stream_support import Redis, assert_each_counted_once, counts, planted_text
+
+QUICK = ["--vocab-max", "2000", "--dim", "16", "--min-count", "1", "--threads", "1", "--sync-words", "1000", "--no-drift",
+         "--evaluate-every", "0"]
+
+
+def launch(tmp_path, *source, **options):
+    return subprocess.Popen([support.PROGRAM, "launch", "-n", "2", "--", "train", *source, "--out", "model", "--json", *QUICK],
+                            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+class TestStreamCluster:
+    def test_nodes_with_files_of_their_own_have_one_vocabulary_and_one_model(self, tmp_path):
+        texts = [support.topical_text(20_000, seed=seed) + f"only{seed} comes late\n" for seed in range(2)]
+        for rank, text in enumerate(texts):
+            (tmp_path / f"part-{rank}.txt").write_text(text)
+        out, err = launch(tmp_path, "part-{rank}.txt", "--stream").communicate(timeout=support.TIMEOUT_S)
+        report = json.loads(out)
+        assert report["nodes"] == 2 and report["pushes"] > 0, err
+        assert report["tokens"] == sum(len(text.split()) for text in texts)
+        found = counts(tmp_path / "model")
+        assert found["only0"] == found["only1"] == 1 and found["late"] == 2
+        assert found["aaax"] == sum(text.split().count("aaax") for text in texts)
+        nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
+        assert all(near["word"].startswith("a") for near in nearest[0]["neighbours"]), nearest
+
+    def test_one_node_reads_standard_input_and_another_a_file(self, tmp_path):
+        nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(2))
+        (tmp_path / "b.txt").write_text("words of a file\n" * 500)
+        command = [support.PROGRAM, "train", "--out", "model", "--nodes", nodes, *QUICK]
+        second = subprocess.Popen([*command, "b.txt", "--stream", "--rank", "1"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        first = subprocess.run([*command, "-", "--rank", "0"], cwd=tmp_path, input="words that are piped\n" * 300,
+                               capture_output=True, text=True, timeout=support.TIMEOUT_S)
+        assert first.returncode == 0, first.stderr
+        assert second.wait(timeout=support.TIMEOUT_S) == 0, second.stderr.read()
+        found = counts(tmp_path / "model")
+        assert found["words"] == 800 and found["piped"] == 300 and found["file"] == 500
+
+    def test_a_redis_group_that_nodes_share_gives_each_entry_to_one_of_them(self, tmp_path):
+        server = Redis()
+        try:
+            for number in range(150):
+                server.add("news", planted_text("doc", number))
+            process = launch(tmp_path, f"redis://127.0.0.1:{server.port}/news?group=nodes&shared=1&consumer=node{{rank}}",
+                             "--checkpoint-every", "0.1")
+            support.wait_for(lambda: counts(tmp_path / "model").get("tells") == 150 or process.poll() is not None, "all entries")
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=support.TIMEOUT_S)
+            assert process.returncode == 0, err
+            assert_each_counted_once(tmp_path / "model", "doc", 150)
+        finally:
+            server.close()
+
+    def test_nodes_that_go_on_count_nothing_twice(self, tmp_path):
+        for rank in range(2):
+            (tmp_path / f"part-{rank}.txt").write_text("words of both\n" * 200 + f"word of {rank}\n")
+        for _ in range(2):
+            out, err = launch(tmp_path, "part-{rank}.txt", "--stream").communicate(timeout=support.TIMEOUT_S)
+            assert json.loads(out)["nodes"] == 2, err
+        found = counts(tmp_path / "model")
+        assert found["both"] == 400 and found["word"] == 2
