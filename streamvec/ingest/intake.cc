@@ -14,6 +14,7 @@ namespace {
 // Short waits, so that a thread soon sees that it is to pause or to stop.
 constexpr std::chrono::milliseconds kWait{50};
 constexpr int64_t kDocumentsAtOnce = 16;
+constexpr size_t kWordsAtOnce = 1'024;  // of a document whose new words have to be told first
 
 // Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
 int64_t whole(const nlohmann::json& state, const char* name) {
@@ -44,6 +45,7 @@ struct Intake::Reader {
   Tokenizer tokenizer;
   Tokens tokens;
   std::vector<Slot> slots, admitted;
+  std::vector<uint64_t> stamps;  // of the parts in which a document is mapped
   std::vector<Document> documents;
   std::vector<std::shared_ptr<const ReplayItem>> items;
   Random random;
@@ -104,6 +106,7 @@ bool Intake::over() const {
 
 Status Intake::status() const {
   const std::lock_guard lock(mutex_);
+  if (readers_.empty()) return {};
   for (const auto& reader : readers_)
     if (reader->statistics.state != "failed") return {};
   if (readers_.size() == 1) return Status(Code::kUnavailable, readers_.front()->statistics.last_error);
@@ -244,23 +247,31 @@ bool Intake::prepare(Reader& reader, const Document& document) {
 void Intake::map(Reader& reader, const Document& document) {
   const Tokens& tokens = reader.tokens;
   reader.slots.resize(tokens.words.size());
-  reader.admitted.clear();
   ReplayItem like;
   bool tables_due = false;
-  if (sinks_.await_words) sinks_.await_words();
-  {
+  const size_t part = sinks_.await_words ? kWordsAtOnce : std::max<size_t>(tokens.words.size(), 1);
+  reader.stamps.clear();
+  for (size_t begin = 0; begin == 0 || begin < tokens.words.size(); begin += part) {
+    if (sinks_.await_words) sinks_.await_words();
     const std::lock_guard lock(vocabulary_mutex_);
-    if (filter_.seen_before(tokens.words)) {
+    if (begin == 0 && filter_.seen_before(tokens.words)) {
       const std::lock_guard totals_lock(mutex_);
       ++totals_.duplicates;
       return;
     }
-    like.t = clock_.at(document, sinks_.vocabulary.statistics().tokens);
-    sinks_.vocabulary.map(tokens.words, like.t, reader.slots, reader.admitted);
+    if (begin == 0) like.t = clock_.at(document, sinks_.vocabulary.statistics().tokens);
+    const size_t count = std::min(part, tokens.words.size() - begin);
+    sinks_.vocabulary.map(std::span(tokens.words).subspan(begin, count), like.t,
+                          std::span(reader.slots).subspan(begin, count), reader.admitted);
     if (!reader.admitted.empty()) sinks_.admitted(reader.admitted);
-    like.stamp = sinks_.vocabulary.stamp();
-    tables_due = sinks_.tables.stage(sinks_.vocabulary);
+    reader.stamps.push_back(sinks_.vocabulary.stamp());
+    tables_due = sinks_.tables.stage(sinks_.vocabulary) || tables_due;
   }
+  like.stamp = reader.stamps.back();
+  // What was mapped before a slot changed hands is not its new word's.
+  for (size_t i = 0; reader.stamps.size() > 1 && i < reader.slots.size(); ++i)
+    if (reader.slots[i] != kNoSlot && !sinks_.vocabulary.valid(reader.slots[i], reader.stamps[i / part]))
+      reader.slots[i] = kNoSlot;
   if (tables_due) sinks_.tables.build();
   like.source = reader.index;
   like.time_s = document.time_s;

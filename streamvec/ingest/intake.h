@@ -55,8 +55,8 @@ class Intake {
     SamplingTablesBuffer& tables;
     ReplayTable& replay;
     std::function<void(std::span<const Slot>)> admitted;
-    // Called without a lock before a document is mapped: waits as long as is good for it. Of clusters, where words that
-    // are new have to be told first.
+    // Called without a lock before some words of a document are mapped: waits as long as is good for them. Of clusters,
+    // where words that are new have to be told first.
     std::function<void()> await_words = {};
   };
   struct Totals {

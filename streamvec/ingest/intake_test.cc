@@ -76,7 +76,9 @@ std::shared_ptr<Script> script_of(int64_t documents, const std::string& prefix) 
 class Rig {
  public:
   explicit Rig(const std::map<std::string, std::shared_ptr<Script>>& scripts, Intake::Options options = fast(),
-               const DocumentFilter::Options& filter = {}) {
+               const DocumentFilter::Options& filter = {}, const StreamVocabulary::Options& words = {.min_count = 1},
+               const std::function<void()>& await_words = {})
+      : vocabulary(words) {
     ReplayOptions replay_options;
     replay_options.selector = ReplaySelector::kInOrderOnce;
     replay_options.limiter.samples_per_insert = 1;
@@ -87,7 +89,8 @@ class Rig {
     for (const auto& [name, script] : scripts) sources.push_back(std::make_unique<ScriptedSource>(name, script));
     intake = std::make_unique<Intake>(
         std::move(sources), std::move(DocumentFilter::create(filter)).value(), options,
-        Intake::Sinks{vocabulary, tables, *replay, [this](std::span<const Slot> slots) { admitted += slots.size(); }});
+        Intake::Sinks{vocabulary, tables, *replay, [this](std::span<const Slot> slots) { admitted += slots.size(); },
+                      await_words});
   }
   ~Rig() {
     intake->stop();
@@ -125,7 +128,7 @@ class Rig {
     return slot == kNoSlot ? 0 : words.count(slot);
   }
 
-  StreamVocabulary vocabulary{{.min_count = 1}};
+  StreamVocabulary vocabulary;
   SamplingTablesBuffer tables{{}};
   std::unique_ptr<ReplayTable> replay;
   std::unique_ptr<Intake> intake;
@@ -156,6 +159,22 @@ TEST(Intake, RowsAreAskedForBeforeTheChunkIsThere) {
   Rig rig({{"one", script_of(5, "a")}});
   rig.run_to_end();
   EXPECT_EQ(rig.admitted, 5u + 4);  // five names; in, the, news, end
+}
+
+TEST(Intake, ADocumentMappedInPartsGivesNoWordTheTextOfAnother) {
+  const auto script = script_of(1, "a");
+  script->document = [](int64_t) {
+    Document document;
+    for (int i = 0; i < 4'030; ++i) document.text += i < 1'030 ? "early " : "late ";
+    return document;
+  };
+  int waits = 0;
+  Rig rig({{"one", script}}, Rig::fast(), {}, {.min_count = 1, .vocab_max = 1}, [&] { ++waits; });
+  rig.run_to_end();
+  EXPECT_EQ(waits, 4);
+  // The slot is the later word's once it has come more often, and so is the text from there on.
+  EXPECT_EQ(rig.count("late"), 3'000);
+  EXPECT_EQ(rig.tokens_taken, 3'000u - 1'030);
 }
 
 TEST(Intake, AFaultThatPassesCostsNothing) {
