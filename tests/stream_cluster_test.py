@@ -57,6 +57,15 @@ class TestStreamCluster:
         finally:
             server.close()
 
+    def test_a_node_that_only_reads_and_one_that_only_trains(self, tmp_path):
+        (tmp_path / "part-1.txt").write_text(support.topical_text(20_000))
+        (tmp_path / "part-0.txt").write_text("never read\n")
+        out, err = launch(tmp_path, "part-{rank}.txt", "--stream", "--ingest", "1").communicate(timeout=support.TIMEOUT_S)
+        assert json.loads(out)["tokens"] == len((tmp_path / "part-1.txt").read_text().split()), err
+        assert "never" not in counts(tmp_path / "model")
+        nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
+        assert all(near["word"].startswith("a") for near in nearest[0]["neighbours"]), nearest
+
     def test_nodes_that_go_on_count_nothing_twice(self, tmp_path):
         for rank in range(2):
             (tmp_path / f"part-{rank}.txt").write_text("words of both\n" * 200 + f"word of {rank}\n")

@@ -198,6 +198,7 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
     for (int32_t rank = 0; rank < mpi->ranks; ++rank) cluster.nodes.push_back("rank " + std::to_string(rank));
   }
   cluster.servers = static_cast<int32_t>(arguments.integer("servers"));
+  cluster.ingest = static_cast<int32_t>(arguments.integer("ingest"));
   cluster.sync = arguments.text("sync");
   cluster.combine = arguments.text("combine");
   cluster.codec = arguments.text("codec");

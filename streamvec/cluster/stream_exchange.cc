@@ -9,7 +9,7 @@ namespace streamvec {
 namespace {
 
 constexpr char kStreamMagic = 's';
-constexpr char kReport = 'r', kNews = 'n';
+constexpr char kReport = 'r', kNews = 'n', kChunk = 'k', kTaken = 't';
 
 Status unreadable_stream() {
   return error(Code::kInvalidArgument,
@@ -97,6 +97,7 @@ StreamExchange::StreamExchange(Parts parts, int64_t slots_max, std::optional<Sha
 
 Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View& view, bool last, Outbox& out,
                             std::vector<Slot>& restarted) {
+  relay(view, out);
   StreamReport report;
   {
     const std::lock_guard lock(mutex_);
@@ -117,6 +118,24 @@ Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View
       out.emplace_back(leader, encode(report));
   }
   return shared_ ? lead(self, view, out, restarted) : Status();
+}
+
+// Chunks from nodes that only read, and how many of them have come into replay.
+void StreamExchange::relay(const View& view, Outbox& out) {
+  std::set<NodeId> trains, reads;
+  for (const NodeId node : view.workers) (parts_.readers.count(node) > 0 ? reads : trains).insert(node);
+  if (parts_.sender != nullptr) {
+    parts_.sender->set_workers(trains);
+    for (auto& [node, chunk] : parts_.sender->take_out())
+      out.emplace_back(node, std::string{kStreamMagic, kChunk} + chunk);
+  }
+  if (parts_.receiver == nullptr) return;
+  parts_.receiver->set_readers(reads);
+  for (const auto& [node, taken] : parts_.receiver->take_taken()) {
+    StateWriter count;
+    count.put(taken);
+    out.emplace_back(node, std::string{kStreamMagic, kTaken} + count.bytes());
+  }
 }
 
 void StreamExchange::take_report(NodeId from, StreamReport report) {
@@ -180,6 +199,12 @@ StreamNews StreamExchange::news_for(NodeId node, const VocabularyChanges& change
 }
 
 Status StreamExchange::receive(NodeId from, std::string_view bytes, std::vector<Slot>& restarted) {
+  if (const auto chunk = body_of(bytes, kChunk); chunk && parts_.receiver != nullptr)
+    return parts_.receiver->receive(from, *chunk);
+  if (const auto taken = body_of(bytes, kTaken); taken && parts_.sender != nullptr) {
+    parts_.sender->taken(from, StateReader(*taken).get<int64_t>());
+    return {};
+  }
   if (shared_) {
     STREAMVEC_ASSIGN_OR_RETURN(StreamReport report, decode_stream_report(bytes));
     take_report(from, std::move(report));
@@ -215,6 +240,7 @@ void StreamExchange::close() {
   const auto lock = parts_.lock_vocabulary();
   closed_ = true;
   words_changed_.notify_all();
+  if (parts_.sender != nullptr) parts_.sender->close();
 }
 
 void StreamExchange::await_words() {

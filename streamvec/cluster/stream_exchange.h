@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/cluster/chunk_relay.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
 #include "streamvec/replay/table.h"
@@ -64,6 +65,10 @@ class StreamExchange {
     std::function<void()> counted = {};  // all words' counts are new
     // The value that the row of a key begins with, for a word born then; the same on all nodes.
     std::function<void(RowKey key, uint64_t born, std::span<float> row)> first_row;
+    // Where some nodes only read, for the others: who they are, and this one's end of it.
+    std::set<NodeId> readers = {};
+    ChunkSender* sender = nullptr;
+    ChunkReceiver* receiver = nullptr;
   };
   using Outbox = std::vector<std::pair<NodeId, std::string>>;
 
@@ -106,6 +111,7 @@ class StreamExchange {
 
  private:
   void take_report(NodeId from, StreamReport report);
+  void relay(const View& view, Outbox& out);
   Status lead(NodeId self, const View& view, Outbox& out, std::vector<Slot>& restarted);
   Status apply(const StreamNews& news, std::vector<Slot>& restarted);
   StreamNews news_for(NodeId node, const VocabularyChanges& changes) const;

@@ -174,6 +174,9 @@ Status check_stream_cluster(const TrainOptions& options) {
     return error(Code::kUnimplemented, "on streams the rows of a cluster have owners, and ",
                  cluster.shard != "no" ? "--shard " + cluster.shard : "--sync " + cluster.sync,
                  " has none; try --sync bsp");
+  if (cluster.ingest >= cluster.workers())
+    return error(Code::kInvalidArgument, "--ingest is ", cluster.ingest, " of ", cluster.workers(),
+                 " nodes; at least one has to train");
   if (options.vocab_max <= 0)
     return error(Code::kInvalidArgument,
                  "nodes that share a stream keep room for the same words everywhere, and nothing says for how many; "
@@ -206,6 +209,9 @@ Status check_cluster(const TrainOptions& options) {
                                    : "--shard and sandblaster take",
                  " nobody in while it trains; choose another --job, or wait for its end");
   if (options.stream.on) return check_stream_cluster(options);
+  if (cluster.ingest != 0)
+    return error(Code::kInvalidArgument, "--ingest is ", cluster.ingest,
+                 ", and of files every node reads its own share; try --stream");
   if (is_sharded(options)) return check_shards(options);
   if (cluster.sync == "sandblaster") return check_sandblaster(options);
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")

@@ -184,6 +184,33 @@ TEST_F(StreamCluster, PrioritisedReplayAndNodesThatOnlyOwnRows) {
   EXPECT_EQ(words.count(words.find("comes")), 500) << "a node that only owns rows reads nothing";
 }
 
+TEST_F(StreamCluster, NodesThatOnlyReadFillTheReplayOfThoseThatTrain) {
+  options_.min_count = 3;
+  options_.cluster.ingest = 2;
+  const auto results = run({"planted:?tokens=1000&seed=1", "planted:?tokens=1000&seed=2",
+                            "planted:?tokens=60000&seed=3", "planted:?tokens=60000&seed=4"});
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(results[0]->tokens, 120'000) << "those that train read nothing";
+  EXPECT_GT(results[1]->pairs, 100'000);
+  EXPECT_EQ(results[2]->pairs, 0);
+  EXPECT_GT(share_among_their_own(model()), 0.9);
+}
+
+TEST_F(StreamCluster, AStopEndsNodesThatOnlyRead) {
+  options_.cluster.ingest = 1;
+  std::ofstream(path("more")) << "some words that come early\n";
+  std::atomic<bool> stops[2] = {false, false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    stops[0] = true;
+  });
+  const auto results = run({"tail:" + path("none"), "tail:" + path("more") + "?from=start"}, stops);
+  later.join();
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("early")), 1);
+}
+
 TEST_F(StreamCluster, WhatNodesCannotShareYetIsNamed) {
   const auto refusal = [&] { return run({write_records("a", 3), write_records("b", 3)})[0].status().message(); };
   const TrainOptions good = options_;
@@ -199,6 +226,11 @@ TEST_F(StreamCluster, WhatNodesCannotShareYetIsNamed) {
     options_.cluster.sync = sync;
     EXPECT_THAT(refusal(), HasSubstr(sync));
   }
+  options_ = good;
+  options_.cluster.ingest = 2;
+  EXPECT_THAT(refusal(), HasSubstr("at least one has to train"));
+  options_.stream.on = false;
+  EXPECT_THAT(refusal(), HasSubstr("try --stream"));
   options_ = good;
   options_.cluster.shard = "rows";
   EXPECT_THAT(refusal(), HasSubstr("--shard rows"));

@@ -1,6 +1,7 @@
 #include "streamvec/train/stream_trainer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -68,6 +69,14 @@ ReplayOptions replay_options(const TrainOptions& options, ReplaySelector selecto
   return replay;
 }
 
+// Of a node that only reads: a short queue on the way to those that train.
+ReplayOptions relay_options(const TrainOptions& options) {
+  ReplayOptions replay = replay_options(options, ReplaySelector::kInOrderOnce);
+  replay.capacity = replay.limiter.inserts_ahead_max = 64;
+  replay.bytes_max = int64_t{1} << 24;
+  return replay;
+}
+
 ExtraFile bytes_file(const char* name, std::string bytes) {
   return {name, [bytes = std::move(bytes)](const auto& sink) { return sink(bytes); }};
 }
@@ -95,7 +104,10 @@ class StreamTraining {
     STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
     std::optional<StreamVocabulary> shared = share_vocabulary();
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
-    STREAMVEC_ASSIGN_OR_RETURN(replay_, ReplayTable::create(replay_options(options_, selection_.selector)));
+    STREAMVEC_ASSIGN_OR_RETURN(
+        replay_,
+        ReplayTable::create(only_reads() ? relay_options(options_) : replay_options(options_, selection_.selector)));
+    if (!reads()) sources.clear();
     if (existing) step_ = existing->step;  // from which the evaluator counts
     if (writes()) STREAMVEC_RETURN_IF_ERROR(make_evaluator());
     STREAMVEC_RETURN_IF_ERROR(make_intake(std::move(sources)));
@@ -114,15 +126,19 @@ class StreamTraining {
       STREAMVEC_RETURN_IF_ERROR(node_->finish({}).status());
       return progress({});
     }
-    learner_->start();
+    if (!only_reads()) learner_->start();
+    if (options_.cluster.ingest > 0) relay_ = std::thread([this] { only_reads() ? send_chunks() : take_chunks(); });
     intake_->start();
     if (evaluator_)
       evaluator_->start(
           {*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
     const Status watched = watch();
     if (exchange_ != nullptr && writes() && (is_to_stop() || !watched.ok())) exchange_->ask_to_stop();
+    relay_stop_ = true;
+    sender_.close();  // what was not sent by now is not trained on
     intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
+    if (relay_.joinable()) relay_.join();
     const Status settled = learner_->settle();
     const Status parted = part();
     own_->finish(parameters_);
@@ -147,6 +163,11 @@ class StreamTraining {
   bool clustered() const { return options_.cluster.on(); }
   // Of a cluster the first node leads and writes, the last may only own rows.
   bool writes() const { return writer_.has_value(); }
+  bool only_reads() const {
+    const ClusterSettings& cluster = options_.cluster;
+    return clustered() && cluster.rank < cluster.workers() && cluster.rank >= cluster.workers() - cluster.ingest;
+  }
+  bool reads() const { return options_.cluster.ingest == 0 || only_reads(); }
   bool only_serves() const { return clustered() && options_.cluster.rank >= options_.cluster.workers(); }
 
   StreamVocabulary::Options vocabulary_options() const {
@@ -309,12 +330,57 @@ class StreamTraining {
                                   if (key % 2 == 0) return draw_first_row(options_.seed, born - 1, row);
                                   std::fill(row.begin(), row.end(), 0.0f);
                                 }};
+    if (const ClusterSettings& cluster = options_.cluster; cluster.ingest > 0) {
+      const std::vector<NodeId> readers = cluster_nodes(cluster, cluster.workers() - cluster.ingest, cluster.ingest);
+      parts.readers = {readers.begin(), readers.end()};
+      parts.sender = only_reads() ? &sender_ : nullptr;
+      parts.receiver = only_reads() ? nullptr : &receiver_;
+    }
     std::optional<SharedVocabulary> lead;
     if (shared) lead.emplace(std::move(*shared), !options_.stream.half_life.seconds);
     exchange_ = std::make_unique<StreamExchange>(std::move(parts), parameters_.options.rows_max, std::move(lead));
     STREAMVEC_ASSIGN_OR_RETURN(node_,
                                join_stream(options_, *vocabulary_, parameters_, row_pulls_, threads_, *exchange_));
     return {};
+  }
+
+  // Of a node that only reads: chunks, each once, to those that train.
+  void send_chunks() {
+    std::vector<ReplaySample> samples;
+    for (bool more = true; more;) {
+      samples.clear();
+      const Result<int64_t> taken = replay_->sample(16, Deadline::after(kFinishLook), samples);
+      more = taken.ok() ? *taken > 0 : taken.status().code() == Code::kDeadlineExceeded && !relay_stop_;
+      for (const ReplaySample& sample : samples) more = more && sender_.send(*sample.item);
+    }
+    sender_.end();
+    relay_over_ = true;
+  }
+
+  // As the intake does where it maps words.
+  void renew_tables() {
+    {
+      const auto lock = intake_->lock_vocabulary();
+      if (!tables_->stage(*vocabulary_)) return;
+    }
+    tables_->build();
+  }
+
+  // Of the others: into replay, as it wants them.
+  void take_chunks() {
+    while (!relay_stop_ && !receiver_.over()) {
+      NodeId from = 0;
+      const auto stamp = [this] { return vocabulary_->stamp(); };
+      const auto item = receiver_.next(stamp, Deadline::after(kFinishLook), from);
+      if (item == nullptr) continue;
+      const auto known = [&](Slot slot) { return slot < parameters_.options.rows_max; };
+      if (!std::all_of(item->chunk.slots.begin(), item->chunk.slots.end(), known)) continue;
+      renew_tables();
+      while (replay_->insert(item, Deadline::after(kFinishLook)).code() == Code::kDeadlineExceeded && !relay_stop_) {
+      }
+      receiver_.taken(from);
+    }
+    replay_->finish();
   }
 
   // By how frequent words are now, where all nodes' text is counted.
@@ -426,7 +492,7 @@ class StreamTraining {
   Status watch() {
     Pacer pacer;
     Clock::time_point saved = Clock::now();
-    while (!learner_->over()) {
+    while (only_reads() ? !relay_over_ : !learner_->over()) {
       if (is_to_stop() || (exchange_ != nullptr && exchange_->asked_to_stop())) return {};
       help_to_save();
       STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
@@ -610,6 +676,10 @@ class StreamTraining {
   // Of a cluster.
   std::vector<float> row_pulls_;
   std::optional<TrainedTotals> all_;  // at the end
+  ChunkSender sender_;
+  ChunkReceiver receiver_;
+  std::thread relay_;
+  std::atomic<bool> relay_stop_{false}, relay_over_{false};
   std::unique_ptr<StreamExchange> exchange_;
   std::unique_ptr<ClusterNode> node_;  // goes before what it borrows
 };

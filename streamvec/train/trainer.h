@@ -53,6 +53,7 @@ struct ClusterSettings {
   bool mpi = false;                  // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                  // which of them this is
   int32_t servers = 0;               // how many of the last only own rows; 0: the workers do
+  int32_t ingest = 0;                // of streams: how many workers, the last, only read, for the others
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto, sandblaster
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "onebit";    // onebit, strom, fp16, fp32
