@@ -44,7 +44,16 @@ StreamNews news() {
   return news;
 }
 
+ReplayItem chunk() {
+  ReplayItem item;
+  item.chunk.slots = {3, 900, 3};
+  item.chunk.sentence_ends = {1, 3};
+  item.stamp = 5;
+  return item;
+}
+
 void check_stream(std::string_view bytes) {
+  if (const auto item = decode_chunk(bytes); item.ok()) STREAMVEC_CHECK(encode_chunk(**item) == bytes);
   if (const Result<StreamReport> report = decode_stream_report(bytes); report.ok()) {
     const Result<StreamReport> again = decode_stream_report(encode(*report));
     STREAMVEC_CHECK(again.ok() && again->words.slots == report->words.slots && again->cursors == report->cursors);
@@ -82,7 +91,8 @@ FuzzStart fuzz_start() {
   return {
       .seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
                 encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}), encode(ask),
-                encode(newcomers), encode(report()), encode(news())},
+                encode(newcomers), encode(report()), encode(news()),
+                encode_chunk(chunk())},
       .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint", "pieces", "standing", "addresses"}};
 }
 

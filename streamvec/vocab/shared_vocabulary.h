@@ -28,7 +28,7 @@ class SharedVocabulary {
   // Slots have changed hands since take_changes(), or counts are to be told.
   bool has_changes() const;
   // What has changed since the last time. With counts when the weight of what was counted since they were last told is
-  // a 50th of all.
+  // a tenth of all: a node adds to them what it counts itself.
   VocabularyChanges take_changes();
 
   // The counts of all words, and no change that was not taken yet. REQUIRES: has_changes() is not for slots.
