@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,12 +91,15 @@ class CrawlSourceTest : public ::testing::Test {
     }
     return documents;
   }
+  // Reads, in vain, until `holds`.
+  static void read_in_vain_until(Source& source, const std::function<bool()>& holds) {
+    for (const Deadline end = Deadline::after(std::chrono::seconds(30)); !holds() && !end.passed();)
+      EXPECT_TRUE(read(source, 1, std::chrono::milliseconds(10)).empty());
+    EXPECT_TRUE(holds());
+  }
   // Reads, in vain, until the feed was asked for so often.
   void await_polls(Source& source, size_t count) {
-    for (const Deadline end = Deadline::after(std::chrono::seconds(30));
-         server_.count("/feed") < count && !end.passed();)
-      EXPECT_TRUE(read(source, 1, std::chrono::milliseconds(10)).empty());
-    EXPECT_GE(server_.count("/feed"), count);
+    read_in_vain_until(source, [&] { return server_.count("/feed") >= count; });
   }
   std::vector<std::string> targets(const std::vector<Document>& documents) const {
     std::vector<std::string> ids;
