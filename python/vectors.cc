@@ -278,7 +278,8 @@ void bind_vectors(py::module_& module) {
       .def("most_similar", most_similar, py::arg("positive") = py::none(), py::arg("negative") = py::none(),
            py::arg("topn") = 10,
            "[(word, cosine)], nearest first: the words nearest to the mean of the positive words (unit vectors) less\n"
-           "the negative ones. Each may be a word, a vector, or a list of both; words given are left out.")
+           "the negative ones. Each may be a word, a vector, or a list of both; words given are left out. Of a hybrid\n"
+           "model all are taken without the mean of its vectors.")
       .def("similarity", similarity, py::arg("a"), py::arg("b"), "The cosine of two words.")
       .def("doesnt_match", doesnt_match, py::arg("words"), "The word that lies farthest from the mean of all.");
 }

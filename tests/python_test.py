@@ -1,5 +1,6 @@
 """import streamvec: vectors, training, other programs. Each test that trains takes a fraction of a second."""
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -165,7 +166,10 @@ class TestUnseenWords:
         made = v["brandnewation"]
         printed = support.run("vector", tmp_path / "m", "brandnewation", exit=0).out.split()[1:]
         assert (made == numpy.array(printed, numpy.float32)).all() and not made.flags.writeable
-        assert len(v.most_similar("brandnewation", topn=3)) == 3
+        answer = json.loads(support.run("nearest", tmp_path / "m", "brandnewation", "-k", 3, "--json", exit=0).out)[0]
+        expected = [(found["word"], pytest.approx(found["cosine"], abs=1e-5)) for found in answer["neighbours"]]
+        assert v.most_similar("brandnewation", topn=3) == expected
+        assert v.most_similar(made, topn=3) == expected
         assert -1 <= v.similarity("brandnewation", "otherless") <= 1
         with pytest.raises(ValueError):
             v[""]

@@ -54,7 +54,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      .summary = "show the words nearest to each WORD",
      .details =
          "By cosine, over all words of the model. A model that makes vectors of spellings (subword, rbsg, hybrid) has "
-         "neighbours for any word, and says which ones it has never seen (in JSON: \"seen\": false). Words that "
+         "neighbours for any word, and says which ones it has never seen (in JSON: \"seen\": false). Of hybrid the "
+         "mean that all vectors have in common is left out. Words that "
          "another model does not know are named on standard error (in JSON: no neighbours) and the exit is 1; the "
          "others are answered all the same.",
      .examples = "streamvec nearest model king queen -k 5\n",

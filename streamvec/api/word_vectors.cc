@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -137,24 +136,20 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
         if (values->size() != sum.size())
           return error(Code::kInvalidArgument, "a vector of ", values->size(), " values was given, the model has ",
                        sum.size());
-        add(sum, weight, *values);
+        if (!all_finite(*values)) return error(Code::kInvalidArgument, "the vector given holds NaN or Inf");
+        add(sum, weight, own_part(snapshot(), *values));
         continue;
       }
-      const auto& word = std::get<std::string>(term);
-      STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> values, unit_vector(word));
-      add(sum, weight, values);
-      given.push_back(find(word));
+      STREAMVEC_ASSIGN_OR_RETURN(const WordVector word, vector_of(snapshot(), std::get<std::string>(term)));
+      std::vector<float> own = own_part(snapshot(), word.values);
+      make_unit(own);
+      add(sum, weight, own);
+      if (word.seen()) given.push_back(word.slot);
     }
   STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex* index, state_->neighbours());
-  const int64_t wanted = std::max<int64_t>(topn, 0), k = wanted + static_cast<int64_t>(given.size());
-  STREAMVEC_ASSIGN_OR_RETURN(
-      const std::vector<Neighbour> found,
-      index->nearest(sum, static_cast<int32_t>(std::min<int64_t>(k, std::numeric_limits<int32_t>::max()))));
   std::vector<ScoredWord> words;
-  for (const Neighbour& neighbour : found)
-    if (std::find(given.begin(), given.end(), neighbour.slot) == given.end() &&
-        static_cast<int64_t>(words.size()) < wanted)
-      words.push_back({std::string(word(neighbour.slot)), neighbour.cosine});
+  for (const Neighbour& neighbour : index->nearest_to_sum(sum, given, std::max(topn, 0)))
+    words.push_back({std::string(word(neighbour.slot)), neighbour.cosine});
   return words;
 }
 

@@ -23,6 +23,16 @@ void write_unit(std::span<const float> vector, float* out) {
   for (size_t i = 0; i < vector.size(); ++i) out[i] = static_cast<float>(vector[i] * scale);
 }
 
+std::vector<float> unit_of(std::span<const float> vector) {
+  std::vector<float> unit(vector.size());
+  write_unit(vector, unit.data());
+  return unit;
+}
+
+std::span<const float> common_part(const Snapshot& snapshot) {
+  return snapshot.generator == nullptr ? std::span<const float>() : snapshot.generator->common_part();
+}
+
 }  // namespace
 
 Result<Matrix> unit_rows(MatrixView<const float> rows, std::span<const Slot> slots) {
@@ -37,18 +47,25 @@ Result<Matrix> unit_rows(MatrixView<const float> rows) {
   return unit_rows(rows, slots);
 }
 
-Result<NeighbourIndex> NeighbourIndex::make(const Snapshot& snapshot, int64_t limit) {
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, unit_rows(snapshot.input.view()));
-  const int64_t count = rows.rows();
-  return NeighbourIndex(snapshot, std::move(rows), limit > 0 ? std::min(limit, count) : count);
+std::vector<float> own_part(const Snapshot& snapshot, std::span<const float> vector) {
+  std::vector<float> own(vector.begin(), vector.end());
+  const std::span<const float> common = common_part(snapshot);
+  for (size_t i = 0; i < common.size(); ++i) own[i] -= common[i];
+  return own;
 }
 
-Result<std::vector<float>> NeighbourIndex::unit_of(std::string_view word, std::vector<Slot>& slots) const {
-  STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(*snapshot_, word));
-  std::vector<float> unit(vector.values.size());
-  write_unit(vector.values, unit.data());
-  if (vector.seen()) slots.push_back(vector.slot);
+Result<Matrix> search_rows(const Snapshot& snapshot) {
+  const MatrixView<const float> rows = snapshot.input.view();
+  if (common_part(snapshot).empty()) return unit_rows(rows);
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix unit, Matrix::make(rows.rows, rows.cols));
+  for (int64_t i = 0; i < rows.rows; ++i) write_unit(own_part(snapshot, rows.row_span(i)), unit.row(i));
   return unit;
+}
+
+Result<NeighbourIndex> NeighbourIndex::make(const Snapshot& snapshot, int64_t limit) {
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, search_rows(snapshot));
+  const int64_t count = rows.rows();
+  return NeighbourIndex(snapshot, std::move(rows), limit > 0 ? std::min(limit, count) : count);
 }
 
 std::vector<Neighbour> NeighbourIndex::search(std::span<const float> vector, std::span<const Slot> excluded,
@@ -77,27 +94,30 @@ Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const float> ve
                  rows_.cols());
   if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); }))
     return error(Code::kInvalidArgument, "the vector given holds NaN or Inf");
-  std::vector<float> unit(vector.size());
-  write_unit(vector, unit.data());
-  return search(unit, {}, k);
+  return nearest_to_sum(own_part(*snapshot_, vector), {}, k);
 }
 
 Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const WeightedWord> words, int32_t k) const {
   std::vector<float> sum(static_cast<size_t>(rows_.cols()));
   std::vector<Slot> slots;
   for (const WeightedWord& term : words) {
-    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> values, unit_of(term.word, slots));
+    STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(*snapshot_, term.word));
+    const std::vector<float> values = unit_of(own_part(*snapshot_, vector.values));
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * values[i]);
+    if (vector.seen()) slots.push_back(vector.slot);
   }
-  std::vector<float> unit(sum.size());
-  write_unit(sum, unit.data());
-  return search(unit, slots, k);
+  return nearest_to_sum(sum, slots, k);
+}
+
+std::vector<Neighbour> NeighbourIndex::nearest_to_sum(std::span<const float> sum, std::span<const Slot> excluded,
+                                                      int32_t k) const {
+  return search(unit_of(sum), excluded, k);
 }
 
 Result<double> NeighbourIndex::cosine(std::string_view a, std::string_view b) const {
-  std::vector<Slot> slots;
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> x, unit_of(a, slots));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> y, unit_of(b, slots));
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector of_a, vector_of(*snapshot_, a));
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector of_b, vector_of(*snapshot_, b));
+  const std::vector<float> x = unit_of(of_a.values), y = unit_of(of_b.values);
   return std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus<>(),
                             [](float u, float v) { return double{u} * v; });
 }

@@ -1,4 +1,9 @@
 // Which words lie nearest: the exact search over a snapshot's word vectors, by cosine.
+//
+// Where a model knows of a part that all its vectors have in common (WordGenerator::common_part()), neighbours are
+// sought without it: it is taken out of the words and of what is asked, and cosines are of what is left. It says
+// nothing of a word, and as most of a rare or unseen word's vector it would make all such words each other's
+// neighbours. The cosine of two words is of their vectors as they are.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +33,12 @@ struct WeightedWord {
 // The slots named, with rows of length 1; a row of zeros, or with NaN or Inf, becomes zeros.
 Result<Matrix> unit_rows(MatrixView<const float> rows, std::span<const Slot> slots);
 Result<Matrix> unit_rows(MatrixView<const float> rows);  // all of them
+// A vector, as the snapshot has them, without the common part.
+std::vector<float> own_part(const Snapshot& snapshot, std::span<const float> vector);
+// The own parts of all words, with length 1: what neighbours are sought among.
+Result<Matrix> search_rows(const Snapshot& snapshot);
 
-// Borrows the snapshot, which must outlive it, and owns a copy of its word vectors with length 1. Thread-safe.
+// Borrows the snapshot, which must outlive it, and owns search_rows(). Thread-safe.
 class NeighbourIndex {
  public:
   // Neighbours are sought among the first `limit` slots (after a counting pass the most frequent words); 0: among all.
@@ -38,23 +47,23 @@ class NeighbourIndex {
 
   // The k nearest words, nearest first, fewer when there are no more; of equal cosines the lower slot comes first.
   // The word itself is left out. A word that is unknown as written and case-folded has the neighbours of what the model
-  // makes of its spelling; kNotFound when it makes nothing (vector_of(), word_vector.h).
+  // makes of its spelling; kNotFound when it makes nothing (vector_of(), word_vector.h). Where that is the common part
+  // alone, all words are as near, and the cosines 0.
   Result<std::vector<Neighbour>> nearest(std::string_view word, int32_t k) const;
   // Nothing is left out. kInvalidArgument when the vector has another dimension or is not finite.
   Result<std::vector<Neighbour>> nearest(std::span<const float> vector, int32_t k) const;
-  // Of the weighted sum of the words' unit vectors; the words themselves are left out.
+  // Of the weighted sum of the words' own parts with length 1; the words themselves are left out.
   Result<std::vector<Neighbour>> nearest(std::span<const WeightedWord> words, int32_t k) const;
+  // Of what is the sum of own parts already, the `excluded` words left out. REQUIRES: of the model's dimension.
+  std::vector<Neighbour> nearest_to_sum(std::span<const float> sum, std::span<const Slot> excluded, int32_t k) const;
 
   Result<double> cosine(std::string_view a, std::string_view b) const;
 
   const Vocabulary& vocabulary() const { return snapshot_->vocabulary; }
-  MatrixView<const float> rows() const { return rows_.view(); }  // of length 1, by slot
 
  private:
   NeighbourIndex(const Snapshot& snapshot, Matrix rows, int64_t limit)
       : snapshot_(&snapshot), rows_(std::move(rows)), limit_(limit) {}
-  // The word's vector with length 1; its slot, if it has one, is added to `slots`.
-  Result<std::vector<float>> unit_of(std::string_view word, std::vector<Slot>& slots) const;
   std::vector<Neighbour> search(std::span<const float> vector, std::span<const Slot> excluded, int32_t k) const;
 
   const Snapshot* snapshot_;

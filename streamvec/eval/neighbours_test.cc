@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "streamvec/eval/test_text.h"
+#include "streamvec/model/common_part_testing.h"
 
 namespace streamvec {
 namespace {
@@ -74,6 +75,34 @@ TEST(NeighbourIndex, ACombinationLeavesItsWordsOut) {
   EXPECT_THAT(slots_of(index.nearest(sum, 3)), testing::UnorderedElementsAre(3, 4, 5));
   const std::vector<WeightedWord> difference = {{"w6", 1}, {"w2", -1}};  // at 130 degrees
   EXPECT_THAT(slots_of(index.nearest(difference, 2)), testing::ElementsAre(8, 7));
+}
+
+TEST(NeighbourIndex, SeeksWithoutWhatAllVectorsHaveInCommon) {
+  const Snapshot plain = fan(9);
+  Snapshot snapshot = fan(9);
+  add_common_part(snapshot, {-50, 20}, {{"unseen", {0, 0.1f}}});  // at 90 degrees
+  const NeighbourIndex expected = NeighbourIndex::make(plain).value(), index = NeighbourIndex::make(snapshot).value();
+  EXPECT_EQ(slots_of(index.nearest("w0", 8)), slots_of(expected.nearest("w0", 8)));
+  EXPECT_NEAR(index.nearest("w0", 1).value()[0].cosine, std::cos(M_PI / 18), 1e-5);
+  EXPECT_THAT(slots_of(index.nearest("unseen", 2)), testing::ElementsAre(8, 7));
+  EXPECT_NEAR(index.nearest("unseen", 1).value()[0].cosine, std::cos(M_PI / 18), 1e-4);
+  EXPECT_THAT(slots_of(index.nearest(snapshot.input.view().row_span(2), 1)), testing::ElementsAre(2));
+  const std::vector<WeightedWord> difference = {{"w6", 1}, {"w2", -1}};
+  EXPECT_EQ(slots_of(index.nearest(difference, 3)), slots_of(expected.nearest(difference, 3)));
+}
+
+TEST(NeighbourIndex, CosineOfTwoWordsIsOfWholeVectors) {
+  Snapshot snapshot = fan(9);
+  add_common_part(snapshot, {-50, 20});
+  EXPECT_GT(NeighbourIndex::make(snapshot).value().cosine("w0", "w8").value(), 0.9);
+}
+
+TEST(NeighbourIndex, ToAWordWithNothingOfItsOwnAllAreAsNear) {
+  Snapshot snapshot = fan(9);
+  add_common_part(snapshot, {-50, 20});
+  const std::vector<Neighbour> found = NeighbourIndex::make(snapshot).value().nearest("unseen", 3).value();
+  ASSERT_EQ(found.size(), 3u);
+  for (const Neighbour& neighbour : found) EXPECT_EQ(neighbour.cosine, 0);
 }
 
 TEST(NeighbourIndex, CosineIsOfUnitVectorsAndFoldsCase) {

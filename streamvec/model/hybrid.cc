@@ -106,6 +106,11 @@ bool Hybrid::has_learnt() const {
   return passes_ > 0;
 }
 
+std::vector<float> Hybrid::mean() const {
+  const std::lock_guard lock(mutex_);
+  return {rows_.row(kMean), rows_.row(kMean) + options_.dim};
+}
+
 void Hybrid::make_vector(std::string_view word, float* row) const {
   const std::lock_guard lock(mutex_);
   std::copy_n(rows_.row(kMean), options_.dim, row);

@@ -50,6 +50,8 @@ class Hybrid {
 
   // Whether the vocabulary was gone over once: before that nothing is known of any spelling.
   bool has_learnt() const;
+  // The mean of all words' rows, which every vector that is served has in it. Zeros while nothing was learnt.
+  std::vector<float> mean() const;
   // The vector of any spelling as it is served, to a padded row. Zeros while nothing was learnt.
   void make_vector(std::string_view word, float* row) const;
 

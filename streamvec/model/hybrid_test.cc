@@ -207,6 +207,16 @@ TEST(HybridVectors, SayThatNothingWasLearntYet) {
   EXPECT_TRUE(HybridVectors(std::move(parameters.hybrid->copy_spellings()).value()).generate("boating", out).ok());
 }
 
+TEST(HybridVectors, HaveInCommonWhatASpellingThatSaysNothingGets) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  const HybridVectors vectors(std::move(parameters.hybrid->copy_spellings()).value());
+  std::vector<float> out(kDim);
+  ASSERT_TRUE(vectors.generate("zzz", out).ok());
+  EXPECT_TRUE(std::equal(out.begin(), out.end(), vectors.common_part().begin(), vectors.common_part().end()));
+  EXPECT_NEAR(out[kDim - 1], 1, 1e-4);  // no stem means anything there
+}
+
 TEST(Hybrid, MoreWordsThanThereIsMemoryForAreResourceExhausted) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer takes most addresses for itself";

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "streamvec/core/status.h"
 #include "streamvec/model/hybrid.h"
@@ -19,15 +20,18 @@ constexpr const char* kHybridDuals = "hybrid.duals";    // likewise, by slot
 
 class HybridVectors final : public WordGenerator {
  public:
-  explicit HybridVectors(std::unique_ptr<const Hybrid> hybrid) : hybrid_(std::move(hybrid)) {}
+  explicit HybridVectors(std::unique_ptr<const Hybrid> hybrid) : hybrid_(std::move(hybrid)), mean_(hybrid_->mean()) {}
 
   // The mean of all words with what the spelling's n-grams add to it; the mean alone when none of them is known.
   // kFailedPrecondition when training was stopped so early that the generator has learnt nothing.
   Status generate(std::string_view word, std::span<float> out) const override;
+  // The mean. With it rare and unseen words are near to each other before all, whatever they mean.
+  std::span<const float> common_part() const override { return mean_; }
   bool folds_case() const override { return hybrid_->options().fold_case; }
 
  private:
   std::unique_ptr<const Hybrid> hybrid_;
+  std::vector<float> mean_;
 };
 
 }  // namespace streamvec

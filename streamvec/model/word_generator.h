@@ -16,6 +16,9 @@ class WordGenerator {
   // the empty string, kFailedPrecondition while the model has learnt nothing of spellings. REQUIRES: out has as many
   // values as the model's vectors.
   virtual Status generate(std::string_view word, std::span<float> out) const = 0;
+  // What the vectors of all words have in common, seen or not, as far as the model knows; empty where it knows of
+  // nothing such. Neighbours are sought without it (eval/neighbours.h).
+  virtual std::span<const float> common_part() const { return {}; }
   // Whether it has learnt from case-folded text, so that spellings are better folded before they are given.
   virtual bool folds_case() const = 0;
 };

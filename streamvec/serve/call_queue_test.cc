@@ -43,7 +43,7 @@ class LoggedCall final : public Call {
   std::optional<SearchRequest> begin(const std::shared_ptr<const ServedModel>& model) override {
     log_.begin(name_);
     if (!seeks_) return std::nullopt;
-    const auto row = model->unit_rows().row_span(0);
+    const auto row = model->search_rows().row_span(0);
     return SearchRequest{{row.begin(), row.end()}, {0}, 3};
   }
   void finish(const std::shared_ptr<const ServedModel>&, const std::vector<Neighbour>& found) override {

@@ -71,6 +71,13 @@ std::optional<Eigen::MatrixXd> rotation_between(const Vocabulary& words, MatrixV
   return aligned->rotation;
 }
 
+// Whole vectors with length 1, where the search rows of a model are none: its history knows of no common part, and like
+// is compared with like.
+Result<Matrix> rows_if_parted(const Snapshot& snapshot) {
+  if (snapshot.generator == nullptr || snapshot.generator->common_part().empty()) return Matrix();
+  return unit_rows(snapshot.input.view());
+}
+
 }  // namespace
 
 std::shared_ptr<HistoryReader::Kept> HistoryReader::load(const HistoryEntry& entry) {
@@ -131,10 +138,12 @@ Result<std::vector<Station>> HistoryReader::path(const ServedModel& model, const
   if (const Slot slot = find_word(model.vocabulary(), word); slot != kNoSlot && newer) {
     Station station;
     station.when = {model.snapshot().step, static_cast<int64_t>(model.time_s()), model.vocabulary().tokens()};
-    fill(station, model.vocabulary(), model.unit_rows(), slot, k);
+    STREAMVEC_ASSIGN_OR_RETURN(const Matrix whole, rows_if_parted(model.snapshot()));
+    const MatrixView<const float> unit = whole.rows() > 0 ? whole.view() : model.search_rows();
+    fill(station, model.vocabulary(), unit, slot, k);
     station.cosine = 1;
     if (newest_slot != kNoSlot && newest->unit.cols() == model.dim())
-      station.cosine = turned_cosine(model.unit_rows(), slot, nullptr, newest->unit.view(), newest_slot);
+      station.cosine = turned_cosine(unit, slot, nullptr, newest->unit.view(), newest_slot);
     path.push_back(std::move(station));
     known = true;
   }

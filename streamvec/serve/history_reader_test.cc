@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "streamvec/model/common_part_testing.h"
 #include "streamvec/serve/test_models.h"
 
 namespace streamvec {
@@ -56,6 +57,22 @@ TEST_F(HistoryReaderTest, FollowsAWordFromOneNeighbourhoodToAnother) {
   EXPECT_LT((*path)[0].overlap, 0.1);
   EXPECT_NEAR((*path)[4].overlap, 1, 1e-9);
   for (const Station& station : *path) EXPECT_EQ(station.neighbours.size(), 5u);
+}
+
+TEST_F(HistoryReaderTest, ComparesWholeVectorsWithWholeOnes) {
+  const std::vector<float> common(16, 0.4f);
+  for (int64_t step = 5; step <= 6; ++step) {
+    auto snapshot = model_at(step);
+    add_common_part(*snapshot, common);
+    if (step == 5) {
+      ASSERT_TRUE(History(directory_).add(*snapshot, {50, 5'000'000, 500}).ok());
+    } else {
+      const auto path = HistoryReader(directory_).path(*served(snapshot), "g0w0", 5).value();
+      ASSERT_EQ(path.size(), 6u);
+      EXPECT_NEAR(path[5].cosine, 1, 1e-5) << "the same vectors as in the newest moment";
+      for (size_t i = 0; i < 5; ++i) EXPECT_EQ(path[4].neighbours[i].cosine, path[5].neighbours[i].cosine);
+    }
+  }
 }
 
 TEST_F(HistoryReaderTest, SaysWhenAWordWasNotKnownYet) {

@@ -16,11 +16,11 @@ TEST(HnswIndex, FindsNearlyAllThatAnExactSearchFinds) {
 #endif
   const auto model = served(grouped_snapshot(20, 150, 32, 1, 1.0f));
   const std::atomic<bool> stop{false};
-  const auto index = HnswIndex::build(model->unit_rows(), {.threads = 2}, stop);
+  const auto index = HnswIndex::build(model->search_rows(), {.threads = 2}, stop);
   ASSERT_TRUE(index.ok()) << index.status().message();
   int64_t found = 0, all = 0;
   for (Slot slot = 0; slot < 3'000; slot += 30) {
-    const auto row = model->unit_rows().row_span(slot);
+    const auto row = model->search_rows().row_span(slot);
     const SearchRequest request{{row.begin(), row.end()}, {slot}, 10};
     std::set<Slot> exact;
     const auto wanted = model->search({&request, 1});
@@ -40,7 +40,7 @@ TEST(HnswIndex, FindsNearlyAllThatAnExactSearchFinds) {
 TEST(HnswIndex, LeavesOffWhenItIsToStop) {
   const auto model = served(grouped_snapshot(2, 50, 8));
   const std::atomic<bool> stop{true};
-  EXPECT_EQ(HnswIndex::build(model->unit_rows(), {}, stop).status().code(), Code::kCancelled);
+  EXPECT_EQ(HnswIndex::build(model->search_rows(), {}, stop).status().code(), Code::kCancelled);
 }
 
 TEST(ModelBoard, SearchesLargeModelsByAnIndexAndSmallOnesExactly) {
@@ -54,7 +54,7 @@ TEST(ModelBoard, SearchesLargeModelsByAnIndexAndSmallOnesExactly) {
   board.await_served();
   EXPECT_FALSE(board.current()->is_exact());
   EXPECT_EQ(board.current()->number(), 2);
-  const auto row = board.current()->unit_rows().row_span(0);
+  const auto row = board.current()->search_rows().row_span(0);
   const SearchRequest request{{row.begin(), row.end()}, {0}, 5};
   const auto found = board.current()->search({&request, 1});
   for (const Neighbour& one : found[0]) EXPECT_TRUE(board.current()->vocabulary().word(one.slot).starts_with("g0"));

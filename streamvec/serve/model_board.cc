@@ -95,7 +95,7 @@ void ModelBoard::serve(std::shared_ptr<const Snapshot> snapshot) {
 }
 
 void ModelBoard::build_index(const std::shared_ptr<const ServedModel>& model) {
-  auto built = HnswIndex::build(model->unit_rows(), options_.index, leave_index_);
+  auto built = HnswIndex::build(model->search_rows(), options_.index, leave_index_);
   const std::lock_guard lock(mutex_);
   if (built.ok())
     current_ = model->with_index(std::move(*built));

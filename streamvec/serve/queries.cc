@@ -31,16 +31,11 @@ Status check_count(size_t count, const char* what) {
   return error(Code::kInvalidArgument, count, " ", what, "s were given; at most ", kQuestionWordsMax, " at once");
 }
 
-// The unit vector of one word.
-Result<std::vector<float>> unit_of_word(const ServedModel& model, const std::string& word, AskedWord& asked,
-                                        std::vector<Slot>& slots) {
-  STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(model.snapshot(), word));
+Result<WordVector> find_word_vector(const ServedModel& model, const std::string& word, AskedWord& asked) {
+  STREAMVEC_ASSIGN_OR_RETURN(WordVector vector, vector_of(model.snapshot(), word));
   asked.word = word;
   asked.seen = vector.seen();
-  if (!vector.seen()) return unit_of(vector.values);
-  slots.push_back(vector.slot);
-  const auto row = model.unit_rows().row_span(vector.slot);
-  return std::vector<float>(row.begin(), row.end());
+  return vector;
 }
 
 Result<PlannedSearch> plan_sum(const ServedModel& model, const std::vector<WeightedWord>& words, int64_t k) {
@@ -52,8 +47,9 @@ Result<PlannedSearch> plan_sum(const ServedModel& model, const std::vector<Weigh
       return error(Code::kInvalidArgument, "the weight of \"", term.word, "\" is no number from -1e6 to 1e6");
     AskedWord asked;
     asked.weight = term.weight;
-    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> unit,
-                               unit_of_word(model, term.word, asked, planned.request.excluded));
+    STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, find_word_vector(model, term.word, asked));
+    const std::vector<float> unit = unit_of(own_part(model.snapshot(), vector.values));
+    if (vector.seen()) planned.request.excluded.push_back(vector.slot);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * unit[i]);
     planned.words.push_back(std::move(asked));
   }
@@ -75,7 +71,7 @@ Result<PlannedSearch> plan_nearest(const ServedModel& model, const NearestQuery&
   if (!std::all_of(query.vector.begin(), query.vector.end(), [](float value) { return std::isfinite(value); }))
     return error(Code::kInvalidArgument, "the vector given holds values that are no numbers");
   PlannedSearch planned;
-  planned.request = {unit_of(query.vector), {}, static_cast<int32_t>(query.k)};
+  planned.request = {unit_of(own_part(model.snapshot(), query.vector)), {}, static_cast<int32_t>(query.k)};
   return planned;
 }
 
@@ -104,9 +100,9 @@ Result<std::vector<VectorAnswer>> find_vectors(const ServedModel& model, const s
 
 Result<SimilarityAnswer> find_similarity(const ServedModel& model, const std::string& a, const std::string& b) {
   SimilarityAnswer answer;
-  std::vector<Slot> slots;
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> x, unit_of_word(model, a, answer.a, slots));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<float> y, unit_of_word(model, b, answer.b, slots));
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector of_a, find_word_vector(model, a, answer.a));
+  STREAMVEC_ASSIGN_OR_RETURN(const WordVector of_b, find_word_vector(model, b, answer.b));
+  const std::vector<float> x = unit_of(of_a.values), y = unit_of(of_b.values);
   answer.cosine = std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus<>(),
                                      [](float u, float v) { return double{u} * v; });
   return answer;

@@ -13,8 +13,8 @@ namespace {}  // namespace
 
 Result<std::shared_ptr<const ServedModel>> ServedModel::make(std::shared_ptr<const Snapshot> snapshot, int64_t number) {
   auto parts = std::make_shared<Parts>();
-  STREAMVEC_ASSIGN_OR_RETURN(parts->unit, streamvec::unit_rows(snapshot->input.view()));
-  STREAMVEC_ASSIGN_OR_RETURN(parts->search, RowSearch::make(parts->unit.view()));
+  STREAMVEC_ASSIGN_OR_RETURN(parts->rows, streamvec::search_rows(*snapshot));
+  STREAMVEC_ASSIGN_OR_RETURN(parts->search, RowSearch::make(parts->rows.view()));
   const Vocabulary& words = snapshot->vocabulary;
   parts->by_bytes.resize(static_cast<size_t>(words.size()));
   std::iota(parts->by_bytes.begin(), parts->by_bytes.end(), 0);
@@ -43,7 +43,7 @@ std::vector<std::vector<Neighbour>> ServedModel::search(std::span<const SearchRe
   if (index_ != nullptr) return found;
   int32_t k = 0;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
-  k = static_cast<int32_t>(std::min<int64_t>(k, parts_->unit.rows()));
+  k = static_cast<int32_t>(std::min<int64_t>(k, parts_->rows.rows()));
   if (k == 0) return found;
   std::vector<float> queries;
   std::vector<std::span<const int32_t>> excluded;

@@ -1,4 +1,4 @@
-// A snapshot made ready for questions: unit vectors to search, words in order. Immutable; readers hold it for as long
+// A snapshot made ready for questions: rows to search, words in order. Immutable; readers hold it for as long
 // as they need it, while newer ones take its place.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace streamvec {
 
 // One search over all rows.
 struct SearchRequest {
-  std::vector<float> unit;     // of length 1, or zero
+  std::vector<float> unit;     // of length 1, or zero; without the common part (eval/neighbours.h)
   std::vector<Slot> excluded;  // not among the answers
   int32_t k = 10;
 };
@@ -28,8 +28,8 @@ struct SearchRequest {
 // Thread-safe.
 class ServedModel {
  public:
-  // Takes a copy of the word vectors with length 1. `number` counts the models served. Searches look at every row.
-  // kResourceExhausted: no memory.
+  // Makes search_rows() of the word vectors (eval/neighbours.h). `number` counts the models served. Searches look at
+  // every row. kResourceExhausted: no memory.
   static Result<std::shared_ptr<const ServedModel>> make(std::shared_ptr<const Snapshot> snapshot, int64_t number);
 
   // The same model, searched by the index.
@@ -38,7 +38,7 @@ class ServedModel {
 
   const Snapshot& snapshot() const { return *snapshot_; }
   const Vocabulary& vocabulary() const { return snapshot_->vocabulary; }
-  MatrixView<const float> unit_rows() const { return parts_->unit.view(); }  // of length 1 or zero, by slot
+  MatrixView<const float> search_rows() const { return parts_->rows.view(); }  // of length 1 or zero, by slot
   int64_t number() const { return number_; }
   int64_t dim() const { return snapshot_->dim(); }
   double time_s() const { return time_s_; }  // when it was made ready, unix seconds
@@ -55,7 +55,7 @@ class ServedModel {
  private:
   // What models with and without an index share.
   struct Parts {
-    Matrix unit;
+    Matrix rows;
     std::unique_ptr<const RowSearch> search;
     std::vector<Slot> by_bytes, by_count;
   };

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
+#include "streamvec/model/common_part_testing.h"
 #include "streamvec/serve/queries.h"
 #include "streamvec/serve/test_models.h"
 
@@ -24,7 +26,7 @@ TEST(ServedModel, AnswersManyAtOnceAsItAnswersEachAlone) {
   const auto model = served(grouped_snapshot(8, 40, 20));
   std::vector<SearchRequest> requests;
   for (int i = 0; i < 30; ++i) {
-    const auto row = model->unit_rows().row_span(i);
+    const auto row = model->search_rows().row_span(i);
     requests.push_back({{row.begin(), row.end()}, {i}, 1 + i % 7});
   }
   const auto together = model->search(requests);
@@ -37,7 +39,7 @@ TEST(ServedModel, AnswersManyAtOnceAsItAnswersEachAlone) {
 
 TEST(ServedModel, GivesFewerWhereThereAreNoMore) {
   const auto model = served(grouped_snapshot(1, 3, 4));
-  const auto row = model->unit_rows().row_span(0);
+  const auto row = model->search_rows().row_span(0);
   const SearchRequest request{{row.begin(), row.end()}, {0}, 10};
   EXPECT_EQ(model->search({&request, 1})[0].size(), 2u);
   const auto empty = served(grouped_snapshot(0, 0, 4));
@@ -81,10 +83,30 @@ TEST(Queries, WeightedWordsAreASumOfUnitVectors) {
   std::vector<double> sum(16);
   double squares = 0;
   for (size_t j = 0; j < 16; ++j) {
-    sum[j] = 2.0 * model->unit_rows().row(0)[j] - 0.5 * model->unit_rows().row(1)[j];
+    sum[j] = 2.0 * model->search_rows().row(0)[j] - 0.5 * model->search_rows().row(1)[j];
     squares += sum[j] * sum[j];
   }
   for (size_t j = 0; j < 16; ++j) EXPECT_NEAR(planned->request.unit[j], sum[j] / std::sqrt(squares), 1e-5);
+}
+
+TEST(Queries, NeighboursAreSoughtWithoutTheCommonPartExactlyAndByTheIndex) {
+  const auto plain = grouped_snapshot(4, 10, 16);
+  auto snapshot = grouped_snapshot(4, 10, 16);
+  std::vector<float> faint(plain->input.row(3), plain->input.row(3) + 16);  // of group 3
+  for (float& value : faint) value *= 0.01f;
+  add_common_part(*snapshot, std::vector<float>(16, 5), {{"unseen", faint}});
+  const auto exact = served(snapshot);
+  const std::atomic<bool> stop{false};
+  const auto indexed = exact->with_index(HnswIndex::build(exact->search_rows(), {}, stop).value());
+  const std::vector<float> whole(snapshot->input.view().row_span(7).begin(), snapshot->input.view().row_span(7).end());
+  for (const NearestQuery& query :
+       {NearestQuery{{{"unseen", 1}}, {}, 10}, NearestQuery{{{"g3w0", 2}}, {}, 9}, NearestQuery{{}, whole, 10}}) {
+    const auto planned = plan_nearest(*exact, query);
+    ASSERT_TRUE(planned.ok());
+    for (const auto& model : {exact, indexed})
+      EXPECT_THAT(words_of(*model, model->search({&planned->request, 1})[0]), testing::Each(testing::StartsWith("g3")));
+  }
+  EXPECT_GT(find_similarity(*exact, "unseen", "g0w0")->cosine, 0.9) << "of whole vectors";
 }
 
 TEST(Queries, RefuseWhatCannotBeAnswered) {
