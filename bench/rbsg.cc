@@ -7,13 +7,16 @@
 // A step is one LSTM cell for one character of one word. Plain: every word of every pair and its own negatives.
 // Distinct: every word of a batch once. Trie: every beginning once. Pool: the same with negatives shared by the batch.
 // Rows: beginnings that something follows; only they cost rows of recurrent products, 6 * 4H * H flops each.
-// Words to embed are the vocabulary's, or all different words of the file --words names.
-// With --device cuda batches follow each other in the text, are made before, and are timed together after some to warm
-// up; nothing else is measured. --device cpu with --in-order does the same on the CPU: equal batches, equal losses.
+// Words to embed are the vocabulary's, or all different words of the file --words names. With --kernel auto an LSTM's
+// levels are multiplied in 8 bits there where the CPU can; the line that follows says what that or bf16 costs in
+// exactness. With --device cuda batches follow each other in the text, are made before, and are timed together after
+// some to warm up; nothing else is measured. --device cpu with --in-order does the same on the CPU: equal batches,
+// equal losses.
 #include "streamvec/model/rbsg.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -93,7 +96,7 @@ RbsgBatch batch_at(const std::vector<Slot>& text, size_t at, const Settings& set
 }
 
 double peak_gflops(const Peaks& peaks, const std::string& kernel) {
-  return kernel == "amx" ? peaks.amx_gflops : kernel == "bf16" ? peaks.bf16_gflops : peaks.fp32_gflops;
+  return kernel.starts_with("amx") ? peaks.amx_gflops : kernel == "bf16" ? peaks.bf16_gflops : peaks.fp32_gflops;
 }
 
 struct Steps {
@@ -233,6 +236,65 @@ std::set<std::string> different_words(const std::string& path) {
   return {tokens.words.begin(), tokens.words.end()};
 }
 
+// Rows of unit length, after the mean of all is taken away: what is common to all words says nothing of any.
+void centre(Matrix& rows) {
+  std::vector<double> mean(static_cast<size_t>(rows.cols()));
+  for (int64_t i = 0; i < rows.rows(); ++i)
+    for (int64_t d = 0; d < rows.cols(); ++d)
+      mean[static_cast<size_t>(d)] += rows.row(i)[d] / static_cast<double>(rows.rows());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    double square = 0;
+    for (int64_t d = 0; d < rows.cols(); ++d) {
+      rows.row(i)[d] -= static_cast<float>(mean[static_cast<size_t>(d)]);
+      square += rows.row(i)[d] * rows.row(i)[d];
+    }
+    for (int64_t d = 0; d < rows.cols(); ++d) rows.row(i)[d] /= static_cast<float>(std::sqrt(square));
+  }
+}
+
+double dot(const Matrix& a, int64_t i, const Matrix& b, int64_t j) {
+  double sum = 0;
+  for (int64_t d = 0; d < a.cols(); ++d) sum += a.row(i)[d] * b.row(j)[d];
+  return sum;
+}
+
+// The rows nearest to row i, itself left out.
+std::vector<int64_t> nearest(const Matrix& rows, int64_t i, size_t count) {
+  std::vector<std::pair<double, int64_t>> all;
+  for (int64_t j = 0; j < rows.rows(); ++j)
+    if (j != i) all.emplace_back(-dot(rows, i, rows, j), j);
+  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(count), all.end());
+  std::vector<int64_t> best;
+  for (size_t n = 0; n < count; ++n) best.push_back(all[n].second);
+  return best;
+}
+
+// What the kernel costs in exactness: some of the words' vectors beside those in f32.
+void compare_with_f32(const Rbsg& rbsg, const std::vector<std::string_view>& words, const Matrix& vectors) {
+  constexpr int64_t kSome = 500;
+  constexpr size_t kNearest = 10;
+  const auto exact = rbsg.vectors();
+  if (!exact.ok() || static_cast<int64_t>(words.size()) < kSome) return;
+  Matrix wanted = std::move(Matrix::make(kSome, vectors.cols())).value(), got = std::move(wanted.copy()).value();
+  for (int64_t i = 0; i < kSome; ++i) {
+    const int64_t word = i * static_cast<int64_t>(words.size()) / kSome;
+    if (!(*exact)->generate(words[static_cast<size_t>(word)], wanted.view().row_span(i)).ok()) return;
+    std::copy_n(vectors.row(word), vectors.cols(), got.row(i));
+  }
+  centre(wanted);
+  centre(got);
+  double mean = 0, least = 1, shared = 0;
+  for (int64_t i = 0; i < kSome; ++i) {
+    const double cosine = dot(wanted, i, got, i);
+    mean += cosine / kSome;
+    least = std::min(least, cosine);
+    const std::vector<int64_t> first = nearest(wanted, i, kNearest), second = nearest(got, i, kNearest);
+    for (const int64_t j : first) shared += static_cast<double>(std::count(second.begin(), second.end(), j));
+  }
+  std::printf("beside f32, %ld words, centred: cosine %.6f (least %.6f), of the ten nearest %.1f%% the same\n",
+              static_cast<long>(kSome), mean, least, 100 * shared / (kSome * kNearest));
+}
+
 void embed(const Settings& settings, const Text& text, const Rbsg& rbsg) {
   std::vector<std::string_view> words;
   const std::set<std::string> more = different_words(settings.words);
@@ -251,6 +313,7 @@ void embed(const Settings& settings, const Text& text, const Rbsg& rbsg) {
   const double floor = peak_gflops(measure_peaks(), rbsg.kernel_name()) * 1e9 / flops;
   std::printf("embedding %zu words: %.0f words/s a core; %.2f rows a word, at the peak %.0f words/s\n", words.size(),
               static_cast<double>(words.size()) / best, rows, floor);
+  compare_with_f32(rbsg, words, out);
 }
 
 Settings parse(int argc, char** argv) {

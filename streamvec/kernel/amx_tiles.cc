@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "streamvec/kernel/bf16_gemm.h"
+#include "streamvec/kernel/packed_panels.h"
 
 namespace streamvec {
 namespace {
@@ -19,17 +20,22 @@ bool ask_for_tiles() {
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// Leaf 7 tells AMX_BF16 (edx bit 22) and AMX_TILE (bit 24). Leaf 0x1D, which describes the tiles, is hidden by some
-// hypervisors and is not asked: palette 1 is the only one there is.
-bool cpuid_has_amx() {
+// Leaf 7 tells AMX_BF16 (edx bit 22), AMX_TILE (bit 24) and AMX_INT8 (bit 25). Leaf 0x1D, which describes the tiles, is
+// hidden by some hypervisors and is not asked: palette 1 is the only one there is.
+bool cpuid_has_amx(int kind) {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> kind & 1) && (d >> 24 & 1);
 }
 
 }  // namespace
 
 bool cpu_has_amx_bf16() {
-  static const bool has = cpu_has_avx512_bf16() && cpuid_has_amx() && ask_for_tiles();
+  static const bool has = cpu_has_avx512_bf16() && cpuid_has_amx(22) && ask_for_tiles();
+  return has;
+}
+
+bool cpu_has_amx_int8() {
+  static const bool has = cpu_has_amx_bf16() && cpuid_has_amx(25);
   return has;
 }
 

@@ -12,14 +12,15 @@ namespace streamvec::HWY_NAMESPACE {
 
 void gru_forward(const GruStep& step, int32_t hidden) {
   const D d;
+  const Gates gates(d);
   for (int32_t k = 0; k < hidden; k += static_cast<int32_t>(hn::Lanes(d))) {
     const auto sum = [&](int32_t gate) HWY_ATTR {
       const int32_t at = gate * hidden + k;
       return hn::Add(load_or_zero(d, step.recurrent, at), hn::Load(d, step.input + at));
     };
-    const V r = sigma_of(d, sum(0)), z = sigma_of(d, sum(1));
+    const V r = gates.sigma(sum(0)), z = gates.sigma(sum(1));
     const V u = load_or_zero(d, step.recurrent, 2 * hidden + k);
-    const V n = tanh_of(d, hn::MulAdd(r, u, hn::Load(d, step.input + 2 * hidden + k)));
+    const V n = gates.tanh(hn::MulAdd(r, u, hn::Load(d, step.input + 2 * hidden + k)));
     const V before = load_or_zero(d, step.h_before, k);
     hn::Store(hn::MulAdd(z, hn::Sub(before, n), n), d, step.h + k);
     if (step.kept == nullptr) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "streamvec/kernel/bf16_gemm.h"
@@ -45,6 +46,17 @@ class PlainGemm final : public PackedGemm {
     add ? multiply_add(a, values, c) : streamvec::multiply(a, values, c);
   }
 
+  LeftForm left_form() const override { return LeftForm::kFloat; }
+
+  void multiply_columns(const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
+                        MatrixView<float> c) const override {
+    const MatrixView<const float> rows{a.row<float>(0), a.rows, a.cols, a.stride / 4};
+    const MatrixView<const float> columns{reinterpret_cast<const float*>(b.words.data()) + first, b.rows, c.cols,
+                                          b.cols};
+    if (reference_) return multiply_reference(rows, columns, add ? 1.0f : 0.0f, c);
+    add ? multiply_add(rows, columns, c) : streamvec::multiply(rows, columns, c);
+  }
+
  private:
   const bool reference_;
 };
@@ -67,15 +79,20 @@ class PanelsGemm final : public PackedGemm {
   void multiply(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c) const override {
     check_shapes(a, b, c);
     if (c.rows == 0 || c.cols == 0) return;
-    const int64_t words = words_of(b.rows);
-    const Rows rows = left_rows(a, words);
-    for (int64_t j = 0; j < c.cols; j += kPanelColumns) {
-      const uint32_t* panel = b.words.data() + j * words;
-      if (c.cols - j >= kPanelColumns)
-        multiply_panel(rows, panel, words, add, some_columns(c, j, kPanelColumns));
-      else
-        multiply_last(rows, panel, words, add, some_columns(c, j, c.cols - j));
-    }
+    multiply_panels(words_of_left(a, words_of(b.rows)), b, 0, add, c);
+  }
+
+  LeftForm left_form() const override { return panels_.pairs ? LeftForm::kBf16 : LeftForm::kFloat; }
+
+  void multiply_columns(const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
+                        MatrixView<float> c) const override {
+    STREAMVEC_CHECK_EQ(a.cols, b.rows);
+    STREAMVEC_CHECK_EQ(a.rows, c.rows);
+    if (c.rows == 0 || c.cols == 0) return;
+    const int64_t stride = a.stride / static_cast<int64_t>(sizeof(uint32_t));
+    if (panels_.pairs) return multiply_panels({a.row<const uint32_t>(0), stride}, b, first, add, c);
+    const MatrixView<const float> values{a.row<const float>(0), a.rows, a.cols, stride};
+    multiply_panels(words_of_left(values, words_of(b.rows)), b, first, add, c);
   }
 
  private:
@@ -84,6 +101,17 @@ class PanelsGemm final : public PackedGemm {
     int64_t stride;
   };
 
+  void multiply_panels(const Rows& rows, const PackedFactor& b, int64_t first, bool add, MatrixView<float> c) const {
+    const int64_t words = words_of(b.rows);
+    for (int64_t j = 0; j < c.cols; j += kPanelColumns) {
+      const uint32_t* panel = b.words.data() + (first + j) * words;
+      if (c.cols - j >= kPanelColumns)
+        multiply_panel(rows, panel, words, add, some_columns(c, j, kPanelColumns));
+      else
+        multiply_last(rows, panel, words, add, some_columns(c, j, c.cols - j));
+    }
+  }
+
   int64_t words_of(int64_t depth) const { return padded(panels_.pairs ? (depth + 1) / 2 : depth, 16); }
 
   static MatrixView<float> some_columns(MatrixView<float> view, int64_t begin, int64_t count) {
@@ -91,7 +119,7 @@ class PanelsGemm final : public PackedGemm {
   }
 
   // `a` as words. Floats that need no padding are read where they are.
-  Rows left_rows(const Factor& a, int64_t words) const {
+  Rows words_of_left(const Factor& a, int64_t words) const {
     const MatrixView<const float>& values = a.values;
     if (!panels_.pairs && !a.transposed && a.cols() == words)
       return {reinterpret_cast<const uint32_t*>(values.data), values.stride};
@@ -121,7 +149,46 @@ class PanelsGemm final : public PackedGemm {
   const PanelGemm& panels_;
 };
 
+class Int8Gemm final : public ColumnsGemm {
+ public:
+  std::string name() const override { return "int8"; }
+  LeftForm left_form() const override { return LeftForm::kInt8; }
+
+  void pack(const Factor& b, PackedFactor& to) const override {
+    STREAMVEC_CHECK(!b.transposed);
+    to.rows = b.rows();
+    to.cols = b.cols();
+    const int64_t words = words_of(to.rows), columns = padded(to.cols, kPanelColumns);
+    float* units = to.units.reserve(static_cast<size_t>(columns));
+    std::fill_n(units, columns, 0.0f);
+    for (int64_t i = 0; i < to.rows; ++i)
+      for (int64_t j = 0; j < to.cols; ++j) units[j] = std::max(units[j], std::abs(b.values.row(i)[j]));
+    for (int64_t j = 0; j < columns; ++j) units[j] = units[j] > 0 ? units[j] / kInt8Unit : 1;
+    pack_int8_panels(b.values.data, b.values.stride, to.rows, to.cols, units, words,
+                     to.words.reserve(static_cast<size_t>(words * columns)));
+    for (int64_t j = 0; j < columns; ++j) units[j] /= kInt8Unit;  // with that of the states
+  }
+
+  void multiply_columns(const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
+                        MatrixView<float> c) const override {
+    STREAMVEC_CHECK_EQ(a.cols, b.rows);
+    STREAMVEC_CHECK_EQ(a.rows, c.rows);
+    STREAMVEC_CHECK_EQ(c.cols % kPanelColumns, 0);
+    const int64_t words = words_of(b.rows);
+    for (int64_t j = 0; j < c.cols; j += kPanelColumns)
+      multiply_int8_panel(a.row<const uint32_t>(0), a.stride / 4, c.rows, b.words.data() + (first + j) * words, words,
+                          b.units.data() + first + j, add, c.data + j, c.stride);
+  }
+
+ private:
+  static int64_t words_of(int64_t depth) { return padded((depth + 3) / 4, 16); }
+};
+
 }  // namespace
+
+std::shared_ptr<const ColumnsGemm> make_int8_gemm() {
+  return cpu_has_amx_int8() ? std::make_shared<Int8Gemm>() : nullptr;
+}
 
 Result<std::shared_ptr<const PackedGemm>> make_packed_gemm(std::string_view kind) {
   using Made = std::shared_ptr<const PackedGemm>;

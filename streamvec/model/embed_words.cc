@@ -11,19 +11,20 @@ namespace streamvec {
 namespace {
 
 // Words embedded at once: enough for products of hundreds of rows, few enough for their states to stay in cache.
-constexpr int64_t kWordsAtOnce = 2'048;
+constexpr int64_t kWordsAtOnce = 1'536;
 
 }  // namespace
 
-void embed_spellings(const EncoderParameters& encoder, std::shared_ptr<const PackedGemm> products,
+void embed_spellings(const EncoderParameters& encoder, const EmbedKernels& kernels,
                      std::span<const std::span<const CharacterId>> words, int32_t threads, MatrixView<float> out) {
   STREAMVEC_CHECK_EQ(out.rows, static_cast<int64_t>(words.size()));
   std::vector<int32_t> order;
   order_by_spelling(words, order);
   std::atomic<int64_t> next = 0;
+  const PackedEncoder packed = TrieLstm(kernels.products, kernels.levels).pack(encoder);
   const auto work = [&] {
     CharTrie trie;
-    TrieLstm lstm(products);
+    TrieLstm lstm(kernels.products, kernels.levels);
     RowBuffer vectors;
     std::vector<std::span<const CharacterId>> some;
     for (int64_t begin; (begin = next.fetch_add(kWordsAtOnce)) < out.rows;) {
@@ -31,7 +32,7 @@ void embed_spellings(const EncoderParameters& encoder, std::shared_ptr<const Pac
       some.clear();
       for (int64_t i = begin; i < end; ++i) some.push_back(words[static_cast<size_t>(order[static_cast<size_t>(i)])]);
       trie.build(some);
-      lstm.forward_only(encoder, trie, vectors.reserve(end - begin, out.cols));
+      lstm.forward_only(encoder, packed, trie, vectors.reserve(end - begin, out.cols));
       for (int64_t i = begin; i < end; ++i)
         std::copy_n(vectors.row(i - begin), out.cols, out.row(order[static_cast<size_t>(i)]));
     }
@@ -42,16 +43,15 @@ void embed_spellings(const EncoderParameters& encoder, std::shared_ptr<const Pac
   for (std::thread& thread : others) thread.join();
 }
 
-Status embed_words(const CharacterTable& characters, const EncoderParameters& encoder,
-                   std::shared_ptr<const PackedGemm> products, std::span<const std::string_view> words, int32_t threads,
-                   MatrixView<float> out) {
+Status embed_words(const CharacterTable& characters, const EncoderParameters& encoder, const EmbedKernels& kernels,
+                   std::span<const std::string_view> words, int32_t threads, MatrixView<float> out) {
   std::vector<Spelling> spellings(words.size());
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i].empty()) return error(Code::kInvalidArgument, "word ", i + 1, " is empty: it has no vector");
     characters.spell(words[i], spellings[i]);
   }
   const std::vector<std::span<const CharacterId>> views(spellings.begin(), spellings.end());
-  embed_spellings(encoder, std::move(products), views, threads, out);
+  embed_spellings(encoder, kernels, views, threads, out);
   return {};
 }
 

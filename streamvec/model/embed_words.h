@@ -15,14 +15,18 @@
 
 namespace streamvec {
 
+struct EmbedKernels {
+  std::shared_ptr<const PackedGemm> products;
+  std::shared_ptr<const ColumnsGemm> levels = nullptr;  // of an LSTM's levels, where not products (make_int8_gemm())
+};
+
 // Writes the vector of words[i] to row i of `out`, on `threads` threads. REQUIRES: `out` has as many rows as there are
 // words, and the encoder's dim; the encoder has rows for all characters.
-void embed_spellings(const EncoderParameters& encoder, std::shared_ptr<const PackedGemm> products,
+void embed_spellings(const EncoderParameters& encoder, const EmbedKernels& kernels,
                      std::span<const std::span<const CharacterId>> words, int32_t threads, MatrixView<float> out);
 
 // The same for words as they are written. kInvalidArgument for an empty one.
-Status embed_words(const CharacterTable& characters, const EncoderParameters& encoder,
-                   std::shared_ptr<const PackedGemm> products, std::span<const std::string_view> words, int32_t threads,
-                   MatrixView<float> out);
+Status embed_words(const CharacterTable& characters, const EncoderParameters& encoder, const EmbedKernels& kernels,
+                   std::span<const std::string_view> words, int32_t threads, MatrixView<float> out);
 
 }  // namespace streamvec

@@ -37,10 +37,12 @@ struct RbsgOptions {
   uint64_t seed = 1;
   CharacterTable::Options characters{};
   RecurrentCell cell = RecurrentCell::kLstm;
-  bool fold_case = false;       // the words are case-folded: spellings that are asked for have to be, too
-  std::string kernel = "simd";  // of the encoders' products (kernel/packed_gemm.h)
-  bool cuda = false;            // batches with a pool are trained on the card (cuda/rbsg_trainer.h)
-  bool cuda_bf16 = false;       // there, products of levels are in bf16, else in tf32
+  bool fold_case = false;  // the words are case-folded: spellings that are asked for have to be, too
+  // Of the encoders' products (kernel/packed_gemm.h). With `auto` embed() and embed_slots() take whole numbers of 8
+  // bits for an LSTM's levels where the CPU has tiles of them; a kernel that is named is used for everything.
+  std::string kernel = "simd";
+  bool cuda = false;       // batches with a pool are trained on the card (cuda/rbsg_trainer.h)
+  bool cuda_bf16 = false;  // there, products of levels are in bf16, else in tf32
 };
 
 // Thread-safe: what one thread asks for waits until the batch of another is done. One seed and one number of threads
@@ -86,8 +88,8 @@ class Rbsg {
   // A copy of the centre's encoder, for words never seen.
   Result<std::shared_ptr<const RbsgVectors>> vectors() const;
 
-  double steps() const;  // of Adam so far
-  std::string kernel_name() const;
+  double steps() const;             // of Adam so far
+  std::string kernel_name() const;  // "amx+int8": the second one for embed()
   // What a checkpoint keeps: copies of all states, at one moment.
   struct Copy {
     std::string name;
@@ -159,6 +161,7 @@ class Rbsg {
   RbsgOptions options_;
   mutable std::mutex mutex_;
   std::shared_ptr<const PackedGemm> products_;
+  std::shared_ptr<const ColumnsGemm> embed_levels_;  // null: as products_
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
   mutable Encoder encoders_[2];      // as they were when the card took over, until come_back()

@@ -50,7 +50,9 @@ Status Rbsg::find_card() {
 }
 
 std::string Rbsg::kernel_name() const {
-  return options_.cuda ? "cuda " + card_.name + (options_.cuda_bf16 ? " bf16" : " tf32") : products_->name();
+  if (options_.cuda) return "cuda " + card_.name + (options_.cuda_bf16 ? " bf16" : " tf32");
+  const bool int8 = embed_levels_ != nullptr && options_.cell == RecurrentCell::kLstm;
+  return products_->name() + (int8 ? "+" + embed_levels_->name() : "");
 }
 
 Status Rbsg::go_to_card() {

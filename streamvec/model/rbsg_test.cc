@@ -154,6 +154,33 @@ TEST(Rbsg, LearnsWhichWordsBelongTogether) {
   EXPECT_LT(rbsg->train_batch(batch, 0.01f).loss, 0.2 * before);
 }
 
+// Pairs that belong together as above, and the same words asked for in bulk and, in f32, one by one.
+TEST(Rbsg, VectorsMadeIn8BitsPointWhereThoseInF32Do) {
+  RbsgOptions options = small();
+  options.hidden = 64;
+  options.kernel = "auto";
+  auto rbsg = std::move(Rbsg::make(options)).value();
+  if (rbsg->kernel_name() != "amx+int8") GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
+  for (size_t slot = 0; slot < kWords.size(); ++slot) rbsg->set_word(static_cast<Slot>(slot), kWords[slot]);
+  for (uint64_t seed = 1; seed < 60; ++seed) (void)rbsg->train_batch(batch_of(40, Negatives::kPool, seed), 0.01f);
+  const auto got = vectors(*rbsg, Rbsg::kCentre);
+  const auto exact = std::move(rbsg->vectors()).value();
+  std::vector<float> wanted(got[0].size());
+  double difference = 0;
+  for (size_t i = 0; i < kWords.size(); ++i) {
+    ASSERT_TRUE(exact->generate(kWords[i], wanted).ok());
+    double product = 0, squares[2] = {0, 0};
+    for (size_t d = 0; d < wanted.size(); ++d) {
+      product += wanted[d] * got[i][d];
+      squares[0] += wanted[d] * wanted[d];
+      squares[1] += got[i][d] * got[i][d];
+      difference += std::abs(wanted[d] - got[i][d]);
+    }
+    EXPECT_GT(product / std::sqrt(squares[0] * squares[1]), 0.999) << kWords[i];
+  }
+  EXPECT_GT(difference, 0) << "8 bits were not used";
+}
+
 TEST(Rbsg, AWordHasOneVectorWhateverStandsBesideIt) {
   auto rbsg = model();
   const auto together = vectors(*rbsg, Rbsg::kContext), by_threads = vectors(*rbsg, Rbsg::kContext, 3);

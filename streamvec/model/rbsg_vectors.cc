@@ -102,7 +102,7 @@ Result<std::shared_ptr<const RbsgVectors>> RbsgVectors::make(const RbsgIndex& in
 Status RbsgVectors::generate(std::string_view word, std::span<float> out) const {
   if (word.empty()) return error(Code::kInvalidArgument, "the empty string has no vector");
   const auto dim = static_cast<int64_t>(out.size());
-  return embed_words(characters_, encoder_, products_, std::span(&word, 1), 1, {out.data(), 1, dim, dim});
+  return embed_words(characters_, encoder_, {products_}, std::span(&word, 1), 1, {out.data(), 1, dim, dim});
 }
 
 }  // namespace streamvec

@@ -25,6 +25,10 @@ void add_rows(MatrixView<const float> from, float* to) {
     for (int64_t k = 0; k < from.cols; ++k) to[k] += from.row(i)[k];
 }
 
+// Of an LSTM: a level's product with their gates' weights is used while it is in the second cache, and they are a panel
+// of each gate's.
+constexpr int32_t kUnitsAtOnce = 32;
+
 void draw_uniform(Matrix& matrix, float reach, uint64_t seed) {
   Random random(seed);
   for (int64_t i = 0; i < matrix.rows(); ++i)
@@ -92,87 +96,169 @@ void TrieLstm::product(const Factor& a, const PackedFactor& b, bool add, MatrixV
   products_->multiply(a, b, add, c);
 }
 
+void TrieLstm::product(const ColumnsGemm& products, const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
+                       MatrixView<float> c) {
+  flops_ += 2.0 * static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols);
+  products.multiply_columns(a, b, first, add, c);
+}
+
 void TrieLstm::product_once(const Factor& a, const Factor& b, bool add, MatrixView<float> c) {
   products_->pack(b, once_);
   product(a, once_, add, c);
 }
 
+const ColumnsGemm& TrieLstm::levels_of(const EncoderParameters& encoder) const {
+  return quick_ != nullptr && encoder.gates() == kLstmGates ? *quick_ : *products_;
+}
+
+PackedEncoder TrieLstm::pack(const EncoderParameters& encoder) const {
+  PackedEncoder packed;
+  pack(encoder, levels_of(encoder), packed);
+  return packed;
+}
+
+void TrieLstm::pack(const EncoderParameters& encoder, const ColumnsGemm& levels, PackedEncoder& to) const {
+  products_->pack(encoder.input, to.input);
+  levels.pack(encoder.recurrent, to.recurrent);
+  products_->pack(encoder.output, to.output);
+}
+
 void TrieLstm::forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out) {
-  run(encoder, trie, true, out);
+  pack(encoder, *products_, packed_);
+  run(encoder, packed_, trie, *products_, true, out);
 }
 
-void TrieLstm::forward_only(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out) {
-  run(encoder, trie, false, out);
+void TrieLstm::forward_only(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
+                            MatrixView<float> out) {
+  run(encoder, packed, trie, levels_of(encoder), false, out);
 }
 
-void TrieLstm::run(const EncoderParameters& encoder, const CharTrie& trie, bool keep, MatrixView<float> out) {
+void TrieLstm::run(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
+                   const ColumnsGemm& levels, bool keep, MatrixView<float> out) {
   STREAMVEC_CHECK_EQ(out.rows, int64_t{trie.words()});
   STREAMVEC_CHECK_EQ(out.cols, int64_t{encoder.dim()});
   hidden_ = encoder.hidden();
   gates_ = encoder.gates();
-  h_.reserve(trie.nodes(), hidden_);
-  if (gates_ == kLstmGates) c_.reserve(trie.nodes(), hidden_);
-  static_assert(kLstmGates == kGruKept);
-  if (keep) kept_.reserve(trie.nodes(), kGruKept * hidden_);
-  std::fill_n(h_.row(0), hidden_, 0.0f);
-  fill_table(encoder, trie);
-  products_->pack(encoder.recurrent, recurrent_);
-  for (int32_t length = 1; length < trie.levels(); ++length) {
-    const CharTrie::Level& before = trie.level(length - 1);
-    const int64_t inner = before.inner_end - before.inner_begin;
-    if (length > 1)
-      product(some_rows(h_.view(), before.inner_begin, inner), recurrent_, false,
-              product_.reserve(inner, gates_ * hidden_));
-    step_level(trie, length, keep);
-  }
-  const MatrixView<float> words = words_.reserve(trie.words(), hidden_);
-  for (int32_t i = 0; i < trie.words(); ++i)
-    copy_row(h_.row(trie.word_nodes()[static_cast<size_t>(i)]), hidden_, words.row(i));
+  reserve_states(trie, levels.left_form(), keep);
+  fill_table(encoder, packed.input, trie);
+  for (int32_t length = 1; length < trie.levels(); ++length)
+    gates_ == kLstmGates ? step_lstm(trie, length, levels, packed.recurrent, keep)
+                         : step_gru(trie, length, packed.recurrent, keep);
   fill_rows(encoder.output_bias, out);
-  product_once(words, encoder.output, true, out);
+  finish_words(trie, packed.output, out);
 }
 
-void TrieLstm::fill_table(const EncoderParameters& encoder, const CharTrie& trie) {
+// h of all nodes in each form that somebody reads; nothing for the empty beginning, which may be a word.
+void TrieLstm::reserve_states(const CharTrie& trie, LeftForm form, bool keep) {
+  const bool lstm = gates_ == kLstmGates, floats = !lstm || products_->left_form() == LeftForm::kFloat;
+  const int64_t nodes = trie.nodes();
+  if (lstm) c_.reserve(keep ? nodes : trie.inner(), hidden_);
+  static_assert(kLstmGates == kGruKept);
+  if (keep) kept_.reserve(nodes, kGruKept * hidden_);
+  h_.reserve(keep || floats ? nodes : 0, hidden_);
+  bf16_.reserve(LeftForm::kBf16, floats ? 0 : nodes, hidden_);
+  int8_.reserve(LeftForm::kInt8, form == LeftForm::kInt8 ? trie.inner() : 0, hidden_);
+  if (h_.view().rows > 0) std::fill_n(h_.row(0), hidden_, 0.0f);
+  if (!floats) std::fill_n(bf16_.rows().row<uint16_t>(0), hidden_, uint16_t{0});
+}
+
+void TrieLstm::finish_words(const CharTrie& trie, const PackedFactor& output, MatrixView<float> out) {
+  const auto node_of = [&](int32_t word) { return trie.word_nodes()[static_cast<size_t>(word)]; };
+  if (h_.view().rows > 0) {
+    const MatrixView<float> words = words_.reserve(trie.words(), hidden_);
+    for (int32_t i = 0; i < trie.words(); ++i) copy_row(h_.row(node_of(i)), hidden_, words.row(i));
+    return product(words, output, true, out);
+  }
+  const LeftRows &states = bf16_.rows(), ends = ends_.reserve(states.form, trie.words(), hidden_);
+  for (int32_t i = 0; i < trie.words(); ++i)
+    std::copy_n(states.row<uint16_t>(node_of(i)), hidden_, ends.row<uint16_t>(i));
+  product(*products_, ends, output, 0, true, out);
+}
+
+void TrieLstm::fill_table(const EncoderParameters& encoder, const PackedFactor& input, const CharTrie& trie) {
   const auto size = static_cast<int64_t>(trie.alphabet().size());
   const MatrixView<float> letters = letters_.reserve(size, encoder.characters.cols());
   for (int64_t i = 0; i < size; ++i)
     copy_row(encoder.characters.row(trie.alphabet()[static_cast<size_t>(i)]), letters.cols, letters.row(i));
   const MatrixView<float> table = table_.reserve(size, gates_ * hidden_);
   fill_rows(encoder.bias, table);
-  product_once(letters, encoder.input, true, table);
+  product(letters, input, true, table);
 }
 
-void TrieLstm::step_level(const CharTrie& trie, int32_t length, bool keep) {
-  const int32_t first_parent = trie.level(length - 1).inner_begin;
+// What states contribute to some units, gate by gate.
+MatrixView<float> TrieLstm::contribution(const ColumnsGemm& levels, const LeftRows& states, const PackedFactor& weights,
+                                         int32_t unit, int32_t units) {
+  const MatrixView<float> sums = product_.reserve(states.rows, int64_t{gates_} * units);
+  if (units == hidden_) {
+    product(levels, states, weights, 0, false, sums);
+    return sums;
+  }
+  for (int32_t gate = 0; gate < gates_; ++gate)
+    product(levels, states, weights, int64_t{gate} * hidden_ + unit, false,
+            {sums.data + gate * units, sums.rows, units, sums.stride});
+  return sums;
+}
+
+// Products and cells take turns by units: what is multiplied is used before it leaves the cache, and a part of the
+// weights stays there while all rows of the level pass.
+void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm& levels, const PackedFactor& weights,
+                         bool keep) {
+  const CharTrie::Level &level = trie.level(length), &before = trie.level(length - 1);
+  const LeftForm form = levels.left_form();
+  const LeftRows states = form == LeftForm::kFloat  ? left_rows(h_.view())
+                          : form == LeftForm::kBf16 ? bf16_.rows()
+                                                    : int8_.rows();
+  const LeftRows parents = some_rows(states, before.inner_begin, before.inner_end - before.inner_begin);
+  const int32_t units = hidden_ % kUnitsAtOnce == 0 ? kUnitsAtOnce : hidden_;
+  LstmSteps steps{.parents = trie.parents(),
+                  .characters = trie.characters(),
+                  .recurrent = {},
+                  .first_parent = before.inner_begin,
+                  .input = table_.view(),
+                  .c_before = {},
+                  .c = {},
+                  .gates = keep ? kept_.view() : MatrixView<float>{},
+                  .h = h_.view(),
+                  .bf16 = bf16_.rows(),
+                  .int8 = int8_.rows()};
+  LstmSteps to_leaves = steps;
+  if (keep) to_leaves.bf16 = {};  // vectors come of h
+  to_leaves.int8 = {};
+  // Where all of a node's c is asked for, its units lie side by side; else nodes do, which is quicker to go through.
+  const auto c_of = [&](int32_t unit) {
+    const MatrixView<float> c = c_.view();
+    return keep ? MatrixView<float>{c.data + unit, c.rows, units, c.stride}
+                : MatrixView<float>{c.data + int64_t{unit} * trie.inner(), trie.inner(), units, units};
+  };
+  for (int32_t unit = 0; unit < hidden_; unit += units) {
+    steps.c = c_of(unit);
+    steps.c_before = to_leaves.c_before = steps.c;
+    if (keep) to_leaves.c = steps.c;
+    if (length > 1) steps.recurrent = to_leaves.recurrent = contribution(levels, parents, weights, unit, units);
+    lstm_forward(steps, level.inner_begin, level.inner_end, unit, unit + units);
+    lstm_forward(to_leaves, level.leaf_begin, level.leaf_end, unit, unit + units);
+  }
+}
+
+void TrieLstm::step_gru(const CharTrie& trie, int32_t length, const PackedFactor& weights, bool keep) {
+  const CharTrie::Level &level = trie.level(length), &before = trie.level(length - 1);
+  const int64_t inner = before.inner_end - before.inner_begin;
+  if (length > 1)
+    product(some_rows(h_.view(), before.inner_begin, inner), weights, false,
+            product_.reserve(inner, int64_t{gates_} * hidden_));
   const auto step = [&](int32_t begin, int32_t end) {
     for (int32_t node = begin; node < end; ++node) {
       const int32_t parent = trie.parents()[static_cast<size_t>(node)];
-      const float* recurrent = length > 1 ? product_.row(parent - first_parent) : nullptr;
-      gates_ == kLstmGates ? step_lstm(trie, node, recurrent, keep) : step_gru(trie, node, recurrent, keep);
+      gru_forward({.recurrent = length > 1 ? product_.row(parent - before.inner_begin) : nullptr,
+                   .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
+                   .h_before = length > 1 ? h_.row(parent) : nullptr,
+                   .kept = keep ? kept_.row(node) : nullptr,
+                   .h = h_.row(node)},
+                  hidden_);
     }
   };
-  const CharTrie::Level& level = trie.level(length);
   step(level.inner_begin, level.inner_end);
   step(level.leaf_begin, level.leaf_end);
-}
-
-void TrieLstm::step_lstm(const CharTrie& trie, int32_t node, const float* recurrent, bool keep) {
-  lstm_forward({.recurrent = recurrent,
-                .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
-                .c_before = recurrent != nullptr ? c_.row(trie.parents()[static_cast<size_t>(node)]) : nullptr,
-                .gates = keep ? kept_.row(node) : nullptr,
-                .c = c_.row(node),
-                .h = h_.row(node)},
-               hidden_);
-}
-
-void TrieLstm::step_gru(const CharTrie& trie, int32_t node, const float* recurrent, bool keep) {
-  gru_forward({.recurrent = recurrent,
-               .input = table_.row(trie.characters()[static_cast<size_t>(node)]),
-               .h_before = recurrent != nullptr ? h_.row(trie.parents()[static_cast<size_t>(node)]) : nullptr,
-               .kept = keep ? kept_.row(node) : nullptr,
-               .h = h_.row(node)},
-              hidden_);
 }
 
 void TrieLstm::backward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,

@@ -65,17 +65,27 @@ struct EncoderParameters {
   void draw_characters(int64_t begin, uint64_t seed);
 };
 
+// The weights of forward_only(), as its products read them.
+struct PackedEncoder {
+  PackedFactor input, recurrent, output;
+};
+
 // Runs encoders of one shape; holds the memory of a run, one per thread. Parameters are only read.
 class TrieLstm {
  public:
   TrieLstm();  // products in f32
-  explicit TrieLstm(std::shared_ptr<const PackedGemm> products) : products_(std::move(products)) {}
+  // With `quick` the levels of an LSTM go through that one in forward_only().
+  explicit TrieLstm(std::shared_ptr<const PackedGemm> products, std::shared_ptr<const ColumnsGemm> quick = nullptr)
+      : products_(std::move(products)), quick_(std::move(quick)) {}
 
   // Writes the vector of word i of the trie to row i of `out`. REQUIRES: out has the trie's words and the encoder's
   // dim; the trie's characters have rows.
   void forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out);
-  // The same without what backward() needs: less memory, faster.
-  void forward_only(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out);
+  // The same without what backward() needs: less memory, faster. REQUIRES: packed is what pack() makes of the encoder,
+  // once for any number of tries.
+  void forward_only(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
+                    MatrixView<float> out);
+  PackedEncoder pack(const EncoderParameters& encoder) const;
   // Adds the slopes of the parameters, given those of `out`. REQUIRES: forward() with the same encoder and trie came
   // last; `slopes` has the encoder's shape.
   void backward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<const float> out_slopes,
@@ -85,11 +95,18 @@ class TrieLstm {
   double flops() const { return flops_; }
 
  private:
-  void run(const EncoderParameters& encoder, const CharTrie& trie, bool keep, MatrixView<float> out);
-  void fill_table(const EncoderParameters& encoder, const CharTrie& trie);
-  void step_level(const CharTrie& trie, int32_t length, bool keep);
-  void step_lstm(const CharTrie& trie, int32_t node, const float* recurrent, bool keep);
-  void step_gru(const CharTrie& trie, int32_t node, const float* recurrent, bool keep);
+  void pack(const EncoderParameters& encoder, const ColumnsGemm& levels, PackedEncoder& to) const;
+  const ColumnsGemm& levels_of(const EncoderParameters& encoder) const;
+  void run(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
+           const ColumnsGemm& levels, bool keep, MatrixView<float> out);
+  void fill_table(const EncoderParameters& encoder, const PackedFactor& input, const CharTrie& trie);
+  void reserve_states(const CharTrie& trie, LeftForm form, bool keep);
+  MatrixView<float> contribution(const ColumnsGemm& levels, const LeftRows& states, const PackedFactor& weights,
+                                 int32_t unit, int32_t units);
+  void step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm& levels, const PackedFactor& weights,
+                 bool keep);
+  void step_gru(const CharTrie& trie, int32_t length, const PackedFactor& weights, bool keep);
+  void finish_words(const CharTrie& trie, const PackedFactor& output, MatrixView<float> out);
   void climb_level(const CharTrie& trie, int32_t length);
   void climb_lstm(const CharTrie& trie, int32_t node, bool root, bool inner);
   void climb_gru(const CharTrie& trie, int32_t node, bool root);
@@ -97,14 +114,20 @@ class TrieLstm {
                     EncoderParameters& slopes);
   void climb_table(const EncoderParameters& encoder, const CharTrie& trie, EncoderParameters& slopes);
   void product(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c);
+  void product(const ColumnsGemm& products, const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
+               MatrixView<float> c);
   void product_once(const Factor& a, const Factor& b, bool add, MatrixView<float> c);
 
   std::shared_ptr<const PackedGemm> products_;
+  std::shared_ptr<const ColumnsGemm> quick_;
   int32_t hidden_ = 0, gates_ = 0;
-  PackedFactor recurrent_, once_;  // weights of all levels; a factor of one product
+  PackedEncoder packed_;           // of forward()
+  PackedFactor recurrent_, once_;  // weights of all levels on the way back; a factor of one product
   RowBuffer letters_, table_;      // by the trie's alphabet: characters, and what they contribute
-  RowBuffer product_;              // by inner node of one level
-  RowBuffer h_, c_, kept_;         // by node; c_ of an LSTM only
+  RowBuffer product_;              // by inner node of one level; of an LSTM some units at a time
+  RowBuffer h_, c_, kept_;         // by node; c_ of an LSTM only, h_ where somebody reads floats
+  LeftBuffer bf16_, int8_;         // h once more, by node and by inner node, where products read these
+  LeftBuffer ends_;                // by word: h in bf16
   RowBuffer words_;                // by word: h
   RowBuffer dh_, dc_, dz_;         // likewise; dz_ by inner node, summed over its children
   RowBuffer dtable_, dwords_, dletters_;

@@ -113,14 +113,47 @@ TEST(TrieLstm, VectorsAreThoseOfAWordByWordReference) {
   all.expect_vectors();
 }
 
+// Levels go by 32 units at a time, where these divide the hidden size.
+TEST(TrieLstm, VectorsAreThoseOfTheReferenceForEveryHiddenSize) {
+  for (const int32_t hidden : {16, 48, 64, 96}) {
+    SCOPED_TRACE(hidden);
+    Case all(sharing_words(), hidden);
+    TrieLstm lstm;
+    lstm.forward(all.encoder, all.trie, all.view(all.out));
+    all.expect_vectors();
+    lstm.backward(all.encoder, all.trie, all.view(all.out_slopes), all.slopes);
+    all.expect_slopes(1);
+  }
+}
+
 TEST(TrieLstm, VectorsAreTheSameWhenNothingIsKeptForTheWayBack) {
-  Case all(sharing_words());
-  TrieLstm lstm;
-  lstm.forward(all.encoder, all.trie, all.view(all.out));
-  const std::vector<float> kept = all.out;
-  TrieLstm other;
-  other.forward_only(all.encoder, all.trie, all.view(all.out));
-  EXPECT_EQ(all.out, kept);
+  for (const char* kind : {"reference", "simd", "bf16", "amx"})
+    for (const RecurrentCell cell : {RecurrentCell::kLstm, RecurrentCell::kGru})
+      for (const int32_t hidden : {16, 64}) {
+        const auto products = make_packed_gemm(kind);
+        if (!products.ok()) continue;
+        SCOPED_TRACE(kind);
+        Case all(sharing_words(), hidden, 10, cell);
+        TrieLstm lstm(*products);
+        lstm.forward(all.encoder, all.trie, all.view(all.out));
+        const std::vector<float> kept = all.out;
+        TrieLstm other(*products);
+        other.forward_only(all.encoder, other.pack(all.encoder), all.trie, all.view(all.out));
+        EXPECT_EQ(all.out, kept);
+      }
+}
+
+TEST(TrieLstm, WithLevelsOf8BitsVectorsAreNearTheReferences) {
+  const auto products = make_packed_gemm("amx");
+  const auto levels = make_int8_gemm();
+  if (!products.ok() || levels == nullptr) GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
+  for (const int32_t hidden : {16, 64, 96}) {
+    SCOPED_TRACE(hidden);
+    Case all(sharing_words(), hidden);
+    TrieLstm lstm(*products, levels);
+    lstm.forward_only(all.encoder, lstm.pack(all.encoder), all.trie, all.view(all.out));
+    all.expect_vectors(0.02);
+  }
 }
 
 TEST(TrieLstm, TheReferencesSlopesAreFiniteDifferences) {
@@ -165,7 +198,7 @@ TEST(TrieLstm, WithBf16ProductsVectorsAndSlopesAreNearTheReferences) {
     if (!products.ok()) continue;
     SCOPED_TRACE(kind);
     for (const RecurrentCell cell : {RecurrentCell::kLstm, RecurrentCell::kGru}) {
-      Case all(sharing_words(), 32, 10, cell);
+      Case all(sharing_words(), 64, 10, cell);
       TrieLstm lstm(*products);
       lstm.forward(all.encoder, all.trie, all.view(all.out));
       all.expect_vectors(0.02);
