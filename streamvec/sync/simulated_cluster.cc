@@ -314,6 +314,7 @@ void SimulatedCluster::crash_one() {
   if (nodes_.size() < 2) return;
   auto victim = nodes_.begin();
   std::advance(victim, random_.below(static_cast<uint32_t>(nodes_.size())));
+  if (first_leads() && victim == nodes_.begin()) return;
   ++crashes_;
   dead_[victim->first] = std::move(victim->second);
   nodes_.erase(victim);
@@ -322,17 +323,17 @@ void SimulatedCluster::crash_one() {
 
 void SimulatedCluster::join_one() {
   if (next_id_ > static_cast<NodeId>(options_.nodes_ever)) return;
-  const auto teller =
-      std::find_if(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.second->replica->idle(); });
-  if (teller == nodes_.end() && options_.untrained > 0) return;  // until somebody can tell it of those rows
-  constexpr float kStray = 5;  // what a newcomer has before it is told; where nobody can tell, it has what all had
-  const NodeId told = next_id_;
-  add_node(teller != nodes_.end() ? kStray : 0);
-  if (teller != nodes_.end() && !options_.skip_base) {
-    Outbox out;
-    teller->second->replica->tell_base(told, out);
-    for (const Outgoing& outgoing : out) STREAMVEC_CHECK(nodes_[told]->replica->take_base(outgoing.message).ok());
+  if (!first_leads()) {
+    add_node();
+    return change_view();
   }
+  const Replica& first = *nodes_.begin()->second->replica;
+  if (!first.idle()) return;  // until it can tell
+  constexpr float kStray = 5;
+  Node& newcomer = add_node(kStray);
+  Outbox out;
+  if (!options_.skip_base) first.tell_base(newcomer.id, out);
+  for (const Outgoing& outgoing : out) STREAMVEC_CHECK(newcomer.replica->take_base(outgoing.message).ok());
   change_view();
 }
 

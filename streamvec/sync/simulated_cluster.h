@@ -26,7 +26,9 @@ class SimulatedCluster {
     Scheme scheme{Admission::kBsp, Combine::kSum, CodecKind::kFp32};
     int32_t nodes = 3;        // at first; each worker and server
     int32_t rows = 12;        // of all tables together; two tables
-    int32_t untrained = 0;    // of them, the last, which nobody changes before the end
+    // Of them, the last, which nobody changes before the end. Above 0: newcomers begin with other rows than all had at
+    // first, and the first node tells them these. It leads and never dies: without it nobody would know them for sure.
+    int32_t untrained = 0;
     int32_t nodes_ever = 16;  // as many columns as there will ever be nodes
     double loss = 0.05;       // of frames
     double repeat = 0.05;
@@ -68,6 +70,7 @@ class SimulatedCluster {
     std::string bytes;
   };
 
+  bool first_leads() const { return options_.untrained > 0; }
   Node& add_node(float first_value = 0);
   void step();
   void train(Node& node);

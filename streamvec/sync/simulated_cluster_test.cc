@@ -59,6 +59,15 @@ TEST_P(EveryScheme, AccountsForEveryChangeWhileNodesDieAndCome) {
   EXPECT_GT(crashes, seeds() / 2);
 }
 
+TEST_P(EveryScheme, NewcomersThatBeganWithOtherRowsEndWithThoseOfAll) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto joined = options(static_cast<uint64_t>(seed));
+    joined.untrained = 4;
+    joined.join = 0.1;
+    ASSERT_EQ(SimulatedCluster(joined).run(), "") << "seed " << seed;
+  }
+}
+
 TEST_P(EveryScheme, AccountsForEveryChangeToLivingWordsWhileSlotsChangeHands) {
   int64_t changes = 0;
   for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
