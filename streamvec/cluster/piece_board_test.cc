@@ -114,7 +114,7 @@ class SimulatedText {
 
   void crash() {
     auto victim = nodes_.begin();
-    std::advance(victim, random_.below(static_cast<uint64_t>(nodes_.size())));
+    std::advance(victim, random_.below(static_cast<uint32_t>(nodes_.size())));
     for (const int64_t piece : victim->second->untold) ++lost_with_[piece];
     for (const auto& [when, report] : victim->second->to_leader)
       for (const PieceRange& range : report.finished)
@@ -196,13 +196,13 @@ TEST(HandedOutText, EveryPieceIsTrainedOnceAndAgainOnlyWhereANodeDiedWithIt) {
 // What the test above is worth.
 TEST(HandedOutText, FaultsThatArePlantedAreFound) {
   const auto found = [](auto plant) {
-    int64_t found = 0;
+    int64_t seeds = 0;
     for (uint64_t seed = 1; seed <= 4; ++seed) {
       SimulatedText::Options faulty{.seed = seed};
       plant(faulty);
-      found += SimulatedText(faulty).run().empty() ? 0 : 1;
+      seeds += SimulatedText(faulty).run().empty() ? 0 : 1;
     }
-    return found;
+    return seeds;
   };
   EXPECT_GE(found([](auto& faulty) { faulty.forget_lost = true; }), 3);
   EXPECT_GE(found([](auto& faulty) { faulty.report_taken = true; }), 3);

@@ -37,7 +37,7 @@ void PieceQueue::finish(int64_t piece, const TrainedTotals& own) {
 
 int64_t PieceQueue::tokens_of_all() const {
   const std::lock_guard lock(mutex_);
-  return standing_.tokens + (own_.tokens - told_.tokens) * workers_;
+  return standing_.tokens + (own_.tokens - counted_) * workers_;
 }
 
 TextStanding PieceQueue::standing() const {
@@ -50,6 +50,7 @@ void PieceQueue::give(std::span<const PieceRange> pieces, const TextStanding& st
   for (const PieceRange& range : pieces)
     for (int64_t piece = range.begin; piece < range.end; ++piece) waiting_.push_back(piece);
   standing_ = standing;
+  counted_ = told_;
   workers_ = workers;
   if (pieces.empty()) return;
   asked_ = false;
@@ -92,7 +93,8 @@ PieceQueue::Report PieceQueue::take_finished() {
   Report report;
   std::sort(finished_.begin(), finished_.end());
   for (const int64_t piece : std::exchange(finished_, {})) append(piece, report.finished);
-  report.trained = told_ = own_;
+  report.trained = own_;
+  told_ = own_.tokens;
   return report;
 }
 

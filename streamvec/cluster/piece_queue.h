@@ -62,7 +62,9 @@ class PieceQueue {
   std::deque<int64_t> waiting_;
   int64_t in_work_ = 0;
   std::vector<int64_t> finished_;  // and not told
-  TrainedTotals own_, told_;       // what the leader was told of `own_`
+  TrainedTotals own_;
+  int64_t told_ = 0;     // of the tokens of `own_`, that the leader was told of
+  int64_t counted_ = 0;  // of these, that are in `standing_`
   TextStanding standing_;
   int64_t workers_ = 1;
   double told_s_ = 0;                      // when the leader was told last

@@ -72,6 +72,7 @@ TEST(PieceQueue, TakesTheOthersForAsFastAsItselfUntilItIsToldTheirWords) {
   train(queue, 10, own);
   EXPECT_EQ(queue.tokens_of_all(), 80);
   ASSERT_TRUE(queue.report(0.3).has_value());
+  EXPECT_EQ(queue.tokens_of_all(), 80) << "nothing was told yet that has them";
   queue.give({}, {0, 75, 0}, 3);
   EXPECT_EQ(queue.tokens_of_all(), 75);
   train(queue, 1, own);

@@ -152,7 +152,8 @@ Result<bool> Feed::read_handed_out(Deadline deadline, Piece& piece) {
   piece.document = std::move(documents_.front());
   piece.epoch = static_cast<int32_t>(taken_ / epoch_pieces_);
   piece.step = begun_.step + taken_ - first_;
-  piece.fraction = fraction_now();
+  // By its place: all nodes together have trained on what is before it, or are about to.
+  piece.fraction = static_cast<double>(taken_) / static_cast<double>(epochs_ * epoch_pieces_);
   taken_ = -1;
   if (piece.epoch <= state_.epoch) return true;
   state_.epoch = piece.epoch;
@@ -161,11 +162,11 @@ Result<bool> Feed::read_handed_out(Deadline deadline, Piece& piece) {
   return true;
 }
 
-// Pieces of others on the way are read and passed over, those of a later place that is known are not.
+// Pieces of others on the way are read and passed over: a source may have to read all the same to find a cursor.
 Status Feed::go_to(int64_t index, Deadline deadline) {
   if (index < trail_.first()) trail_ = CursorTrail();
-  const auto [known, cursor] = trail_.before(index);
-  if (index < position_ || known > position_) {
+  if (index < position_) {
+    const auto [known, cursor] = trail_.before(index);
     STREAMVEC_RETURN_IF_ERROR(source_.seek(cursor));
     position_ = known;
   }

@@ -255,16 +255,18 @@ TEST_F(HandedOut, AClusterThatHasFailedEndsTheTextUnfinished) {
   EXPECT_EQ(feed.state().epoch, 0);
 }
 
-TEST_F(HandedOut, TheRateFollowsTheWordsOfAllNodes) {
+TEST_F(HandedOut, TheRateGoesByAPiecesPlaceAndProgressByTheWordsOfAllNodes) {
   RunState state;
   state.epoch_tokens = 100;
   Feed feed(source, 2, state);
   feed.follow(queue, 5, 0);
-  give({{0, 5}}, {0, 60, 0});
+  give({{3, 4}, {9, 10}}, {0, 60, 0});
+  EXPECT_DOUBLE_EQ(feed.fraction(), 0.3);
   next_text(feed);
   EXPECT_DOUBLE_EQ(piece.fraction, 0.3);
+  EXPECT_DOUBLE_EQ(feed.fraction(), 0.31) << "a word here, and as many on the other node";
   next_text(feed);
-  EXPECT_DOUBLE_EQ(piece.fraction, 0.31) << "a word here, and as many on the other node";
+  EXPECT_DOUBLE_EQ(piece.fraction, 0.9);
 }
 
 // All that comes after the first piece that somebody has yet to finish is trained again.
