@@ -1,6 +1,5 @@
 """The hybrid model from outside: words never seen, rare ones, going on, streams."""
 import json
-import math
 import shutil
 
 import pytest
@@ -19,10 +18,6 @@ def vector_lines(model, *words):
     return [line.split(" ", 1)[1] for line in run("vector", model, *words, exit=0).out.splitlines()]
 
 
-def vector_of(model, word):
-    return json.loads(run("vector", model, word, "--json", exit=0).out)[0]["vector"]
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hybrid")
@@ -36,17 +31,6 @@ class TestUnseenWords:
         (seen, found), (known, _) = neighbours(model, stem(4711) + "wards", stem(1) + "less")
         assert (seen, known) == (False, True)
         assert sum(word.endswith("wards") for word in found) >= 9
-
-    def test_neighbours_are_sought_without_the_mean_of_all_words(self, model):
-        unseen, seen = stem(4711) + "wards", stem(1) + "less"
-        answers = json.loads(run("nearest", model, unseen, seen, "-k", 3, "--json", exit=0).out)
-        mean = vector_of(model, "🙂🙂")  # nothing of it is known
-        for answer in answers:
-            a = [x - m for x, m in zip(vector_of(model, answer["word"]), mean)]
-            for found in answer["neighbours"]:
-                b = [x - m for x, m in zip(vector_of(model, found["word"]), mean)]
-                cosine = sum(x * y for x, y in zip(a, b)) / math.hypot(*a) / math.hypot(*b)
-                assert found["cosine"] == pytest.approx(cosine, abs=1e-3)
 
     def test_to_a_spelling_of_which_nothing_is_known_all_words_are_as_near(self, model):
         answer = json.loads(run("nearest", model, "🙂🙂", "-k", 3, "--json", exit=0).out)[0]

@@ -128,6 +128,7 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
                                                           int32_t topn) const {
   if (positive.empty() && negative.empty())
     return error(Code::kInvalidArgument, "no word was given to look for its neighbours");
+  STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex* index, state_->neighbours());
   std::vector<float> sum(static_cast<size_t>(vector_size()));
   std::vector<Slot> given;
   for (const auto& [terms, weight] : {std::pair{&positive, 1.0}, std::pair{&negative, -1.0}})
@@ -137,16 +138,15 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
           return error(Code::kInvalidArgument, "a vector of ", values->size(), " values was given, the model has ",
                        sum.size());
         if (!all_finite(*values)) return error(Code::kInvalidArgument, "the vector given holds NaN or Inf");
-        add(sum, weight, own_part(snapshot(), *values));
+        add(sum, weight, index->own_part(*values));
         continue;
       }
       STREAMVEC_ASSIGN_OR_RETURN(const WordVector word, vector_of(snapshot(), std::get<std::string>(term)));
-      std::vector<float> own = own_part(snapshot(), word.values);
+      std::vector<float> own = index->own_part(word.values);
       make_unit(own);
       add(sum, weight, own);
       if (word.seen()) given.push_back(word.slot);
     }
-  STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex* index, state_->neighbours());
   std::vector<ScoredWord> words;
   for (const Neighbour& neighbour : index->nearest_to_sum(sum, given, std::max(topn, 0)))
     words.push_back({std::string(word(neighbour.slot)), neighbour.cosine});

@@ -62,9 +62,10 @@ class WordVectors {
   Result<std::vector<float>> get_vector(std::string_view word) const;
 
   // The topn words nearest to the mean of the positive words' unit vectors less the negative ones', nearest first;
-  // those words themselves are left out. Vectors count as they are. Of a hybrid model all are taken without the mean of
-  // all words (eval/neighbours.h), so that scores are not those of similarity(). kInvalidArgument: none given, a vector
-  // of another size or not finite. The first call makes a copy of all vectors with length 1 (kResourceExhausted).
+  // those words themselves are left out. Vectors count as they are. Of a hybrid model all are seen without the mean of
+  // all words (SearchSpace, eval/neighbours.h), so that scores are not those of similarity(). kInvalidArgument: none
+  // given, a vector of another size or not finite. The first call makes a copy of all vectors with length 1
+  // (kResourceExhausted).
   Result<std::vector<ScoredWord>> most_similar(const std::vector<WordOrVector>& positive,
                                                const std::vector<WordOrVector>& negative = {}, int32_t topn = 10) const;
   // The cosine of two words.

@@ -1,9 +1,13 @@
 #include "streamvec/eval/neighbours.h"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <utility>
 
+#include "streamvec/eval/gram.h"
 #include "streamvec/eval/word_vector.h"
 #include "streamvec/kernel/top_k.h"
 
@@ -33,6 +37,38 @@ std::span<const float> common_part(const Snapshot& snapshot) {
   return snapshot.generator == nullptr ? std::span<const float>() : snapshot.generator->common_part();
 }
 
+constexpr double kKnownHalf = 100;  // occurrences that make half of a word's say
+constexpr double kLeast = 0.01;     // of the mean square: directions that hold less are not lengthened further
+
+// The sum over the words of weight (row - common)' (row - common). A row that is not finite says nothing.
+Result<Eigen::MatrixXd> weighted_squares(const Snapshot& snapshot, std::span<const float> common) {
+  constexpr int64_t kBlock = 4'096;
+  const MatrixView<const float> rows = snapshot.input.view();
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix block, Matrix::make(std::min(kBlock, rows.rows), rows.cols));
+  Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(rows.cols, rows.cols);
+  for (int64_t begin = 0; begin < rows.rows; begin += kBlock) {
+    const int64_t count = std::min(kBlock, rows.rows - begin);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto met = static_cast<double>(snapshot.vocabulary.count(static_cast<Slot>(begin + i)));
+      const auto weight = static_cast<float>(std::sqrt(met / (met + kKnownHalf)));
+      const std::span<const float> row = rows.row_span(begin + i);
+      const bool finite = std::all_of(row.begin(), row.end(), [](float value) { return std::isfinite(value); });
+      for (size_t d = 0; d < row.size(); ++d) block.row(i)[d] = finite ? weight * (row[d] - common[d]) : 0;
+    }
+    sum += gram({block.view().data, count, block.cols(), block.stride()});
+  }
+  return sum;
+}
+
+// squares^(-1/4), so that vectors keep about their length.
+Eigen::MatrixXd evening_out(const Eigen::MatrixXd& squares) {
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(squares);
+  const double mean = solver.eigenvalues().mean();
+  if (!(mean > 0) || !std::isfinite(mean)) return Eigen::MatrixXd::Identity(squares.rows(), squares.cols());
+  const Eigen::VectorXd scale = (solver.eigenvalues() / mean).cwiseMax(kLeast).array().pow(-0.25);
+  return solver.eigenvectors() * scale.asDiagonal() * solver.eigenvectors().transpose();
+}
+
 }  // namespace
 
 Result<Matrix> unit_rows(MatrixView<const float> rows, std::span<const Slot> slots) {
@@ -47,25 +83,48 @@ Result<Matrix> unit_rows(MatrixView<const float> rows) {
   return unit_rows(rows, slots);
 }
 
-std::vector<float> own_part(const Snapshot& snapshot, std::span<const float> vector) {
-  std::vector<float> own(vector.begin(), vector.end());
+Result<SearchSpace> SearchSpace::make(const Snapshot& snapshot) {
+  SearchSpace space;
   const std::span<const float> common = common_part(snapshot);
-  for (size_t i = 0; i < common.size(); ++i) own[i] -= common[i];
+  if (common.empty()) return space;
+  space.common_.assign(common.begin(), common.end());
+  STREAMVEC_ASSIGN_OR_RETURN(const Eigen::MatrixXd squares, weighted_squares(snapshot, common));
+  const Eigen::MatrixXd map = evening_out(squares);
+  STREAMVEC_ASSIGN_OR_RETURN(space.map_, Matrix::make(map.rows(), map.cols()));
+  for (int64_t i = 0; i < map.rows(); ++i)
+    for (int64_t j = 0; j < map.cols(); ++j) space.map_.row(i)[j] = static_cast<float>(map(i, j));
+  return space;
+}
+
+std::vector<float> SearchSpace::own_part(std::span<const float> vector) const {
+  if (common_.empty()) return {vector.begin(), vector.end()};
+  std::vector<float> own(vector.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    const float value = vector[i] - common_[i];
+    const float* row = map_.row(static_cast<int64_t>(i));
+    for (size_t j = 0; j < own.size(); ++j) own[j] += value * row[j];
+  }
   return own;
 }
 
-Result<Matrix> search_rows(const Snapshot& snapshot) {
+Result<Matrix> SearchSpace::search_rows(const Snapshot& snapshot) const {
   const MatrixView<const float> rows = snapshot.input.view();
-  if (common_part(snapshot).empty()) return unit_rows(rows);
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix unit, Matrix::make(rows.rows, rows.cols));
-  for (int64_t i = 0; i < rows.rows; ++i) write_unit(own_part(snapshot, rows.row_span(i)), unit.row(i));
-  return unit;
+  if (common_.empty()) return unit_rows(rows);
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix own, Matrix::make(rows.rows, rows.cols));
+  for (int64_t i = 0; i < rows.rows; ++i)
+    std::transform(rows.row(i), rows.row(i) + rows.cols, common_.begin(), own.row(i), std::minus<>());
+  Eigen::MatrixXd map(rows.cols, rows.cols);
+  for (int64_t i = 0; i < rows.cols; ++i)
+    for (int64_t j = 0; j < rows.cols; ++j) map(i, j) = map_.row(i)[j];
+  multiply(std::as_const(own).view(), map, own.view());
+  return unit_rows(std::as_const(own).view());
 }
 
 Result<NeighbourIndex> NeighbourIndex::make(const Snapshot& snapshot, int64_t limit) {
-  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, search_rows(snapshot));
+  STREAMVEC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::make(snapshot));
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix rows, space.search_rows(snapshot));
   const int64_t count = rows.rows();
-  return NeighbourIndex(snapshot, std::move(rows), limit > 0 ? std::min(limit, count) : count);
+  return NeighbourIndex(snapshot, std::move(space), std::move(rows), limit > 0 ? std::min(limit, count) : count);
 }
 
 std::vector<Neighbour> NeighbourIndex::search(std::span<const float> vector, std::span<const Slot> excluded,
@@ -94,7 +153,7 @@ Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const float> ve
                  rows_.cols());
   if (!std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); }))
     return error(Code::kInvalidArgument, "the vector given holds NaN or Inf");
-  return nearest_to_sum(own_part(*snapshot_, vector), {}, k);
+  return nearest_to_sum(own_part(vector), {}, k);
 }
 
 Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const WeightedWord> words, int32_t k) const {
@@ -102,7 +161,7 @@ Result<std::vector<Neighbour>> NeighbourIndex::nearest(std::span<const WeightedW
   std::vector<Slot> slots;
   for (const WeightedWord& term : words) {
     STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, vector_of(*snapshot_, term.word));
-    const std::vector<float> values = unit_of(own_part(*snapshot_, vector.values));
+    const std::vector<float> values = unit_of(own_part(vector.values));
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * values[i]);
     if (vector.seen()) slots.push_back(vector.slot);
   }

@@ -1,9 +1,4 @@
 // Which words lie nearest: the exact search over a snapshot's word vectors, by cosine.
-//
-// Where a model knows of a part that all its vectors have in common (WordGenerator::common_part()), neighbours are
-// sought without it: it is taken out of the words and of what is asked, and cosines are of what is left. It says
-// nothing of a word, and as most of a rare or unseen word's vector it would make all such words each other's
-// neighbours. The cosine of two words is of their vectors as they are.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +28,28 @@ struct WeightedWord {
 // The slots named, with rows of length 1; a row of zeros, or with NaN or Inf, becomes zeros.
 Result<Matrix> unit_rows(MatrixView<const float> rows, std::span<const Slot> slots);
 Result<Matrix> unit_rows(MatrixView<const float> rows);  // all of them
-// A vector, as the snapshot has them, without the common part.
-std::vector<float> own_part(const Snapshot& snapshot, std::span<const float> vector);
-// The own parts of all words, with length 1: what neighbours are sought among.
-Result<Matrix> search_rows(const Snapshot& snapshot);
 
-// Borrows the snapshot, which must outlive it, and owns search_rows(). Thread-safe.
+// How vectors are seen when neighbours are sought: as they are, or, where the model knows of a part that all of them
+// have in common (WordGenerator::common_part()), as (v - common) C^(-1/4), C being the covariance of the words'
+// vectors. The common part says nothing of a word, and as most of a rare or unseen word's vector it would make all such
+// words each other's neighbours. Of what is left a few directions are far longer than the others, the more so the less
+// rows were trained, and would decide alone. The cosine of two words is of their vectors as they are. Thread-safe once
+// made.
+class SearchSpace {
+ public:
+  // kResourceExhausted: no memory.
+  static Result<SearchSpace> make(const Snapshot& snapshot);
+  // A vector, as the snapshot has them, seen so. REQUIRES: of the snapshot's dimension.
+  std::vector<float> own_part(std::span<const float> vector) const;
+  // All words' rows seen so, with length 1 or zero: what neighbours are sought among.
+  Result<Matrix> search_rows(const Snapshot& snapshot) const;
+
+ private:
+  std::vector<float> common_;  // empty: vectors are taken as they are
+  Matrix map_;
+};
+
+// Borrows the snapshot, which must outlive it, and owns its search_rows(). Thread-safe.
 class NeighbourIndex {
  public:
   // Neighbours are sought among the first `limit` slots (after a counting pass the most frequent words); 0: among all.
@@ -54,6 +65,8 @@ class NeighbourIndex {
   Result<std::vector<Neighbour>> nearest(std::span<const float> vector, int32_t k) const;
   // Of the weighted sum of the words' own parts with length 1; the words themselves are left out.
   Result<std::vector<Neighbour>> nearest(std::span<const WeightedWord> words, int32_t k) const;
+  // SearchSpace's of the snapshot.
+  std::vector<float> own_part(std::span<const float> vector) const { return space_.own_part(vector); }
   // Of what is the sum of own parts already, the `excluded` words left out. REQUIRES: of the model's dimension.
   std::vector<Neighbour> nearest_to_sum(std::span<const float> sum, std::span<const Slot> excluded, int32_t k) const;
 
@@ -62,11 +75,12 @@ class NeighbourIndex {
   const Vocabulary& vocabulary() const { return snapshot_->vocabulary; }
 
  private:
-  NeighbourIndex(const Snapshot& snapshot, Matrix rows, int64_t limit)
-      : snapshot_(&snapshot), rows_(std::move(rows)), limit_(limit) {}
+  NeighbourIndex(const Snapshot& snapshot, SearchSpace space, Matrix rows, int64_t limit)
+      : snapshot_(&snapshot), space_(std::move(space)), rows_(std::move(rows)), limit_(limit) {}
   std::vector<Neighbour> search(std::span<const float> vector, std::span<const Slot> excluded, int32_t k) const;
 
   const Snapshot* snapshot_;
+  SearchSpace space_;
   Matrix rows_;
   int64_t limit_;
 };

@@ -48,7 +48,7 @@ Result<PlannedSearch> plan_sum(const ServedModel& model, const std::vector<Weigh
     AskedWord asked;
     asked.weight = term.weight;
     STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, find_word_vector(model, term.word, asked));
-    const std::vector<float> unit = unit_of(own_part(model.snapshot(), vector.values));
+    const std::vector<float> unit = unit_of(model.own_part(vector.values));
     if (vector.seen()) planned.request.excluded.push_back(vector.slot);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * unit[i]);
     planned.words.push_back(std::move(asked));
@@ -71,7 +71,7 @@ Result<PlannedSearch> plan_nearest(const ServedModel& model, const NearestQuery&
   if (!std::all_of(query.vector.begin(), query.vector.end(), [](float value) { return std::isfinite(value); }))
     return error(Code::kInvalidArgument, "the vector given holds values that are no numbers");
   PlannedSearch planned;
-  planned.request = {unit_of(own_part(model.snapshot(), query.vector)), {}, static_cast<int32_t>(query.k)};
+  planned.request = {unit_of(model.own_part(query.vector)), {}, static_cast<int32_t>(query.k)};
   return planned;
 }
 

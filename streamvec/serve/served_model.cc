@@ -13,7 +13,8 @@ namespace {}  // namespace
 
 Result<std::shared_ptr<const ServedModel>> ServedModel::make(std::shared_ptr<const Snapshot> snapshot, int64_t number) {
   auto parts = std::make_shared<Parts>();
-  STREAMVEC_ASSIGN_OR_RETURN(parts->rows, streamvec::search_rows(*snapshot));
+  STREAMVEC_ASSIGN_OR_RETURN(parts->space, SearchSpace::make(*snapshot));
+  STREAMVEC_ASSIGN_OR_RETURN(parts->rows, parts->space.search_rows(*snapshot));
   STREAMVEC_ASSIGN_OR_RETURN(parts->search, RowSearch::make(parts->rows.view()));
   const Vocabulary& words = snapshot->vocabulary;
   parts->by_bytes.resize(static_cast<size_t>(words.size()));

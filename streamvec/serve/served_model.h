@@ -20,7 +20,7 @@ namespace streamvec {
 
 // One search over all rows.
 struct SearchRequest {
-  std::vector<float> unit;     // of length 1, or zero; without the common part (eval/neighbours.h)
+  std::vector<float> unit;     // of length 1, or zero; own_part() of what is sought
   std::vector<Slot> excluded;  // not among the answers
   int32_t k = 10;
 };
@@ -28,8 +28,8 @@ struct SearchRequest {
 // Thread-safe.
 class ServedModel {
  public:
-  // Makes search_rows() of the word vectors (eval/neighbours.h). `number` counts the models served. Searches look at
-  // every row. kResourceExhausted: no memory.
+  // Makes the search rows of the word vectors (SearchSpace, eval/neighbours.h). `number` counts the models served.
+  // Searches look at every row. kResourceExhausted: no memory.
   static Result<std::shared_ptr<const ServedModel>> make(std::shared_ptr<const Snapshot> snapshot, int64_t number);
 
   // The same model, searched by the index.
@@ -39,6 +39,8 @@ class ServedModel {
   const Snapshot& snapshot() const { return *snapshot_; }
   const Vocabulary& vocabulary() const { return snapshot_->vocabulary; }
   MatrixView<const float> search_rows() const { return parts_->rows.view(); }  // of length 1 or zero, by slot
+  // A vector, as the snapshot has them, as search_rows() have it.
+  std::vector<float> own_part(std::span<const float> vector) const { return parts_->space.own_part(vector); }
   int64_t number() const { return number_; }
   int64_t dim() const { return snapshot_->dim(); }
   double time_s() const { return time_s_; }  // when it was made ready, unix seconds
@@ -55,6 +57,7 @@ class ServedModel {
  private:
   // What models with and without an index share.
   struct Parts {
+    SearchSpace space;
     Matrix rows;
     std::unique_ptr<const RowSearch> search;
     std::vector<Slot> by_bytes, by_count;
