@@ -14,7 +14,7 @@ namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
-constexpr double kDryAfter = 0.01;
+constexpr double kDryAfter = 0.05;  // longer than a batch takes
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
 constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down

@@ -202,6 +202,7 @@ TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
   members[0]->exchange->gather_cursors(Deadline::after(std::chrono::seconds(20)));
   other.join();
   EXPECT_EQ(members[0]->exchange->cursors(), (std::map<NodeId, std::string>{{2, "at 7"}}));
+  EXPECT_FALSE(members[1]->exchange->take_safe()) << "it is told, but not written yet";
   members[0]->exchange->hold();
   EXPECT_FALSE(members[0]->exchange->save_vocabulary().empty());
   members[0]->exchange->saved();
