@@ -1,19 +1,22 @@
 #!/usr/bin/python3
 """How fast is the character model as one would write it in PyTorch: packed sequences, no trie, no shared work?
 
-Run: bench/rbsg_torch.py [--threads 1] [--pairs 256] [--batches 3] [--device cpu|cuda] [--program build/release/bench/bench_rbsg]
-        FILE...
+Run: bench/rbsg_torch.py [--threads 1] [--pairs 256] [--batches 3] [--device cpu|cuda] [--end-mark]
+        [--program build/release/bench/bench_rbsg] [--kernels simd,auto] [--rounds 3] FILE...
     The model of bench_rbsg (char 128, LSTM 512, linear to 200, 10 negatives a pair, Adam), every word of every pair read
     by itself as 2018's code did, in batches of --pairs; pairs a second, and the time of an epoch of 3.35 M pairs.
-    With --program that one runs afterwards on the same text and threads, and the ratio is printed.
-Needs Debian's python3-torch; the project itself does not.
+    With --program that one takes turns with it, --rounds times, on the same text and threads, once with each of
+    --kernels; a ratio compares two runs of one round.
+Needs Debian's python3-torch; the project itself does not. Its BLAS is what Debian's alternatives say: the reference one
+unless libopenblas0 is there, which is several times as fast.
 """
 import argparse
 import collections
 import random
 import re
-import subprocess
 import time
+
+import common
 
 import torch
 from torch import nn
@@ -58,11 +61,12 @@ def read_pairs(files, seed):
     return pairs, vocabulary, [counts[word] ** 0.75 for word in vocabulary]
 
 
-def train_batches(arguments):
-    """Seconds for the batches after the first, which warms up, and their pairs."""
-    pairs, vocabulary, weights = read_pairs(arguments.files, 1)
+def train_batches(arguments, text):
+    """Pairs a second of the batches after the first, which warms up."""
+    pairs, vocabulary, weights = text
     letters = {letter: number for number, letter in enumerate(sorted(set("".join(vocabulary))), 3)}
-    spelled = [torch.tensor([1, *(letters[letter] for letter in word), 2]) for word in vocabulary]
+    end = [2] if arguments.end_mark else []
+    spelled = [torch.tensor([1, *(letters[letter] for letter in word), *end]) for word in vocabulary]
     lengths = torch.tensor([len(spelling) for spelling in spelled])
     padded = nn.utils.rnn.pad_sequence(spelled, batch_first=True).to(arguments.device)
     number_of = {word: number for number, word in enumerate(vocabulary)}
@@ -92,7 +96,15 @@ def train_batches(arguments):
         if arguments.device == "cuda":
             torch.cuda.synchronize()
         seconds += time.monotonic() - start if number > 0 else 0
-    return seconds, arguments.batches * arguments.pairs
+    return arguments.batches * arguments.pairs / seconds
+
+
+def run_program(arguments, kernel):
+    """Pairs a second of bench_rbsg."""
+    end = ["--end-mark"] if arguments.end_mark else []
+    done = common.output_of([arguments.program, "--threads", str(arguments.threads), "--kernel", kernel, *end, *arguments.files])
+    common.say(done.rstrip())
+    return EPOCH_PAIRS / float(re.search(r"an epoch: ([0-9.]+) s", done).group(1))
 
 
 def main():
@@ -101,23 +113,31 @@ def main():
     parser.add_argument("--pairs", type=int, default=256)
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--end-mark", action="store_true")
     parser.add_argument("--program")
+    parser.add_argument("--kernels", default="auto")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")  # tf32, as ours
-    seconds, pairs = train_batches(arguments)
-    epoch = seconds / pairs * EPOCH_PAIRS
-    print(f"PyTorch {torch.__version__}, {arguments.device}, {arguments.threads} threads: {pairs / seconds:.0f} pairs/s, an epoch {epoch:.0f} s",
-          flush=True)
-    if arguments.program:
-        done = subprocess.run([arguments.program, "--threads", str(arguments.threads), *arguments.files],
-                              capture_output=True, text=True, check=True).stdout
-        print(done, end="")
-        ours = float(re.search(r"an epoch: ([0-9.]+) s", done).group(1))
-        print(f"{epoch / ours:.0f} times as fast")
+    text = read_pairs(arguments.files, 1)
+    kernels = common.list_of(arguments.kernels) if arguments.program else []
+    plain, ours = [], {kernel: [] for kernel in kernels}
+    for _ in range(arguments.rounds if arguments.program else 1):
+        plain.append(train_batches(arguments, text))
+        print(f"PyTorch {torch.__version__}, {arguments.device}, {arguments.threads} threads: {plain[-1]:.0f} pairs/s, "
+              f"an epoch {EPOCH_PAIRS / plain[-1]:.0f} s", flush=True)
+        for kernel in kernels:
+            ours[kernel].append(run_program(arguments, kernel))
+    if kernels:
+        rows = [["PyTorch", common.Spread(plain).show(".1f"), "1"]]
+        for kernel, speeds in ours.items():
+            ratios = common.Spread([speed / beside for speed, beside in zip(speeds, plain)])
+            rows.append([f"bench_rbsg, {kernel}", common.Spread(speeds).show(",.0f"), ratios.show(",.0f")])
+        common.print_table(["program", "pairs/s", "times PyTorch"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    common.run_main(main)

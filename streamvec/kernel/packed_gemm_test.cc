@@ -158,7 +158,9 @@ TEST(Int8Gemm, WholeNumbersAreExactAndAColumnOfZerosIsZero) {
     for (int64_t j = 0; j < cols; ++j) {
       const float value = got.view().row(i)[j];
       EXPECT_NEAR(value, wanted.view().row(i)[j], 1e-2) << i << " " << j;
-      if (j == 7) EXPECT_EQ(value, 0);
+      if (j == 7) {
+        EXPECT_EQ(value, 0);
+      }
     }
 }
 
