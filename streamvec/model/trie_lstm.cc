@@ -199,8 +199,8 @@ MatrixView<float> TrieLstm::contribution(const ColumnsGemm& levels, const LeftRo
   return sums;
 }
 
-// Products and cells take turns by units: what is multiplied is used before it leaves the cache, and a part of the
-// weights stays there while all rows of the level pass.
+// Where nothing is kept products and cells take turns by units: what is multiplied is used before it leaves the cache,
+// and a part of the weights stays there while all rows of the level pass.
 void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm& levels, const PackedFactor& weights,
                          bool keep) {
   const CharTrie::Level &level = trie.level(length), &before = trie.level(length - 1);
@@ -209,7 +209,8 @@ void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm
                           : form == LeftForm::kBf16 ? bf16_.rows()
                                                     : int8_.rows();
   const LeftRows parents = some_rows(states, before.inner_begin, before.inner_end - before.inner_begin);
-  const int32_t units = hidden_ % kUnitsAtOnce == 0 ? kUnitsAtOnce : hidden_;
+  // For the way back whole rows are written, which is quicker to do row by row.
+  const int32_t units = keep || hidden_ % kUnitsAtOnce != 0 ? hidden_ : kUnitsAtOnce;
   LstmSteps steps{.parents = trie.parents(),
                   .characters = trie.characters(),
                   .recurrent = {},
