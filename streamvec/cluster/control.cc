@@ -1,5 +1,6 @@
 #include "streamvec/cluster/control.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace streamvec {
@@ -13,9 +14,11 @@ json to_json(const TrainedTotals& trained) {
   return {trained.tokens, trained.pairs, trained.loss, trained.loss_pairs};
 }
 
+// JSON has no NaN, which the loss of a run that diverges is: it is null there.
 TrainedTotals totals_from(const json& trained) {
-  return {trained.at(0).get<int64_t>(), trained.at(1).get<int64_t>(), trained.at(2).get<double>(),
-          trained.at(3).get<int64_t>()};
+  const json& loss = trained.at(2);
+  return {trained.at(0).get<int64_t>(), trained.at(1).get<int64_t>(),
+          loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>(), trained.at(3).get<int64_t>()};
 }
 
 bool is_kind(int kind) {

@@ -119,7 +119,7 @@ TEST_P(PlantedFault, NewcomersThatKeepTheirOwnFirstRowsAreFound) {
   const auto joined = [](auto& options) {
     options.untrained = 4;
     options.join = 0.1;
-    options.steps = 100;
+    options.steps = 300;
   };
   EXPECT_EQ(found(joined), 0);
   EXPECT_GE(found([&](auto& faulty) {
