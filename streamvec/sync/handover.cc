@@ -64,9 +64,10 @@ void Handover::give_up(int64_t version, std::span<const WorkerClock> clocks, Sha
     const int64_t place = owned.find(key);
     if (owned.touched(place))
       given_[key] = {
-          0, 0, version + 1, {clocks.begin(), clocks.end()}, {owned.row(place), owned.row(place) + options_.dim}};
+          0, 0, version + 1, inherited_.joined(clocks, key), {owned.row(place), owned.row(place) + options_.dim}};
     owned.remove(key);
   }
+  inherited_.forget_if([&](RowKey key) { return owned.find(key) < 0; });
   for (auto& [key, given] : given_) {
     given.to = owner_of(key, view_.servers);
     given.epoch = view_.epoch;
@@ -77,7 +78,7 @@ void Handover::give_up(int64_t version, std::span<const WorkerClock> clocks, Sha
     out.push_back({given.to, std::move(message)});
   }
   for (const NodeId server : view_.servers) {
-    Message end = values_message(version, clocks);
+    Message end = values_message(version, {});
     end.kind = MessageKind::kGiven;
     end.last = true;
     out.push_back({server, std::move(end)});
@@ -86,7 +87,7 @@ void Handover::give_up(int64_t version, std::span<const WorkerClock> clocks, Sha
 
 void Handover::confirm(NodeId worker, Outbox& out) {
   if (unconfirmed_.erase(worker) == 0 || !unconfirmed_.empty()) return;
-  inherited_.clear();
+  inherited_.forget_if([](RowKey) { return true; });
   for (const NodeId server : view_.servers) {
     Message taken = values_message(0, {});
     taken.kind = MessageKind::kTaken;
@@ -131,16 +132,7 @@ void Handover::choose() {
 
 // What the states taken over say of pushes, theirs and those they had inherited.
 void Handover::inherit() {
-  std::map<std::pair<NodeId, NodeId>, int64_t> clocks;
-  for (const WorkerClock& known : inherited_) clocks[{known.server, known.worker}] = known.clock;
-  for (const auto& [key, newest] : newest_)
-    for (const WorkerClock& known : reports_[newest.report].clocks) {
-      int64_t& clock = clocks[{known.server, known.worker}];
-      clock = std::max(clock, known.clock);
-    }
-  inherited_.clear();
-  for (const auto& [who, clock] : clocks)
-    if (who.first != options_.self) inherited_.push_back({who.first, who.second, clock});
+  for (const auto& [key, newest] : newest_) inherited_.set(key, reports_[newest.report].clocks, options_.self);
 }
 
 void Handover::fill(Shard& owned) const {
@@ -189,16 +181,24 @@ void Handover::tell_gained(NodeId worker, Outbox& out) const {
 
 void Handover::tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& told, int64_t version,
                            std::span<const WorkerClock> clocks, Outbox& out) const {
-  ValuesWriter writer(worker, values_message(version, clocks), options_, out);
-  for (const RowKey key : keys)
-    if (const int64_t place = told.find(key); place >= 0 && told.touched(place)) writer.add(key, told.row(place));
+  std::map<std::vector<WorkerClock>, ValuesWriter> writers;
+  for (const RowKey key : keys) {
+    const int64_t place = told.find(key);
+    if (place < 0 || !told.touched(place)) continue;
+    auto writer = writers.find(inherited_.of(key));
+    if (writer == writers.end())
+      writer = writers
+                   .try_emplace(inherited_.of(key), worker, values_message(version, inherited_.joined(clocks, key)),
+                                options_, out)
+                   .first;
+    writer->second.add(key, told.row(place));
+  }
 }
 
 void Handover::finish(const Shard& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
-                      std::vector<WorkerClock> clocks, Shard& owned, Outbox& out) {
+                      std::span<const WorkerClock> clocks, Shard& owned, Outbox& out) {
   choose();
   inherit();
-  clocks.insert(clocks.end(), inherited_.begin(), inherited_.end());
   fill(owned);
   for (const NodeId worker : view_.workers) {
     tell_gained(worker, out);

@@ -12,6 +12,7 @@
 
 #include "streamvec/core/status.h"
 #include "streamvec/sync/message.h"
+#include "streamvec/sync/row_clocks.h"
 #include "streamvec/sync/row_server.h"
 #include "streamvec/sync/shard.h"
 #include "streamvec/sync/view.h"
@@ -32,13 +33,12 @@ class Handover {
   // Rows that stayed and of which a worker does not know the latest.
   using MissedBy = std::function<std::vector<RowKey>(NodeId worker)>;
   // Fills the new rows and writes the answers, after which every worker knows the state of `version`. `clocks` are
-  // those of the rows that stayed, `told` has what workers are told of them. To be called once, when complete().
+  // those of pushes to us, `told` has what workers are told of rows that stayed. To be called once, when complete().
   void finish(const Shard& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
-              std::vector<WorkerClock> clocks, Shard& owned, Outbox& out);
-  // What is known of pushes to former owners of our rows, until no worker can ask any more.
-  std::span<const WorkerClock> inherited() const { return inherited_; }
+              std::span<const WorkerClock> clocks, Shard& owned, Outbox& out);
   // The worker has what it was told. Once all have, former owners may forget the rows that they gave.
   void confirm(NodeId worker, Outbox& out);
+  bool confirmed() const { return unconfirmed_.empty(); }
   // The row is another word's: what was to be given of the last one's is not.
   void forget(RowKey key) { given_.erase(key); }
   std::span<const RowKey> gained() const { return gained_; }
@@ -85,7 +85,7 @@ class Handover {
   std::set<NodeId> workers_, servers_;  // whose values have not all come
   std::vector<RowKey> stayed_, gained_;
   std::vector<Report> reports_;
-  std::vector<WorkerClock> inherited_;
+  RowClocks inherited_;  // until no worker can ask any more
   std::map<RowKey, Given> given_;
   std::unordered_map<RowKey, Newest> newest_;
 };

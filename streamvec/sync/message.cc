@@ -6,7 +6,7 @@ namespace streamvec {
 namespace {
 
 constexpr char kMagic = 'v';
-constexpr uint8_t kLast = 1, kShares = 2, kStamp = 4;
+constexpr uint8_t kLast = 1, kShares = 2, kStamp = 4, kConfirmed = 8;
 
 void put_varint(uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -134,7 +134,7 @@ std::string encode(const Message& message) {
   out.push_back(static_cast<char>(message.kind));
   out.push_back(static_cast<char>(message.codec));
   out.push_back(static_cast<char>((message.last ? kLast : 0) | (message.shares.empty() ? 0 : kShares) |
-                                  (message.stamp > 0 ? kStamp : 0)));
+                                  (message.stamp > 0 ? kStamp : 0) | (message.confirmed ? kConfirmed : 0)));
   put_varint(message.epoch, out);
   if (message.stamp > 0) put_varint(message.stamp, out);
   for (const int64_t number : {message.clock, message.version}) put_varint(zigzag(number), out);
@@ -163,9 +163,11 @@ Result<Message> decode_message(std::string_view bytes, const MessageLimits& limi
   if (!reader.byte(magic) || magic != kMagic) return damaged("no streamvec header");
   if (!reader.byte(kind) || kind < 1 || kind > static_cast<uint8_t>(MessageKind::kTaken))
     return damaged("an unknown kind");
-  if (!reader.byte(codec) || !reader.byte(flags) || flags > (kLast | kShares | kStamp)) return damaged("no codec");
+  if (!reader.byte(codec) || !reader.byte(flags) || flags > (kLast | kShares | kStamp | kConfirmed))
+    return damaged("no codec");
   message.kind = static_cast<MessageKind>(kind);
   message.last = (flags & kLast) != 0;
+  message.confirmed = (flags & kConfirmed) != 0;
   STREAMVEC_ASSIGN_OR_RETURN(message.codec, codec_of(codec));
   if (!reader.varint(epoch) || epoch > UINT32_MAX) return damaged("no epoch");
   message.epoch = static_cast<uint32_t>(epoch);

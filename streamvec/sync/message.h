@@ -1,6 +1,7 @@
 // The one message of the cluster: changes or values of rows, with the clocks that say what they were made of.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -30,7 +31,7 @@ enum class MessageKind : uint8_t {
 struct WorkerClock {
   NodeId server = 0, worker = 0;
   int64_t clock = 0;
-  friend bool operator==(const WorkerClock&, const WorkerClock&) = default;
+  friend auto operator<=>(const WorkerClock&, const WorkerClock&) = default;
 };
 
 // What `clocks` say of that pair; 0: nothing.
@@ -39,14 +40,16 @@ int64_t clock_of(std::span<const WorkerClock> clocks, NodeId server, NodeId work
 struct Message {
   MessageKind kind = MessageKind::kPush;
   CodecKind codec = CodecKind::kFp32;
-  bool last = true;    // known, values: no more of them follow in this epoch; update: answers a push
-  uint32_t epoch = 0;  // of the membership that the sender knows
-  uint64_t stamp = 0;  // of rows that change hands (generations.h): up to where the sender has heard of it
-  int64_t clock = 0;   // push: the worker's; refused: the push's; the others: the slowest worker's
+  bool last = true;        // known, values: no more of them follow in this epoch; update: answers a push
+  bool confirmed = false;  // update: every worker has taken the values of this epoch
+  uint32_t epoch = 0;      // of the membership that the sender knows
+  uint64_t stamp = 0;      // of rows that change hands (generations.h): up to where the sender has heard of it
+  int64_t clock = 0;       // push: the worker's; refused: the push's; the others: the slowest worker's
   int64_t version =
       0;  // update, known, values: the owner's, risen by every change; push: the last one the worker has seen
-  std::vector<WorkerClock> clocks;  // update, known, values: what is in them, by worker
-  std::vector<RowKey> rows;         // rising
+  // Update, known, values, given: what is in them, by worker; but for updates, of pushes to former owners as well.
+  std::vector<WorkerClock> clocks;
+  std::vector<RowKey> rows;  // rising
   // Push, of each row's change: how much is to be added across and along its table's direction (combiner.h), in turn.
   // None: all of it.
   std::vector<uint8_t> shares;

@@ -12,6 +12,7 @@ Message example() {
   message.kind = MessageKind::kUpdate;
   message.codec = CodecKind::kOneBit;
   message.last = false;
+  message.confirmed = true;
   message.epoch = 7;
   message.stamp = 1 << 20;
   message.clock = -3;
@@ -29,6 +30,7 @@ TEST(Message, ComesBackAsItWasSent) {
   EXPECT_EQ(got->kind, sent.kind);
   EXPECT_EQ(got->codec, sent.codec);
   EXPECT_EQ(got->last, sent.last);
+  EXPECT_EQ(got->confirmed, sent.confirmed);
   EXPECT_EQ(got->epoch, sent.epoch);
   EXPECT_EQ(got->stamp, sent.stamp);
   EXPECT_EQ(got->clock, sent.clock);

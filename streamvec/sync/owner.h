@@ -56,7 +56,7 @@ class Owner : public RowServer {
   // An answer with what is common to all.
   Message update() const;
   int64_t slowest() const;
-  std::vector<WorkerClock> clocks() const;  // of pushes to us and to former owners of our rows
+  std::vector<WorkerClock> clocks() const;  // of pushes to us
   // The push is in our rows, or is dropped for good: it will not be answered again.
   void settle(const Push& push) { clocks_[push.from] = push.clock; }
 
@@ -68,7 +68,6 @@ class Owner : public RowServer {
 
  private:
   Result<Push> read_push(NodeId from, const Message& message);
-  std::vector<WorkerClock> own_clocks() const;
   void finish_handover(Outbox& out);
 
   RowReader checked_;

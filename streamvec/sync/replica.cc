@@ -248,6 +248,7 @@ Status Replica::receive_update(NodeId from, const Message& message) {
   STREAMVEC_RETURN_IF_ERROR(
       answers_.front().begin(message.codec, message.payload, static_cast<int64_t>(message.rows.size())));
   note_state(from, message);
+  if (message.confirmed) inherited_.forget_if([&](RowKey key) { return owner_[key] == from; });
   const auto found = in_flight_.find(from);
   if (found == in_flight_.end()) {
     apply(from, message, nullptr);

@@ -20,6 +20,7 @@
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/sync/message.h"
+#include "streamvec/sync/row_clocks.h"
 #include "streamvec/sync/row_server.h"
 #include "streamvec/sync/row_stream.h"
 #include "streamvec/sync/table_pull.h"
@@ -91,9 +92,9 @@ class Replica {
   };
   struct OwnerState {
     int64_t version = 0, slowest = 0;
-    std::vector<WorkerClock> clocks;
-    std::deque<Push> waiting;     // answered, but for a group to be full (softsync): not in `base`
-    std::vector<Message> values;  // of the new membership, until the last has come
+    std::vector<WorkerClock> clocks;  // of pushes to it
+    std::deque<Push> waiting;         // answered, but for a group to be full (softsync): not in `base`
+    std::vector<Message> values;      // of the new membership, until the last has come
   };
 
   // How far training has moved a row towards its rest.
@@ -111,6 +112,9 @@ class Replica {
     int64_t version = 0;
     std::vector<WorkerClock> clocks;
   };
+
+  // By owner and by what is known of pushes to former ones.
+  using States = std::map<std::pair<NodeId, const std::vector<WorkerClock>*>, std::shared_ptr<const Told>>;
 
   // Keeps training from a live row while it lasts, as far as the options ask for it.
   struct LiveLock {
@@ -147,7 +151,7 @@ class Replica {
   void orphan_waiting(NodeId server);
   void try_to_tell_values(Outbox& out);
   void tell_values(NodeId owner, Outbox& out);
-  std::shared_ptr<const Told> state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now);
+  std::shared_ptr<const Told> state_of(RowKey key, States& now);
   Status receive_values(NodeId from, const Message& message);
   Status install_values(NodeId from);
   void install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks);
@@ -161,6 +165,7 @@ class Replica {
   std::vector<Matrix> base_;
   std::vector<uint8_t> touched_;  // by key: somebody has trained on it
   std::vector<NodeId> owner_;     // by key: the last that has told us its state
+  RowClocks inherited_;           // until the owner says that no worker can ask any more
   View view_;
   std::map<uint32_t, std::vector<NodeId>> servers_of_;  // by epoch, since the last that was settled
   int64_t clock_ = 0;

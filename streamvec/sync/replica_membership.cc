@@ -109,10 +109,11 @@ void Replica::try_to_tell_values(Outbox& out) {
 }
 
 // The state that a row is of: its owner's as we know it now, or as we knew it when the row was first told to another.
-std::shared_ptr<const Replica::Told> Replica::state_of(RowKey key, std::map<NodeId, std::shared_ptr<const Told>>& now) {
+std::shared_ptr<const Replica::Told> Replica::state_of(RowKey key, States& now) {
   if (const auto found = told_.find(key); found != told_.end()) return found->second;
-  std::shared_ptr<const Told>& state = now[owner_[key]];
-  if (state == nullptr) state = std::make_shared<Told>(Told{owners_[owner_[key]].version, owners_[owner_[key]].clocks});
+  const OwnerState& owner = owners_[owner_[key]];
+  std::shared_ptr<const Told>& state = now[{owner_[key], &inherited_.of(key)}];
+  if (state == nullptr) state = std::make_shared<Told>(Told{owner.version, inherited_.joined(owner.clocks, key)});
   return told_[key] = state;
 }
 
@@ -128,7 +129,7 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
     message.clocks = state.clocks;
     return message;
   };
-  std::map<NodeId, std::shared_ptr<const Told>> now;
+  States now;
   std::map<std::shared_ptr<const Told>, Message> parts;
   for (RowKey key = 0; key < options_.key_end; ++key) {
     if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
@@ -164,14 +165,21 @@ Status Replica::install_values(NodeId from) {
     STREAMVEC_RETURN_IF_ERROR(make_codec(values[i].codec)->decode(values[i].payload, rows));
   }
   for (size_t i = 0; i < values.size(); ++i)
-    for (size_t k = 0; k < values[i].rows.size(); ++k)
-      if (is_of(from, values.back().epoch, values[i].rows[k]) && options_.counts(values[i].rows[k], values[i].stamp))
-        install_row(values[i].rows[k], decoded[i].row(static_cast<int64_t>(k)), values[i].clocks);
+    for (size_t k = 0; k < values[i].rows.size(); ++k) {
+      const RowKey key = values[i].rows[k];
+      if (!is_of(from, values.back().epoch, key) || !options_.counts(key, values[i].stamp)) continue;
+      install_row(key, decoded[i].row(static_cast<int64_t>(k)), values[i].clocks);
+      inherited_.set(key, values[i].clocks, from);
+      told_.erase(key);
+    }
   settle_orphans(from, values.back().epoch);
   for (RowKey key = 0; key < options_.key_end; ++key)
     if (is_of(from, values.back().epoch, key)) {
       owner_[key] = from;
-      told_.erase(key);
+      const auto told = told_.find(key);
+      if (told == told_.end()) continue;
+      inherited_.set(key, told->second->clocks, from);  // it did not speak of the row: that is of the state we told
+      told_.erase(told);
     }
   note_state(from, values.back());
   clock_ = std::max(clock_, clock_of(owner.clocks, from, options_.self));

@@ -111,7 +111,7 @@ void Owner::finish_handover(Outbox& out) {
   clocks_ = std::move(kept);
   version_ = std::max(version_, int64_t{view_.epoch} << kEpochShift) + 1;
   const auto missed = [this](NodeId worker) { return missed_by(worker); };
-  handover_.finish(told_to_all(), missed, version_, slowest(), own_clocks(), rows_, out);
+  handover_.finish(told_to_all(), missed, version_, slowest(), clocks(), rows_, out);
   ready_ = true;
   on_view(handover_);
 }
@@ -120,6 +120,7 @@ Message Owner::update() const {
   Message message;
   message.kind = MessageKind::kUpdate;
   message.codec = options_.scheme.codec;
+  message.confirmed = handover_.confirmed();
   message.epoch = view_.epoch;
   message.stamp = options_.stamp();
   message.clock = slowest();
@@ -134,15 +135,9 @@ int64_t Owner::slowest() const {
   return clocks_.empty() ? 0 : slowest;
 }
 
-std::vector<WorkerClock> Owner::own_clocks() const {
+std::vector<WorkerClock> Owner::clocks() const {
   std::vector<WorkerClock> clocks;
   for (const auto& [worker, clock] : clocks_) clocks.push_back({options_.self, worker, clock});
-  return clocks;
-}
-
-std::vector<WorkerClock> Owner::clocks() const {
-  std::vector<WorkerClock> clocks = own_clocks();
-  clocks.insert(clocks.end(), handover_.inherited().begin(), handover_.inherited().end());
   return clocks;
 }
 
