@@ -55,9 +55,9 @@ struct ClusterOptions {
   Crew* crew = nullptr;         // borrowed: helps with rows, and threads that train look in; none: one thread does all
   RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
   StreamExchange* stream = nullptr;  // borrowed: of nodes that train on streams; `sync` has its generations
-  uint64_t fingerprint = 0;     // of what must be equal everywhere (vocabulary, options)
-  uint64_t rows = 0;            // of the first rows, which only those compare who begin
-  std::string fingerprint_of;   // both in words
+  uint64_t fingerprint = 0;          // of what must be equal everywhere (vocabulary, options)
+  uint64_t rows = 0;                 // of the first rows, which only those compare who begin
+  std::string fingerprint_of;        // both in words
   // Nodes may join while others train. All that take part have addresses then, and the others' ids are lower.
   bool joinable = false;
   bool joins = false;                       // this node does: `workers` and `servers` are those of now, and this one

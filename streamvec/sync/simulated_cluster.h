@@ -24,8 +24,8 @@ class SimulatedCluster {
   struct Options {
     uint64_t seed = 1;
     Scheme scheme{Admission::kBsp, Combine::kSum, CodecKind::kFp32};
-    int32_t nodes = 3;        // at first; each worker and server
-    int32_t rows = 12;        // of all tables together; two tables
+    int32_t nodes = 3;  // at first; each worker and server
+    int32_t rows = 12;  // of all tables together; two tables
     // Of them, the last, which nobody changes before the end. Above 0: newcomers begin with other rows than all had at
     // first, and the first node tells them these. It leads and never dies: without it nobody would know them for sure.
     int32_t untrained = 0;

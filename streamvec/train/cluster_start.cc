@@ -426,7 +426,8 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
       owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), row_pulls, threads));
   cluster.stream = &exchange;
   cluster.sync.generations = &exchange.generations();
-  cluster.fingerprint = mix(with_rows(fingerprint(options, vocabulary, parameters), parameters), static_cast<uint64_t>(options.vocab_max));
+  cluster.fingerprint = mix(with_rows(fingerprint(options, vocabulary, parameters), parameters),
+                            static_cast<uint64_t>(options.vocab_max));
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words, of which " << vocabulary.size() << " are known, of "
        << parameters.dim() << " dimensions, --seed " << options.seed;
