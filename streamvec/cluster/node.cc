@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <iterator>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -13,9 +12,10 @@
 namespace streamvec {
 namespace {
 
-constexpr double kAliveEvery = 1.0, kRefreshEvery = 0.002;
+constexpr double kRefreshEvery = 0.002;
 constexpr double kDryAfter = 0.05;  // longer than a batch takes
 constexpr auto kReceiveWait = std::chrono::microseconds(500);
+constexpr auto kFarewell = std::chrono::milliseconds(1'000), kHearingLook = std::chrono::milliseconds(1);
 constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
@@ -26,10 +26,6 @@ double talking_s_now() {
   timespec used{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
-
-bool has(const std::vector<NodeId>& nodes, NodeId node) {
-  return std::binary_search(nodes.begin(), nodes.end(), node);
 }
 
 // None given: all alike.
@@ -50,7 +46,7 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
   const View all_nodes{0, options.workers, options.servers};
   const std::set<NodeId> all = all_of(all_nodes);
   leader_ = *all.begin();
-  is_worker_ = has(options.workers, self_);
+  is_worker_ = is_among(options.workers, self_);
   for (const NodeId node : all) links_.emplace(node, kLink);
   known_ = all_nodes;
   addresses_ = options.addresses;
@@ -83,7 +79,7 @@ Status ClusterNode::make_parts(const std::vector<Matrix*>& tables) {
   if (is_worker_) {
     STREAMVEC_ASSIGN_OR_RETURN(replica_, Replica::make(sync, tables));
   }
-  if (has(options_.servers, self_)) {
+  if (is_among(options_.servers, self_)) {
     STREAMVEC_ASSIGN_OR_RETURN(server_, make_row_server(sync));
   }
   return {};
@@ -139,6 +135,7 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline dea
   if (!status_.ok()) return status_;
   if (phase_ != Phase::kEnded) return error(Code::kDeadlineExceeded, "the other nodes have not finished yet");
   if (!leads()) return own;
+  await_hearing(lock);
   TrainedTotals all = leading_->trained();
   if (!board_) return all;
   pieces_->give({}, board_->standing(), workers_now());
@@ -147,6 +144,14 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline dea
   for (const auto& [node, trained] : board_->trained())
     if (!leading_->has_finished(node)) all.tokens += trained.tokens, all.pairs += trained.pairs;
   return all;
+}
+
+// The others end when they hear that all have: a transport that is closed drops what has not left it.
+void ClusterNode::await_hearing(std::unique_lock<std::mutex>& lock) {
+  const std::set<NodeId> members = all_of(view_);
+  const auto waits = [&](const auto& link) { return members.count(link.first) > 0 && !link.second.idle(); };
+  const Deadline deadline = Deadline::after(kFarewell);
+  while (!deadline.passed() && std::any_of(links_.begin(), links_.end(), waits)) changed_.wait_for(lock, kHearingLook);
 }
 
 ClusterStats ClusterNode::stats() const {
@@ -317,233 +322,6 @@ Status ClusterNode::take_rows(NodeId from, const Message& message) {
   return {};
 }
 
-void ClusterNode::receive_control(NodeId from, const Control& control) {
-  if (leads())
-    receive_from_follower(from, control);
-  else if (from == leader_)
-    receive_from_leader(control);
-}
-
-void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
-  if (control.figures && from != self_) told_[from] = {*control.figures, staleness_at(control.figures->clock)};
-  if (control.kind == ControlKind::kHello) return receive_hello(from, control);
-  if (control.kind == ControlKind::kAsk) return receive_ask(from, control);
-  if (board_ && control.kind == ControlKind::kFinished) leave_text(from);
-  leading_->receive(from, control);
-}
-
-void ClusterNode::receive_ask(NodeId from, const Control& ask) {
-  if (!board_ || leading_->members().count(from) == 0) return;
-  board_->finish(from, ask.pieces, ask.trained);
-  if (ask.wanted > 0) wanted_[from] = ask.wanted;
-}
-
-void ClusterNode::leave_text(NodeId node) {
-  board_->leave(node);
-  wanted_.erase(node);
-}
-
-void ClusterNode::receive_hello(NodeId from, const Control& hello) {
-  const bool is_first = all_of({0, options_.workers, options_.servers}).count(from) > 0;
-  if (!is_first) know(from, hello.address);
-  if (hello.fingerprint != options_.fingerprint || (is_first && hello.rows != options_.rows))
-    return refuse(from, differences_of(from, hello));
-  if (is_first) return leading_->receive(from, hello);
-  welcome_.insert(from);
-}
-
-std::string ClusterNode::differences_of(NodeId node, const Control& hello) const {
-  return "node " + std::to_string(node) + " has " + hello.text + ", node " + std::to_string(self_) + " has " +
-         options_.fingerprint_of + "; give all nodes the same text and options";
-}
-
-void ClusterNode::refuse(NodeId node, const std::string& why) {
-  Control refusal;
-  refusal.kind = ControlKind::kRefusal;
-  refusal.text = why;
-  send(node, encode(refusal));
-  if (options_.joinable) gone_s_[node] = clock_seconds();
-}
-
-// At a moment when each of our pushes is answered: we know every row as its owner has it then, but for what others have
-// changed, which the owners will tell the newcomer.
-void ClusterNode::welcome() {
-  if (welcome_.empty() || view_.epoch == 0 || !replica_->idle()) return;
-  const bool owns_rows = options_.servers == options_.workers;
-  for (const NodeId node : std::exchange(welcome_, {})) {
-    if (text_over_ || leading_->ending()) {
-      refuse(node, "the run is about to end, and takes nobody in any more");
-      continue;
-    }
-    Outbox out;
-    replica_->tell_base(node, out);
-    send_out(out);
-    leading_->admit(node, owns_rows);
-  }
-}
-
-void ClusterNode::receive_from_leader(const Control& control) {
-  switch (control.kind) {
-    case ControlKind::kView:
-      for (const auto& [node, address] : control.addresses) know(node, address);
-      return take_view(control.view);
-    case ControlKind::kRefusal:
-      return fail(error(Code::kFailedPrecondition, control.text));
-    case ControlKind::kFlush:
-      return begin_stage(Phase::kFlushing);
-    case ControlKind::kSettle:
-      settle_clock_ = control.clock;
-      return begin_stage(Phase::kSettling);
-    case ControlKind::kPieces:
-      if (pieces_ != nullptr) pieces_->give(control.pieces, control.standing, workers_now());
-      return;
-    case ControlKind::kTextOver:
-      if (pieces_ == nullptr) return;
-      pieces_->give({}, control.standing, workers_now());
-      return pieces_->end(PieceQueue::Next::kOver);
-    case ControlKind::kEnd:
-      phase_ = Phase::kEnded;
-      return changed_.notify_all();
-    default:
-      return;
-  }
-}
-
-void ClusterNode::take_view(const View& view) {
-  if (view.epoch <= view_.epoch) return;
-  if (!has(view.workers, self_) && !has(view.servers, self_))
-    return fail(error(Code::kAborted, "node ", self_, " was not heard for ", options_.dead_after_s,
-                      " s, and the others go on without it; what it has learnt since is not in their model"));
-  for (const NodeId node : all_of(view_))
-    if (all_of(view).count(node) == 0) gone_s_[node] = clock_seconds();
-  view_ = view;
-  for (auto [known, now] : {std::pair{&known_.workers, &view.workers}, std::pair{&known_.servers, &view.servers}}) {
-    std::vector<NodeId> all;
-    std::set_union(known->begin(), known->end(), now->begin(), now->end(), std::back_inserter(all));
-    *known = std::move(all);
-  }
-  pace_.set_workers(workers_now());
-  Outbox out;
-  if (server_ != nullptr) server_->set_view(view, out);
-  if (replica_ != nullptr) replica_->set_view(view, out);
-  send_out(out);
-  if (phase_ == Phase::kStarting) phase_ = Phase::kTraining;
-  if (phase_ > Phase::kFinished && phase_ != Phase::kEnded)
-    phase_ = Phase::kFinished;  // owners may have lost something
-  changed_.notify_all();
-}
-
-// Where a node is reached, of which we may not have heard before.
-void ClusterNode::know(NodeId node, const std::string& address) {
-  if (node == self_ || addresses_.count(node) > 0) return;
-  addresses_[node] = address;
-  transport_->add_peer(node, address);
-  links_.try_emplace(node, kLink);
-  heard_s_.try_emplace(node, clock_seconds());
-}
-
-// A node that was left out has had the time to hear of it. If it did not, it hears nothing any more.
-void ClusterNode::forget_gone(double now_s) {
-  for (auto gone = gone_s_.begin(); gone != gone_s_.end();) {
-    if (now_s - gone->second < options_.dead_after_s) {
-      ++gone;
-      continue;
-    }
-    transport_->remove_peer(gone->first);
-    links_.erase(gone->first);
-    addresses_.erase(gone->first);
-    heard_s_.erase(gone->first);
-    told_.erase(gone->first);
-    forgotten_.insert(gone->first);
-    gone = gone_s_.erase(gone);
-  }
-}
-
-void ClusterNode::lead(double now_s) {
-  if (options_.registry != nullptr && !options_.registry->status().ok()) return fail(options_.registry->status());
-  welcome();
-  const std::set<NodeId> before = leading_->members();
-  const Result<std::vector<Control>> orders = leading_->decide(now_s, heard_s_);
-  if (!orders.ok()) return fail(orders.status());
-  for (const Control& order : *orders) tell_order(order, before);
-  if (!board_) return;
-  for (const NodeId node : before)
-    if (!has(view_.workers, node) && !has(view_.servers, node)) leave_text(node);
-  hand_out();
-}
-
-void ClusterNode::tell_order(const Control& order, const std::set<NodeId>& before) {
-  std::set<NodeId> nodes = leading_->members();
-  if (order.kind != ControlKind::kView) return tell_all(order, nodes);
-  Control view = order;
-  std::vector<Registry::Member> members;
-  for (const NodeId node : nodes) {
-    if (!options_.joinable) break;
-    const std::string& address = view.addresses[node] = addresses_.at(node);
-    members.push_back({node, address, has(order.view.workers, node), has(order.view.servers, node)});
-  }
-  nodes.insert(before.begin(), before.end());
-  tell_all(view, nodes);
-  if (options_.registry != nullptr) options_.registry->publish(order.view.epoch, std::move(members));
-}
-
-void ClusterNode::hand_out() {
-  for (auto asked = wanted_.begin(); asked != wanted_.end();) {
-    Control pieces{ControlKind::kPieces};
-    pieces.pieces = board_->take(asked->first, asked->second, workers_now());
-    pieces.standing = board_->standing();
-    if (pieces.pieces.empty()) break;  // until somebody leaves some
-    tell(asked->first, pieces);
-    asked = wanted_.erase(asked);
-  }
-  if (text_over_ || view_.epoch == 0 || !board_->over()) return;
-  text_over_ = true;
-  Control over{ControlKind::kTextOver};
-  over.standing = board_->standing();
-  tell_all(over, leading_->members());
-}
-
-void ClusterNode::tell(NodeId node, const Control& control) {
-  node == self_ ? receive_from_leader(control) : send(node, encode(control));
-}
-
-void ClusterNode::tell_finished(const PieceQueue::Report& report) {
-  Control ask{ControlKind::kAsk};
-  ask.pieces = report.finished;
-  ask.wanted = report.wanted;
-  ask.trained = report.trained;
-  tell_leader(ask);
-}
-
-void ClusterNode::tell_all(const Control& control, const std::set<NodeId>& nodes) {
-  for (const NodeId node : nodes)
-    if (node != self_) send(node, encode(control));
-  receive_from_leader(control);
-}
-
-void ClusterNode::tell_leader(Control control) {
-  control.figures = own_figures();
-  leads() ? receive_from_follower(self_, control) : send(leader_, encode(control));
-}
-
-void ClusterNode::keep_in_touch(double now_s) {
-  for (auto& [node, link] : links_) {
-    std::vector<std::string> frames;
-    link.tick(now_s, frames);
-    for (std::string& frame : frames) transport_->send(node, std::move(frame));
-  }
-  if (!leads() && phase_ != Phase::kEnded && now_s - heard_s_[leader_] > options_.dead_after_s)
-    fail(error(Code::kUnavailable, "node ", leader_, ", which leads, was not heard for ", options_.dead_after_s,
-               " s; what was learnt here is saved, start the cluster again to go on"));
-  if (options_.joinable) forget_gone(now_s);
-  if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
-  alive_sent_s_ = now_s;
-  if (!leads()) return tell_leader({});
-  const std::string alive = encode(Control{});
-  for (const NodeId node : view_.epoch == 0 ? leading_->present() : all_of(view_))
-    if (node != self_) send(node, alive);
-}
-
 void ClusterNode::push_if_due(double now_s) {
   if (replica_ == nullptr || !replica_->idle() || phase_ == Phase::kStarting || phase_ == Phase::kEnded) return;
   const PushPace::Done done{words_, steps_, now_s, stats_.talking_s};
@@ -627,6 +405,15 @@ void ClusterNode::end_stage() {
 
 void ClusterNode::send_out(Outbox& out) {
   for (Outgoing& outgoing : out) send(outgoing.to, encode(outgoing.message));
+}
+
+// Where a node is reached, of which we may not have heard before.
+void ClusterNode::know(NodeId node, const std::string& address) {
+  if (node == self_ || addresses_.count(node) > 0) return;
+  addresses_[node] = address;
+  transport_->add_peer(node, address);
+  links_.try_emplace(node, kLink);
+  heard_s_.try_emplace(node, clock_seconds());
 }
 
 void ClusterNode::send(NodeId to, std::string bytes) {

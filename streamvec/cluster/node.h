@@ -129,6 +129,7 @@ class ClusterNode final : public Synchronizer {
   void send(NodeId to, std::string bytes);
   void send_out(Outbox& out);
   void note_clocks();
+  void await_hearing(std::unique_lock<std::mutex>& lock);
   void deliver_own();
   void fail(Status status);
   bool leads() const { return self_ == leader_; }

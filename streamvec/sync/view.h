@@ -1,6 +1,7 @@
 // Who takes part at a moment, and which node owns a row.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +16,10 @@ struct View {
   uint32_t epoch = 0;
   std::vector<NodeId> workers, servers;  // rising
 };
+
+inline bool is_among(const std::vector<NodeId>& nodes, NodeId node) {  // REQUIRES: rising
+  return std::binary_search(nodes.begin(), nodes.end(), node);
+}
 
 // Rendezvous hashing (Thaler, Ravishankar 1998): when a server comes or goes, only its own rows move, and they spread
 // evenly over the others. REQUIRES: servers is not empty.
