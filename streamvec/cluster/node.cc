@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "streamvec/core/clock.h"
+#include "streamvec/core/thread_time.h"
 
 namespace streamvec {
 namespace {
@@ -20,13 +20,6 @@ constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks 
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
-
-// That the calling thread has used of a processor.
-double talking_s_now() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
 
 // None given: all alike.
 std::vector<float> pulls_of(const ClusterOptions& options) {
@@ -165,15 +158,12 @@ ClusterStats ClusterNode::stats() const {
   stats.staleness_most = staleness_most_;
   const std::set<NodeId> present = all_of(view_);
   stats.nodes = static_cast<int32_t>(present.size());
-  const auto among = [](const std::vector<NodeId>& nodes, NodeId node) {
-    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-  };
   for (const NodeId node : all_of(known_)) {
     const auto heard = heard_s_.find(node);
     const bool own = node == self_;
     ClusterMember member{.node = node,
-                         .worker = among(known_.workers, node),
-                         .server = among(known_.servers, node),
+                         .worker = is_among(known_.workers, node),
+                         .server = is_among(known_.servers, node),
                          .leader = node == leader_,
                          .taking_part = present.count(node) > 0,
                          .silent_s = own || heard == heard_s_.end() ? 0 : clock_seconds() - heard->second};
@@ -226,7 +216,7 @@ void ClusterNode::run() {
     }
     step(now);
     note_clocks();
-    stats_.talking_s = talking_s_now();
+    stats_.talking_s = thread_seconds();
     if (options_.crew != nullptr) stats_.talking_s += options_.crew->helped_s();
     failed = !status_.ok();
   }

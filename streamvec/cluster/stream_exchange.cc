@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "streamvec/cluster/leader.h"
 #include "streamvec/vocab/state_bytes.h"
 
 namespace streamvec {
@@ -155,8 +156,7 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
     others_ = {view.workers.begin(), view.workers.end()};
     others_.erase(self);
   }
-  std::set<NodeId> members(view.workers.begin(), view.workers.end());
-  members.insert(view.servers.begin(), view.servers.end());
+  const std::set<NodeId> members = all_of(view);
   std::erase_if(nodes_, [&](const auto& node) {
     if (members.count(node.first) == 0) replays_.forget(node.first);
     return members.count(node.first) == 0;

@@ -1,16 +1,9 @@
 #include "streamvec/core/crew.h"
 
-#include <ctime>
+#include "streamvec/core/thread_time.h"
 
 namespace streamvec {
 namespace {
-
-// That the calling thread has used of a processor.
-double used_s() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
 
 constexpr int32_t kSpins = 4'000;  // some 100 us
 
@@ -79,18 +72,18 @@ void Crew::stand_by() {
   while (true) {
     begun_.wait(lock, [&] { return stopping_ || wanted(); });
     if (stopping_) return;
-    const double begun = used_s();
+    const double begun = thread_seconds();
     take_parts(lock);
-    helped_s_ += used_s() - begun;
+    helped_s_ += thread_seconds() - begun;
   }
 }
 
 void Crew::help_out() {
   std::unique_lock lock(mutex_);
   if (next_ == parts_) return;
-  const double begun = used_s();
+  const double begun = thread_seconds();
   take_parts(lock);
-  helped_s_ += used_s() - begun;
+  helped_s_ += thread_seconds() - begun;
 }
 
 void Crew::take_parts(std::unique_lock<std::mutex>& lock) {

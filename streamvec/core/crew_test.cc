@@ -10,6 +10,28 @@
 namespace streamvec {
 namespace {
 
+// A thread that looks in until it is to leave.
+class Visitor {
+ public:
+  explicit Visitor(Crew& crew)
+      : thread_([this, &crew] {
+          const CrewVisit visit(&crew);
+          come_ = true;
+          while (!over_) crew.look_in();
+        }) {
+    while (!come_) std::this_thread::yield();
+  }
+  std::thread::id id() const { return thread_.get_id(); }
+  void leave() {
+    over_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> come_ = false, over_ = false;
+  std::thread thread_;
+};
+
 TEST(Crew, DoesEveryPartOnceAndIsDoneThen) {
   for (const int32_t helpers : {0, 1, 3}) {
     Crew crew(helpers);
@@ -35,15 +57,9 @@ TEST(Crew, PartsAreDoneSideBySide) {
 
 TEST(Crew, ThreadsThatLookInDoTheWorkAndThoseThatStandBySleepOn) {
   Crew crew(2);
-  std::atomic<bool> come = false, over = false;
-  std::thread visitor([&] {
-    const CrewVisit visit(&crew);
-    come = true;
-    while (!over) crew.look_in();
-  });
-  while (!come) std::this_thread::yield();
+  Visitor visitor(crew);
   std::atomic<int> there{0}, strangers{0};
-  const std::set<std::thread::id> known = {std::this_thread::get_id(), visitor.get_id()};
+  const std::set<std::thread::id> known = {std::this_thread::get_id(), visitor.id()};
   for (int round = 0; round < 50; ++round) {
     there = 0;
     // One part each: the caller alone would never end.
@@ -55,8 +71,7 @@ TEST(Crew, ThreadsThatLookInDoTheWorkAndThoseThatStandBySleepOn) {
   }
   EXPECT_EQ(strangers, 0);
   EXPECT_GT(crew.helped_s(), 0);
-  over = true;
-  visitor.join();
+  visitor.leave();
   there = 0;
   crew.share(3, [&](int64_t) {  // and now those that stand by
     ++there;
@@ -67,21 +82,14 @@ TEST(Crew, ThreadsThatLookInDoTheWorkAndThoseThatStandBySleepOn) {
 
 TEST(Crew, WithoutThreadsThatStandByThoseThatLookInAreEnough) {
   Crew crew(0);
-  std::atomic<bool> come = false, over = false;
-  std::thread visitor([&] {
-    const CrewVisit visit(&crew);
-    come = true;
-    while (!over) crew.look_in();
-  });
-  while (!come) std::this_thread::yield();
+  Visitor visitor(crew);
   std::atomic<int> there{0};
   crew.share(2, [&](int64_t) {
     ++there;
     while (there < 2) std::this_thread::yield();
   });
   EXPECT_EQ(there, 2);
-  over = true;
-  visitor.join();
+  visitor.leave();
 }
 
 TEST(Crew, CountsWhatTheHelpersHaveUsed) {

@@ -19,6 +19,7 @@
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/stream_evaluator.h"
 #include "streamvec/train/stream_learner.h"
+#include "streamvec/train/stream_replay.h"
 #include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
@@ -40,42 +41,6 @@ constexpr const char* kNodeCursors = "nodes";  // where the sources of a cluster
 constexpr std::chrono::milliseconds kFinishLook{20};
 constexpr std::chrono::seconds kLeaveAfter{1};     // a node that is stopped alone: others may be stopping, too
 constexpr std::chrono::seconds kCursorsWithin{5};  // else a node's sources stand where they stood at the last save
-
-struct Selection {
-  ReplaySelector selector;
-  ReplayPriority priority;
-};
-Result<Selection> parse_replay(const std::string& name) {
-  if (name == "once") return Selection{ReplaySelector::kInOrderOnce, ReplayPriority::kNone};
-  if (name == "uniform") return Selection{ReplaySelector::kUniform, ReplayPriority::kNone};
-  if (name == "loss") return Selection{ReplaySelector::kPrioritised, ReplayPriority::kLoss};
-  if (name == "gradient") return Selection{ReplaySelector::kPrioritised, ReplayPriority::kGradient};
-  return error(Code::kInvalidArgument, "no replay is called '", name, "'; try once, uniform, loss or gradient");
-}
-
-ReplayOptions replay_options(const TrainOptions& options, ReplaySelector selector) {
-  const StreamOptions& stream = options.stream;
-  ReplayOptions replay;
-  replay.selector = selector;
-  replay.capacity = stream.replay_chunks;
-  replay.bytes_max = stream.replay_chunks * 4'096;
-  replay.half_life = stream.half_life.value;
-  replay.limiter.samples_per_insert = stream.replay_ratio;
-  // Sampling starts with the first chunk: what there is to learn from a short stream is learnt.
-  replay.limiter.size_min = 1;
-  // Few, so that what is trained on is fresh and a snapshot is of the text read lately.
-  replay.limiter.inserts_ahead_max = std::clamp<int64_t>(stream.replay_chunks / 4, 64, 1'024);
-  replay.seed = options.seed;
-  return replay;
-}
-
-// Of a node that only reads: a short queue on the way to those that train.
-ReplayOptions relay_options(const TrainOptions& options) {
-  ReplayOptions replay = replay_options(options, ReplaySelector::kInOrderOnce);
-  replay.capacity = replay.limiter.inserts_ahead_max = 64;
-  replay.bytes_max = int64_t{1} << 24;
-  return replay;
-}
 
 ExtraFile bytes_file(const char* name, std::string bytes) {
   return {name, [bytes = std::move(bytes)](const auto& sink) { return sink(bytes); }};
@@ -647,7 +612,7 @@ class StreamTraining {
   std::optional<CheckpointWriter> writer_;  // of a cluster only the first node has one
   const std::string out_;
   const TrainHooks& hooks_;
-  Selection selection_{};
+  ReplaySelection selection_{};
   FormOf form_of_;
   std::string model_;
   double lr_ = 0;
