@@ -42,7 +42,6 @@ struct PairBlock {
 
   const float* const* upcoming = nullptr;  // rows that the next block will need, to be fetched meanwhile
   int32_t upcoming_count = 0;
-  bool rows_shared = false;  // other threads write them too
 
   float* const* dx = nullptr;  // n rows to which dx_j is added; may be x itself, with a row named twice
   float* const* dy = nullptr;  // m rows to which dy_i is added; may be y itself, likewise

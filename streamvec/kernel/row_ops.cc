@@ -25,6 +25,18 @@ void subtract_from(const float* HWY_RESTRICT from, int32_t dim, float* HWY_RESTR
     hn::Store(hn::Sub(hn::Load(d, from + k), hn::Load(d, to + k)), d, to + k);
 }
 
+void merge_row(float share, int32_t dim, float* HWY_RESTRICT copy, float* HWY_RESTRICT base, float* HWY_RESTRICT row) {
+  const D d;
+  const auto factor = hn::Set(d, share);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto change = hn::Sub(hn::Load(d, copy + k), hn::Load(d, base + k));
+    const auto merged = hn::MulAdd(factor, change, hn::Load(d, row + k));
+    hn::Store(merged, d, row + k);
+    hn::Store(merged, d, copy + k);
+    hn::Store(merged, d, base + k);
+  }
+}
+
 void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* HWY_RESTRICT out) {
   const D d;
   const auto share = hn::Set(d, 1.0f / static_cast<float>(count));
@@ -119,6 +131,7 @@ namespace streamvec {
 
 HWY_EXPORT(add_scaled);
 HWY_EXPORT(subtract_from);
+HWY_EXPORT(merge_row);
 HWY_EXPORT(mean_of_rows);
 HWY_EXPORT(add_to_rows);
 HWY_EXPORT(sum_scaled_rows);
@@ -133,6 +146,10 @@ void add_scaled(const float* from, float scale, int32_t dim, float* to) {
 
 void subtract_from(const float* from, int32_t dim, float* to) {
   HWY_DYNAMIC_DISPATCH(subtract_from)(from, dim, to);
+}
+
+void merge_row(float share, int32_t dim, float* copy, float* base, float* row) {
+  HWY_DYNAMIC_DISPATCH(merge_row)(share, dim, copy, base, row);
 }
 
 void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* out) {

@@ -10,6 +10,8 @@ namespace streamvec {
 void add_scaled(const float* from, float scale, int32_t dim, float* to);
 // to = from - to
 void subtract_from(const float* from, int32_t dim, float* to);
+// row += share * (copy - base), and both become what the row then is.
+void merge_row(float share, int32_t dim, float* copy, float* base, float* row);
 // out = the mean of `count` rows. REQUIRES: count > 0; out is none of them.
 void mean_of_rows(const float* const* rows, int32_t count, int32_t dim, float* out);
 // Adds `step` to each of `count` rows; a row that is named twice gets it twice. REQUIRES: step is none of them.

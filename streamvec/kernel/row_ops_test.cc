@@ -58,6 +58,19 @@ TEST_P(RowOps, AddScaledAddsAndKeepsThePaddingZero) {
   }
 }
 
+TEST_P(RowOps, ARowTakesItsShareOfACopysChangeAndAllThreeAreAlikeThen) {
+  for (int32_t dim : kDims) {
+    Row copy(dim, 1), base(dim, 2), row(dim, 3);
+    const std::vector<double> copied = copy.values(), based = base.values(), before = row.values();
+    merge_row(0.75f, dim, copy.data(), base.data(), row.data());
+    for (size_t d = 0; d < before.size(); ++d)
+      EXPECT_NEAR(row.values()[d], before[d] + 0.75 * (copied[d] - based[d]), 1e-6);
+    EXPECT_EQ(copy.values(), row.values());
+    EXPECT_EQ(base.values(), row.values());
+    row.expect_zero_padding();
+  }
+}
+
 TEST_P(RowOps, ScaledRowsAreSummedAndAddedTo) {
   for (int32_t dim : kDims) {
     Row a(dim, 1), b(dim, 2), sum(dim, 3);

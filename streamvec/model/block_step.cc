@@ -17,6 +17,8 @@ void BlockStep::begin(size_t inputs, size_t outputs_max) {
     band_end_.resize(outputs_max);
   }
   upcoming_.clear();
+  hot_inputs_.notice_restarts();
+  hot_outputs_.notice_restarts();
   new_weights();  // the first row is the common one
 }
 
@@ -46,9 +48,42 @@ float* BlockStep::add_negative_with_weights(Slot slot) {
   return weights;
 }
 
+void BlockStep::renew_input(Slot slot) {
+  const RowLocks::Guard guard(parameters_.locks, {&slot, 1}, {});
+  if (hot_inputs_.renew(slot)) parameters_.note_changed({&slot, 1}, {});
+}
+
+void BlockStep::renew_output(Slot slot) {
+  const RowLocks::Guard guard(parameters_.locks, {}, {&slot, 1});
+  if (hot_outputs_.renew(slot)) parameters_.note_changed({}, {&slot, 1});
+}
+
+void BlockStep::settle() {
+  hot_inputs_.settle([this](Slot slot) { parameters_.note_changed({&slot, 1}, {}); });
+  hot_outputs_.settle([this](Slot slot) { parameters_.note_changed({}, {&slot, 1}); });
+}
+
+// Copies are in this core's cache most of the time; asking for them would cost more than it brings.
 void BlockStep::expect(std::span<const Slot> inputs, std::span<const Slot> outputs) {
-  for (Slot slot : outputs) upcoming_.push_back(parameters_.output.rows.row(slot));
-  for (Slot slot : inputs) upcoming_.push_back(parameters_.input.rows.row(slot));
+  size_t count = upcoming_.size();
+  upcoming_.resize(count + inputs.size() + outputs.size());
+  for (Slot slot : outputs) {
+    upcoming_[count] = parameters_.output.rows.row(slot);
+    count += hot_outputs_.wants_row(slot);
+  }
+  for (Slot slot : inputs) {
+    upcoming_[count] = parameters_.input.rows.row(slot);
+    count += hot_inputs_.wants_row(slot);
+  }
+  upcoming_.resize(count);
+}
+
+void BlockStep::note_changed(std::span<const Slot> inputs) {
+  if (parameters_.changed == nullptr) return;
+  for (const Slot slot : inputs)
+    if (!hot_inputs_.hold(slot)) parameters_.note_changed({&slot, 1}, {});
+  for (const Slot slot : outputs())
+    if (!hot_outputs_.hold(slot)) parameters_.note_changed({}, {&slot, 1});
 }
 
 void BlockStep::expect_rows(std::span<float* const> rows) {
@@ -58,22 +93,21 @@ void BlockStep::expect_rows(std::span<float* const> rows) {
 PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
   parameters_.look_in();
-  const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
-  Matrix& table = parameters_.input.rows;
   x_.resize(inputs_);
-  for (size_t j = 0; j < inputs_; ++j) x_[j] = table.row(inputs[j]);
+  for (size_t j = 0; j < inputs_; ++j) x_[j] = input_row(inputs[j]);
+  const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
     const PairBlockResult result = call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax);
-    parameters_.note_changed(inputs, outputs());
+    note_changed(inputs);
     return result;
   }
   zeroed_rows(inputs_, x_memory_, x_steps_);
   zeroed_rows(count_, y_memory_, y_steps_);
   const PairBlockResult result = call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), 1, 0);
   if (!result.finite) return result;
-  step_rows(inputs, x_steps_, lr, parameters_.input);
-  step_rows(outputs(), y_steps_, lr, parameters_.output);
-  parameters_.note_changed(inputs, outputs());
+  step_rows(inputs, x_steps_, lr, *parameters_.input.optimizer, x_);
+  step_rows(outputs(), y_steps_, lr, *parameters_.output.optimizer, y_);
+  note_changed(inputs);
   return result;
 }
 
@@ -81,7 +115,9 @@ PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* cons
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
   zeroed_rows(count_, y_memory_, y_steps_);
   const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1, 0);
-  if (result.finite) step_rows(outputs(), y_steps_, lr, parameters_.output);
+  if (!result.finite) return result;
+  step_rows(outputs(), y_steps_, lr, *parameters_.output.optimizer, y_);
+  note_changed({});
   return result;
 }
 
@@ -106,7 +142,6 @@ PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, 
   block.step_max = step_max;
   block.upcoming = upcoming_.data();
   block.upcoming_count = static_cast<int32_t>(upcoming_.size());
-  block.rows_shared = parameters_.options.shared;
   block.dx = dx;
   block.dy = dy;
   return kernel_->step(block);
@@ -120,8 +155,9 @@ void BlockStep::zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vec
   for (size_t i = 0; i < count; ++i) rows[i] = data + i * stride;
 }
 
-void BlockStep::step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table) {
-  for (size_t i = 0; i < slots.size(); ++i) table.optimizer->step(slots[i], gradients[i], lr, table.rows.row(slots[i]));
+void BlockStep::step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr,
+                          Optimizer& optimizer, const std::vector<float*>& rows) {
+  for (size_t i = 0; i < slots.size(); ++i) optimizer.step(slots[i], gradients[i], lr, rows[i]);
 }
 
 }  // namespace streamvec

@@ -8,6 +8,7 @@
 
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/scratch.h"
+#include "streamvec/model/hot_rows.h"
 #include "streamvec/model/parameters.h"
 
 namespace streamvec {
@@ -20,7 +21,10 @@ constexpr float kSgdStepMax = 0.25f;
 class BlockStep {
  public:
   BlockStep(Parameters& parameters, std::unique_ptr<PairKernel> kernel)
-      : parameters_(parameters), kernel_(std::move(kernel)) {}
+      : parameters_(parameters),
+        kernel_(std::move(kernel)),
+        hot_inputs_(parameters.hot_input, parameters.input.rows),
+        hot_outputs_(parameters.hot_output, parameters.output.rows) {}
 
   // Begins a block with `inputs` columns of weight and at most outputs_max outputs. Rows of weight are given out zeroed
   // and stay where they are until the next begin().
@@ -45,23 +49,42 @@ class BlockStep {
   void expect(std::span<const Slot> inputs, std::span<const Slot> outputs);
   void expect_rows(std::span<float* const> rows);  // rows of other tables, likewise
 
+  // What this thread has kept to itself goes to the tables. REQUIRES: no block is begun.
+  void settle();
+
   std::span<const Slot> outputs() const { return std::span(outputs_).first(count_); }
   std::string kernel_name() const { return kernel_->name(); }
 
  private:
   void add_output(Slot slot, const float* weights) {
     outputs_[count_] = slot;
-    y_[count_] = parameters_.output.rows.row(slot);
+    y_[count_] = output_row(slot);
     output_weights_[count_++] = weights;
   }
+  // The rows to train on, for a block; each call is a use.
+  float* input_row(Slot slot) {
+    if (hot_inputs_.use(slot)) [[unlikely]]
+      renew_input(slot);
+    return hot_inputs_.row(slot);
+  }
+  float* output_row(Slot slot) {
+    if (hot_outputs_.use(slot)) [[unlikely]]
+      renew_output(slot);
+    return hot_outputs_.row(slot);
+  }
+  void renew_input(Slot slot);
+  void renew_output(Slot slot);
   float* new_weights();
   PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max);
   // `count` zeroed rows of gradient.
   void zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const;
-  static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr, Table& table);
+  static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr,
+                        Optimizer& optimizer, const std::vector<float*>& rows);
+  void note_changed(std::span<const Slot> inputs);  // what is no copy; merging tells of the others
 
   Parameters& parameters_;
   std::unique_ptr<PairKernel> kernel_;
+  HotRows hot_inputs_, hot_outputs_;
   size_t inputs_ = 0, columns_ = 0, weights_used_ = 0;
   size_t positives_ = 0, count_ = 0;  // outputs so far: how many of what follows is in use
   std::vector<Slot> outputs_;

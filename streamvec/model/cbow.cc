@@ -28,6 +28,11 @@ class CbowWorker final : public ModelWorker {
     return stats;
   }
 
+  Result<StepStats> settle() override {
+    block_.settle();
+    return StepStats();
+  }
+
   std::string kernel_name() const override { return block_.kernel_name(); }
 
  private:
@@ -48,7 +53,7 @@ class CbowWorker final : public ModelWorker {
       return;
     }
     step_inputs(lr);
-    parameters_.note_changed(plan_.columns, block_.outputs());
+    parameters_.note_changed(plan_.columns, {});
     stats.loss += result.loss;
     stats.slope += result.slope;
     stats.pairs += static_cast<int64_t>(centres);

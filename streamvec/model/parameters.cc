@@ -40,6 +40,10 @@ Result<Parameters> Parameters::make(const Options& options) {
   if (options.glove) {
     STREAMVEC_ASSIGN_OR_RETURN(parameters.glove, GloveTables::make(options.rows, options.dim, options.rows_max));
   }
+  if (options.optimizer == OptimizerKind::kSgd) {
+    parameters.hot_input = HotSlots(options.threads, parameters.input.rows);
+    parameters.hot_output = HotSlots(options.threads, parameters.output.rows);
+  }
   for (int64_t i = 0; i < options.rows; ++i) parameters.draw_row(i, i);
   return parameters;
 }
@@ -60,6 +64,7 @@ void Parameters::restart(int64_t row, uint64_t draw) {
       std::fill_n(state.values->row(row), state.values->cols(), 0.0f);
   if (glove) glove->restart(static_cast<Slot>(row));
   draw_row(row, draw);
+  for (HotSlots* hot : {&hot_input, &hot_output}) hot->restart(row);
   put_on_card(row);
 }
 
@@ -88,7 +93,9 @@ void Parameters::set_word(Slot slot, std::string_view word) {
   if (hybrid == nullptr) return;
   hybrid->set_word(slot, word);
   const std::lock_guard lock(*row_mutex_);
-  if (hybrid->start_row(slot, input.rows.row(slot))) put_on_card(slot);
+  if (!hybrid->start_row(slot, input.rows.row(slot))) return;
+  hot_input.restart(slot);
+  put_on_card(slot);
 }
 
 void Parameters::draw_row(int64_t row, uint64_t draw) {

@@ -15,6 +15,7 @@
 #include "streamvec/core/status.h"
 #include "streamvec/cuda/sgns_trainer.h"
 #include "streamvec/model/glove.h"
+#include "streamvec/model/hot_rows.h"
 #include "streamvec/model/hybrid.h"
 #include "streamvec/model/rbsg.h"
 #include "streamvec/model/row_locks.h"
@@ -32,7 +33,7 @@ class Parameters {
     int64_t dim = 200;
     OptimizerKind optimizer = OptimizerKind::kSgd;
     uint64_t seed = 1;
-    bool shared = false;  // several threads train on the tables
+    int32_t threads = 1;  // that train on the tables
     bool glove = false;   // rows of the output table are drawn, too; `glove` is there
   };
   // kResourceExhausted when rows, as they are to begin with, do not fit in memory. What they grow by later is not
@@ -58,6 +59,7 @@ class Parameters {
   std::optional<GloveTables> glove;      // of the glove model: words' rows are in `input`, contexts' in `output`
   std::unique_ptr<Rbsg> rbsg;            // of the rbsg model, whose tables are not trained
   RowLocks locks;
+  HotSlots hot_input, hot_output;  // rows that threads keep copies of; none where one thread trains alone
   // Of a run on the card: what trains there. The rows here are those of the last fetch_rows().
   std::shared_ptr<cuda::SgnsTrainer> card;
   // With what the optimiser keeps. Thread-safe; a row that begins anew meanwhile is its new word's. Nothing to do

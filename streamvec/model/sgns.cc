@@ -28,6 +28,11 @@ class SgnsWorker final : public ModelWorker {
     return stats;
   }
 
+  Result<StepStats> settle() override {
+    block_.settle();
+    return StepStats();
+  }
+
   std::string kernel_name() const override { return block_.kernel_name(); }
 
  private:

@@ -106,6 +106,11 @@ class SubwordWorker final : public ModelWorker {
     return stats;
   }
 
+  Result<StepStats> settle() override {
+    block_.settle();
+    return StepStats();
+  }
+
   std::string kernel_name() const override { return block_.kernel_name(); }
 
  private:

@@ -121,7 +121,7 @@ class ColumnsTraining {
     shape.rows = start_.vocabulary.size();
     shape.rows_max = 0;
     shape.dim = own_.size();
-    shape.shared = false;
+    shape.threads = 1;
     STREAMVEC_RETURN_IF_ERROR(Parameters::check_memory(shape));
     STREAMVEC_ASSIGN_OR_RETURN(Parameters own, Parameters::make(shape));
     std::vector<float> drawn(static_cast<size_t>(dim_));

@@ -173,7 +173,7 @@ class StreamTraining {
     shape.dim = options_.dim.value_or(200);
     shape.optimizer = optimizer;
     shape.seed = options_.seed;
-    shape.shared = true;
+    shape.threads = threads_;
     shape.glove = model_ == "glove";
     std::map<std::string, Matrix> saved_halves;
     if (existing)

@@ -217,7 +217,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.dim = options.dim.value_or(kDimDefault);
   shape.optimizer = optimizer;
   shape.seed = options.seed;
-  shape.shared = start.threads > 1;
+  shape.threads = start.threads;
   shape.glove = start.model == "glove";
   if (!existing) STREAMVEC_RETURN_IF_ERROR(Parameters::check_memory(shape));
   STREAMVEC_ASSIGN_OR_RETURN(start.parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));

@@ -1,0 +1,195 @@
+#include "streamvec/model/hot_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "streamvec/model/model.h"
+#include "streamvec/model/testing.h"
+
+namespace streamvec {
+namespace {
+
+using namespace streamvec::testing;  // NOLINT: the helpers of this folder
+
+Matrix zeros(int64_t rows, int64_t cols) {
+  return Matrix::make(rows, cols).value();
+}
+
+// Adds `value` to a row as a thread in training does.
+void add(HotRows& hot, Slot slot, float value) {
+  if (hot.use(slot)) hot.renew(slot);
+  hot.row(slot)[0] += value;
+}
+
+void settle(HotRows& hot) {
+  hot.settle([](Slot) {});
+}
+
+TEST(HotSlots, AreNoneForOneThreadAndFewerForMore) {
+  const Matrix table = zeros(1000, 200);
+  EXPECT_EQ(HotSlots(1, table).count(), 0);
+  EXPECT_GT(HotSlots(2, table).count(), HotSlots(4, table).count());
+  EXPECT_GT(HotSlots(4, table).count(), 0);
+}
+
+TEST(HotSlots, AreNoMoreThanTheTableHasRows) {
+  EXPECT_EQ(HotSlots(2, zeros(7, 20)).count(), 7);
+}
+
+TEST(HotSlots, TakeAShareThatIsLessThanTheSumAndNotLessThanTheMean) {
+  const Matrix table = zeros(10, 20);
+  for (const int32_t threads : {2, 4, 16}) {
+    EXPECT_GE(HotSlots(threads, table).share(), 1.0f / static_cast<float>(threads)) << threads;
+    EXPECT_LT(HotSlots(threads, table).share(), 1) << threads;
+  }
+}
+
+TEST(HotRows, KeepsChangesToItselfForSoManyUses) {
+  Matrix table = zeros(10, 20);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  for (uint32_t i = 0; i < HotRows::kUses; ++i) add(hot, 3, 1);
+  EXPECT_EQ(table.row(3)[0], 0);
+  add(hot, 3, 1);
+  EXPECT_EQ(table.row(3)[0], slots.share() * static_cast<float>(HotRows::kUses));
+}
+
+TEST(HotRows, TakesWhatOthersHaveChanged) {
+  Matrix table = zeros(10, 20);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  add(hot, 3, 0);
+  table.row(3)[0] = 5;
+  EXPECT_EQ(hot.row(3)[0], 0);
+  for (uint32_t i = 0; i < HotRows::kUses; ++i) add(hot, 3, 0);
+  EXPECT_EQ(hot.row(3)[0], 5);
+}
+
+TEST(HotRows, GivesOutTheTablesOwnRowWhereThereIsNoCopy) {
+  Matrix table = zeros(100'000, 200);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  const Slot cold = static_cast<Slot>(slots.count());
+  EXPECT_TRUE(hot.hold(cold - 1));
+  EXPECT_FALSE(hot.hold(cold));
+  EXPECT_EQ(hot.row(cold), table.row(cold));
+  EXPECT_NE(hot.row(cold - 1), table.row(cold - 1));
+}
+
+TEST(HotRows, WantsTheTablesRowWhenItWillBeRead) {
+  Matrix table = zeros(100'000, 200);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  EXPECT_TRUE(hot.wants_row(0));
+  add(hot, 0, 1);
+  EXPECT_FALSE(hot.wants_row(0));
+  for (uint32_t i = 1; i < HotRows::kUses; ++i) add(hot, 0, 1);
+  EXPECT_TRUE(hot.wants_row(0));
+  EXPECT_TRUE(hot.wants_row(static_cast<Slot>(slots.count())));
+}
+
+TEST(HotRows, ThreadsThatSettleHaveLostNothingOfTheirShares) {
+  constexpr int kThreads = 4, kAdds = 20'000, kRows = 3;
+  Matrix table = zeros(kRows, 20);
+  HotSlots slots(kThreads, table);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      HotRows hot(slots, table);
+      for (int i = 0; i < kAdds; ++i) add(hot, i % kRows, 1);
+      settle(hot);
+    });
+  for (std::thread& thread : threads) thread.join();
+  double sum = 0;
+  for (int64_t i = 0; i < kRows; ++i) sum += double{table.row(i)[0]};
+  // Shares of whole numbers, all small enough to be exact: 1.5 / 4 has three bits.
+  EXPECT_EQ(sum, double{slots.share()} * kThreads * kAdds);
+}
+
+TEST(HotRows, ARowThatBeginsAnewIsTakenAnewWithoutWhatWasChangedBefore) {
+  Matrix table = zeros(10, 20);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  add(hot, 3, 1);
+  table.row(3)[0] = 50;
+  slots.restart(3);
+  hot.notice_restarts();
+  add(hot, 3, 0);
+  EXPECT_EQ(hot.row(3)[0], 50);
+  settle(hot);
+  EXPECT_EQ(table.row(3)[0], 50);
+}
+
+TEST(HotRows, SettlingDropsChangesOfARowThatHasBegunAnew) {
+  Matrix table = zeros(10, 20);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  add(hot, 3, 1);
+  slots.restart(3);
+  settle(hot);
+  EXPECT_EQ(table.row(3)[0], 0);
+}
+
+TEST(HotRows, SettlingTellsOfRowsThatHaveChangedAlone) {
+  Matrix table = zeros(10, 20);
+  HotSlots slots(2, table);
+  HotRows hot(slots, table);
+  add(hot, 7, 1);
+  std::vector<Slot> changed;
+  hot.settle([&](Slot slot) { changed.push_back(slot); });
+  EXPECT_EQ(changed, std::vector<Slot>{7});
+}
+
+// All rows of so small a table are copied.
+class WithCopies : public ::testing::TestWithParam<const char*> {
+ protected:
+  static Parameters tables(int32_t threads) {
+    Parameters::Options options;
+    options.rows = kPlantedWords;
+    options.dim = 20;
+    options.threads = threads;
+    return Parameters::make(options).value();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, WithCopies, ::testing::Values("sgns", "cbow"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(WithCopies, WhatAWorkerHasLearntIsInTheTablesOnceItHasSettled) {
+  ModelOptions options;
+  options.model = GetParam();
+  options.kernel = "reference";
+  Parameters parameters = tables(2);
+  const auto worker = make_model_worker(options, parameters).value();
+  const SamplingTables sampling(equal_words(kPlantedWords), 0);
+  Random random(1);
+  for (uint64_t i = 0; i < 60; ++i) worker->step(planted_chunk(i), sampling, 0.05f, random);
+  ASSERT_TRUE(worker->settle().ok());
+  EXPECT_GT(class_gap(parameters.input.rows), 0.5);
+}
+
+TEST_P(WithCopies, RowsAreNotedWhenTheTableHasTheirChanges) {
+  ModelOptions options;
+  options.model = GetParam();
+  options.kernel = "reference";
+  Parameters parameters = tables(2);
+  parameters.changed = std::make_unique<RowMarks>(2 * kPlantedWords);
+  const auto worker = make_model_worker(options, parameters).value();
+  const SamplingTables sampling(equal_words(kPlantedWords), 0);
+  Random random(1);
+  const Chunk once = chunk_of({{0, 1, 2}});
+  const std::vector<uint64_t> all{~uint64_t{0}};
+  const auto noted = [&](Slot slot) {
+    std::vector<int64_t> rows;
+    parameters.changed->take(all, rows);
+    return std::count(rows.begin(), rows.end(), 2 * slot + 1) > 0;
+  };
+  worker->step(once, sampling, 0.05f, random);
+  EXPECT_FALSE(noted(1));
+  ASSERT_TRUE(worker->settle().ok());
+  EXPECT_TRUE(noted(1));
+}
+
+}  // namespace
+}  // namespace streamvec
