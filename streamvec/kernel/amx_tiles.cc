@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "streamvec/kernel/bf16_gemm.h"
-#include "streamvec/kernel/packed_panels.h"
+#include "streamvec/kernel/int8_lstm.h"
 
 namespace streamvec {
 namespace {
@@ -35,7 +35,7 @@ bool cpu_has_amx_bf16() {
 }
 
 bool cpu_has_amx_int8() {
-  static const bool has = cpu_has_amx_bf16() && cpuid_has_amx(25);
+  static const bool has = cpu_has_amx_bf16() && cpuid_has_amx(25) && __builtin_cpu_supports("avx512vbmi");
   return has;
 }
 

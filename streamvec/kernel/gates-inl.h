@@ -9,7 +9,7 @@
 
 #include <hwy/highway.h>
 
-#include "streamvec/kernel/gate_cubics.h"
+#include "streamvec/kernel/gate_polynomials.h"
 #include "streamvec/kernel/logistic-inl.h"
 
 HWY_BEFORE_NAMESPACE();

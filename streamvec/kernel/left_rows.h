@@ -13,12 +13,10 @@ namespace streamvec {
 enum class LeftForm {
   kFloat,
   kBf16,  // rounded to nearest, ties to even
-  kInt8,  // values within -1 .. 1, times kInt8Unit
 };
-constexpr float kInt8Unit = 127;
 
 constexpr int64_t bytes_of(LeftForm form) {
-  return form == LeftForm::kFloat ? 4 : form == LeftForm::kBf16 ? 2 : 1;
+  return form == LeftForm::kFloat ? 4 : 2;
 }
 
 struct LeftRows {

@@ -20,14 +20,6 @@ HWY_INLINE void store_bf16(V value, uint16_t* to) {
   hn::StoreU(hn::TruncateTo(narrow, rounded), narrow, to);
 }
 
-// Of values within -1 .. 1: added to 1.5 * 2^23 a number leaves its nearest whole one in the lowest bits.
-HWY_INLINE void store_int8(D d, V value, int8_t* to) {
-  const hn::RebindToUnsigned<D> du;
-  const hn::Rebind<uint8_t, D> narrow;
-  const V whole = hn::MulAdd(value, hn::Set(d, kInt8Unit), hn::Set(d, 12582912.0f));
-  hn::StoreU(hn::TruncateTo(narrow, hn::BitCast(du, whole)), narrow, reinterpret_cast<uint8_t*>(to));
-}
-
 // What one node's step reads and writes.
 template <bool kFirst>
 struct LstmRow {
@@ -42,7 +34,6 @@ struct LstmRow {
     if (steps.h.rows > 0) h = steps.h.row(node);
     if (steps.gates.rows > 0) gates = steps.gates.row(node);
     if (steps.bf16.rows > 0) bf16 = steps.bf16.row<uint16_t>(node);
-    if (steps.int8.rows > 0) int8 = steps.int8.row<int8_t>(node);
   }
   HWY_INLINE V z(D d, int64_t gate, int32_t k) const {
     const V x = hn::Load(d, input + gate * hidden + k);
@@ -53,7 +44,6 @@ struct LstmRow {
   const float *input, *recurrent = nullptr, *c_before = nullptr;
   float *c = nullptr, *h = nullptr, *gates = nullptr;
   uint16_t* bf16 = nullptr;
-  int8_t* int8 = nullptr;
 };
 
 // kVectors of units from k on, stage by stage: by itself each is a chain of some 75 cycles, of which a core has room
@@ -77,7 +67,6 @@ HWY_INLINE void lstm_forward_units(const Gates& gates, const LstmRow<kFirst>& ro
     if (row.c != nullptr) hn::Store(c[v], d, row.c + at);
     if (row.h != nullptr) hn::Store(h[v], d, row.h + at);
     if (row.bf16 != nullptr) store_bf16(h[v], row.bf16 + at);
-    if (row.int8 != nullptr) store_int8(d, h[v], row.int8 + at);
     if (row.gates == nullptr) continue;
     hn::Store(i[v], d, row.gates + at);
     hn::Store(f[v], d, row.gates + row.hidden + at);

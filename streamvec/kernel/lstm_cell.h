@@ -26,7 +26,7 @@ struct LstmSteps {
   MatrixView<float> c;               // by node, likewise: out
   MatrixView<float> gates;           // by node: 4H, out, i, f, g, o, for the way back
   MatrixView<float> h;               // by node: out
-  LeftRows bf16, int8;               // by node: h once more, in these forms
+  LeftRows bf16;                     // by node: h once more
 };
 // Takes nodes begin .. end - 1 one step on, in units unit_begin .. unit_end - 1. REQUIRES: H and both bounds of units
 // are multiples of 16.

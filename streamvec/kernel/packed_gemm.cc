@@ -149,46 +149,7 @@ class PanelsGemm final : public PackedGemm {
   const PanelGemm& panels_;
 };
 
-class Int8Gemm final : public ColumnsGemm {
- public:
-  std::string name() const override { return "int8"; }
-  LeftForm left_form() const override { return LeftForm::kInt8; }
-
-  void pack(const Factor& b, PackedFactor& to) const override {
-    STREAMVEC_CHECK(!b.transposed);
-    to.rows = b.rows();
-    to.cols = b.cols();
-    const int64_t words = words_of(to.rows), columns = padded(to.cols, kPanelColumns);
-    float* units = to.units.reserve(static_cast<size_t>(columns));
-    std::fill_n(units, columns, 0.0f);
-    for (int64_t i = 0; i < to.rows; ++i)
-      for (int64_t j = 0; j < to.cols; ++j) units[j] = std::max(units[j], std::abs(b.values.row(i)[j]));
-    for (int64_t j = 0; j < columns; ++j) units[j] = units[j] > 0 ? units[j] / kInt8Unit : 1;
-    pack_int8_panels(b.values.data, b.values.stride, to.rows, to.cols, units, words,
-                     to.words.reserve(static_cast<size_t>(words * columns)));
-    for (int64_t j = 0; j < columns; ++j) units[j] /= kInt8Unit;  // with that of the states
-  }
-
-  void multiply_columns(const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
-                        MatrixView<float> c) const override {
-    STREAMVEC_CHECK_EQ(a.cols, b.rows);
-    STREAMVEC_CHECK_EQ(a.rows, c.rows);
-    STREAMVEC_CHECK_EQ(c.cols % kPanelColumns, 0);
-    const int64_t words = words_of(b.rows);
-    for (int64_t j = 0; j < c.cols; j += kPanelColumns)
-      multiply_int8_panel(a.row<const uint32_t>(0), a.stride / 4, c.rows, b.words.data() + (first + j) * words, words,
-                          b.units.data() + first + j, add, c.data + j, c.stride);
-  }
-
- private:
-  static int64_t words_of(int64_t depth) { return padded((depth + 3) / 4, 16); }
-};
-
 }  // namespace
-
-std::shared_ptr<const ColumnsGemm> make_int8_gemm() {
-  return cpu_has_amx_int8() ? std::make_shared<Int8Gemm>() : nullptr;
-}
 
 Result<std::shared_ptr<const PackedGemm>> make_packed_gemm(std::string_view kind) {
   using Made = std::shared_ptr<const PackedGemm>;

@@ -21,38 +21,28 @@ namespace streamvec {
 struct PackedFactor {
   int64_t rows = 0, cols = 0;
   AlignedBuffer<uint32_t> words;
-  AlignedBuffer<float> units;  // by column, where words are of whole numbers: what 1 in a sum is
 };
 
-// Products with left factors that are written as the kernel reads them. Thread-safe; runs on the calling thread alone.
-// Equal arguments give equal bits.
-class ColumnsGemm {
+// Thread-safe; runs on the calling thread alone. Equal arguments give equal bits.
+class PackedGemm {
  public:
-  virtual ~ColumnsGemm() = default;
+  virtual ~PackedGemm() = default;
   virtual std::string name() const = 0;
   virtual void pack(const Factor& b, PackedFactor& to) const = 0;
+  // c = a b, or c += a b. REQUIRES: this kernel packed b; the shapes fit; c overlaps nothing. Any side may be 0 long.
+  virtual void multiply(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c) const = 0;
+
+  // Left factors that are written as the kernel reads them.
   virtual LeftForm left_form() const = 0;
   // c = a times the columns first .. first + c.cols - 1 of b, or c +=, so that who needs some of them at a time finds
-  // them in cache. REQUIRES: this kernel packed b; `a` is in left_form(), and of a LeftBuffer unless it is of floats;
-  // `first` is a multiple of 32; the shapes fit; c overlaps nothing. Any side may be 0 long.
+  // them in cache. REQUIRES: as above; `a` is in left_form(), and of a LeftBuffer unless it is of floats; `first` is a
+  // multiple of 32.
   virtual void multiply_columns(const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
                                 MatrixView<float> c) const = 0;
-};
-
-// The same with left factors of floats.
-class PackedGemm : public ColumnsGemm {
- public:
-  // c = a b, or c += a b.
-  virtual void multiply(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c) const = 0;
 };
 
 // `auto` is the fastest this machine has. kInvalidArgument for a kind nobody knows, kFailedPrecondition for one that
 // this machine cannot run.
 Result<std::shared_ptr<const PackedGemm>> make_packed_gemm(std::string_view kind);
-
-// `int8`: whole numbers of 8 bits in AMX tiles, twice as fast as bf16 with half of the bytes. Each column of b has a
-// unit of its own, its largest value through 127; states are rounded to 127ths. For reading a model, not for training
-// it: the error is some ten times that of bf16. Null where the CPU has no such tiles.
-std::shared_ptr<const ColumnsGemm> make_int8_gemm();
 
 }  // namespace streamvec

@@ -89,7 +89,7 @@ TEST(PackedGemm, APackedFactorServesManyProductsAndIsPackedAnewInPlace) {
   }
 }
 
-// A left factor as ColumnsGemm reads it.
+// A left factor as PackedGemm reads it.
 LeftRows left_rows_of(Block& block, LeftForm form, LeftBuffer& buffer) {
   const MatrixView<float> values = block.view();
   const LeftRows rows = buffer.reserve(form, values.rows, values.cols);
@@ -99,12 +99,11 @@ LeftRows left_rows_of(Block& block, LeftForm form, LeftBuffer& buffer) {
       if (form == LeftForm::kFloat) rows.row<float>(i)[k] = value;
       if (form == LeftForm::kBf16)
         rows.row<uint16_t>(i)[k] = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-      if (form == LeftForm::kInt8) rows.row<int8_t>(i)[k] = static_cast<int8_t>(std::lround(value * kInt8Unit));
     }
   return rows;
 }
 
-void compare_columns(const ColumnsGemm& kernel, int64_t rows, int64_t depth, int64_t cols, int64_t first, int64_t count,
+void compare_columns(const PackedGemm& kernel, int64_t rows, int64_t depth, int64_t cols, int64_t first, int64_t count,
                      double error_max) {
   SCOPED_TRACE(::testing::Message() << kernel.name() << " " << rows << "x" << depth << " columns " << first << " of "
                                     << cols);
@@ -129,39 +128,6 @@ TEST(PackedGemm, SomeColumnsAreThoseOfTheReference) {
         compare_columns(*kernel, rows, depth, 128, 32, 64, 1e-4);
         compare_columns(*kernel, rows, depth, 100, 96, 4, 1e-4);
       }
-}
-
-// Both factors are up to half a 127th off, at random: a product of two is off by .004 at most, half of that as a rule.
-TEST(Int8Gemm, SomeColumnsAreNearTheReferences) {
-  const auto kernel = make_int8_gemm();
-  if (kernel == nullptr) GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
-  for (const int64_t rows : {1, 16, 17, 40, 70})
-    for (const int64_t depth : {16, 48, 512})
-      compare_columns(*kernel, rows, depth, 128, 32, 64, 0.008 * std::sqrt(static_cast<double>(depth)));
-}
-
-TEST(Int8Gemm, WholeNumbersAreExactAndAColumnOfZerosIsZero) {
-  const auto kernel = make_int8_gemm();
-  if (kernel == nullptr) GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
-  const int64_t rows = 20, depth = 64, cols = 32;
-  Block a(rows, depth, 1, 0, 0), b(depth, cols, 2, 0, 0);
-  for (size_t i = 0; i < a.values.size(); ++i) a.values[i] = static_cast<float>(static_cast<int>(i % 255) - 127) / 127;
-  for (size_t i = 0; i < b.values.size(); ++i) b.values[i] = i % cols == 7 ? 0 : static_cast<float>(i * 31 % 255) - 127;
-  for (int64_t j = 0; j < cols; ++j) b.values[static_cast<size_t>(j)] = j == 7 ? 0 : -127;  // so the unit is 1
-  LeftBuffer buffer;
-  PackedFactor packed;
-  kernel->pack(b.view(), packed);
-  Block got(rows, cols, 3, 77), wanted(rows, cols, 3, 77);
-  kernel->multiply_columns(left_rows_of(a, LeftForm::kInt8, buffer), packed, 0, false, got.view());
-  multiply_reference(a.view(), b.view(), 0, wanted.view());
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) {
-      const float value = got.view().row(i)[j];
-      EXPECT_NEAR(value, wanted.view().row(i)[j], 1e-2) << i << " " << j;
-      if (j == 7) {
-        EXPECT_EQ(value, 0);
-      }
-    }
 }
 
 TEST(PackedGemm, AutoTakesTheFastestKindThatRunsHere) {

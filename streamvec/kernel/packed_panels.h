@@ -1,5 +1,5 @@
-// The form in which the AVX-512 and AMX products (packed_gemm.h) read their factors: 32-bit words, each one float, two
-// neighbouring values of bf16 or four of 8 bits, the earlier ones in the lower bits.
+// The form in which the AVX-512 and AMX products (packed_gemm.h) read their factors: 32-bit words, each one float or
+// two neighbouring values of bf16, the earlier one in the lower bits.
 //   a  by row: the words of its depth, padded with zeros to whole sixteens
 //   b  by panel of 32 columns: for each word of the depth those of the 32 columns; columns that are not there are zero
 #pragma once
@@ -23,15 +23,6 @@ bool cpu_has_avx512();
 const PanelGemm& panel_gemm_f32();   // REQUIRES to run: cpu_has_avx512()
 const PanelGemm& panel_gemm_bf16();  // cpu_has_avx512_bf16()
 const PanelGemm& panel_gemm_amx();   // cpu_has_amx_bf16()
-
-// Whole numbers of 8 bits, four a word: c (rows x 32) = units of the columns times the sums, or +=. REQUIRES to run:
-// cpu_has_amx_int8(); `a` has whole sixteens of rows.
-bool cpu_has_amx_int8();
-void multiply_int8_panel(const uint32_t* a, int64_t a_stride, int64_t rows, const uint32_t* b, int64_t words,
-                         const float* units, bool add, float* c, int64_t c_stride);
-// Panels of a right factor as it stands, each column over its unit.
-void pack_int8_panels(const float* values, int64_t stride, int64_t rows, int64_t cols, const float* units,
-                      int64_t words, uint32_t* to);
 
 // Packing a rows x cols matrix of floats, on the CPUs of the products. `words` is its depth, padded.
 // Rows are the depth: a left factor as it stands.

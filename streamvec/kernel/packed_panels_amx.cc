@@ -10,7 +10,7 @@
 namespace streamvec {
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16")
 namespace {
 
 constexpr int64_t kBBytes = kPanelColumns * 4;
@@ -90,59 +90,7 @@ void multiply(const uint32_t* a, int64_t a_stride, int64_t rows, const uint32_t*
   if (i < rows) multiply_rest(a + i * a_stride, a_stride, rows - i, b, words, add, c + i * c_stride, c_stride);
 }
 
-// Sums of whole numbers, 16 or 32 rows of them, into `sums` (rows x 32).
-template <bool kLower>
-void sum_int8(const uint32_t* a, int64_t a_stride, const uint32_t* b, int64_t words, int32_t* sums) {
-  const int64_t a_bytes = a_stride * 4;
-  _tile_zero(0);
-  _tile_zero(1);
-  if constexpr (kLower) {
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  for (int64_t k = 0; k < words; k += 16) {
-    _tile_loadd(4, a + k, a_bytes);
-    _tile_loadd(6, b + k * kPanelColumns, kBBytes);
-    _tile_loadd(7, b + k * kPanelColumns + 16, kBBytes);
-    _tile_dpbssd(0, 4, 6);
-    _tile_dpbssd(1, 4, 7);
-    if constexpr (kLower) {
-      _tile_loadd(5, a + 16 * a_stride + k, a_bytes);
-      _tile_dpbssd(2, 5, 6);
-      _tile_dpbssd(3, 5, 7);
-    }
-  }
-  _tile_stored(0, sums, kBBytes);
-  _tile_stored(1, sums + 16, kBBytes);
-  if constexpr (kLower) {
-    _tile_stored(2, sums + 16 * kPanelColumns, kBBytes);
-    _tile_stored(3, sums + 16 * kPanelColumns + 16, kBBytes);
-  }
-}
-
-void give_sums(const int32_t* sums, int64_t rows, const float* units, bool add, float* c, int64_t c_stride) {
-  for (int64_t half = 0; half < kPanelColumns; half += 16) {
-    const __m512 unit = _mm512_loadu_ps(units + half);
-    for (int64_t r = 0; r < rows; ++r) {
-      const __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(sums + r * kPanelColumns + half));
-      float* to = c + r * c_stride + half;
-      _mm512_storeu_ps(to, add ? _mm512_fmadd_ps(sum, unit, _mm512_loadu_ps(to)) : _mm512_mul_ps(sum, unit));
-    }
-  }
-}
-
 }  // namespace
-
-void multiply_int8_panel(const uint32_t* a, int64_t a_stride, int64_t rows, const uint32_t* b, int64_t words,
-                         const float* units, bool add, float* c, int64_t c_stride) {
-  configure_amx_tiles();
-  alignas(64) int32_t sums[32 * kPanelColumns];
-  for (int64_t i = 0; i < rows; i += 32) {
-    const int64_t left = std::min<int64_t>(32, rows - i);
-    (left > 16 ? sum_int8<true> : sum_int8<false>)(a + i * a_stride, a_stride, b, words, sums);
-    give_sums(sums, left, units, add, c + i * c_stride, c_stride);
-  }
-}
 #pragma GCC pop_options
 
 const PanelGemm& panel_gemm_amx() {

@@ -124,26 +124,6 @@ void pack_panels_transposed(const float* values, int64_t stride, int64_t rows, i
       for (int64_t i = 0; i < 16; ++i) _mm512_storeu_si512(panel + (k + i) * kPanelColumns, block[i]);
     }
 }
-
-void pack_int8_panels(const float* values, int64_t stride, int64_t rows, int64_t cols, const float* units,
-                      int64_t words, uint32_t* to) {
-  const auto bytes_at = [&](int64_t row, int64_t j) {
-    if (row >= rows || j >= cols) return _mm512_setzero_si512();
-    const auto mask = static_cast<__mmask16>(cols - j >= 16 ? 0xffff : (1u << (cols - j)) - 1);
-    const __m512 over =
-        _mm512_div_ps(_mm512_maskz_loadu_ps(mask, values + row * stride + j), _mm512_loadu_ps(units + j));
-    return _mm512_and_si512(_mm512_cvtps_epi32(over), _mm512_set1_epi32(0xff));
-  };
-  for (int64_t j = 0; j < cols; j += kPanelColumns)
-    for (int64_t k = 0; k < words; ++k)
-      for (int64_t half = 0; half < kPanelColumns; half += 16) {
-        __m512i word = bytes_at(4 * k, j + half);
-        for (int64_t byte = 1; byte < 4; ++byte)
-          word = _mm512_or_si512(word,
-                                 _mm512_slli_epi32(bytes_at(4 * k + byte, j + half), 8 * static_cast<unsigned>(byte)));
-        _mm512_storeu_si512(to + j * words + k * kPanelColumns + half, word);
-      }
-}
 #pragma GCC pop_options
 
 namespace {

@@ -17,7 +17,7 @@ namespace streamvec {
 
 struct EmbedKernels {
   std::shared_ptr<const PackedGemm> products;
-  std::shared_ptr<const ColumnsGemm> levels = nullptr;  // of an LSTM's levels, where not products (make_int8_gemm())
+  bool int8 = false;  // an LSTM's levels in 8 bits (int8_encoder.h), where the CPU can
 };
 
 // Writes the vector of words[i] to row i of `out`, on `threads` threads. REQUIRES: `out` has as many rows as there are

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "streamvec/core/memory.h"
+#include "streamvec/kernel/int8_lstm.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/embed_words.h"
 
@@ -77,7 +78,7 @@ Rbsg::Rbsg(const RbsgOptions& options)
 
 Status Rbsg::allocate() {
   STREAMVEC_ASSIGN_OR_RETURN(products_, make_packed_gemm(options_.kernel));
-  if (options_.kernel == "auto") embed_levels_ = make_int8_gemm();
+  embeds_in_int8_ = options_.kernel == "auto" && options_.cell == RecurrentCell::kLstm && cpu_has_amx_int8();
   const EncoderShape shape = shape_of(options_);
   for (int side : {kCentre, kContext}) {
     Encoder& encoder = encoders_[side];
@@ -279,7 +280,7 @@ Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t t
   const CharacterTable characters = characters_;
   STREAMVEC_ASSIGN_OR_RETURN(const EncoderParameters encoder, copy_encoder(side));
   lock.unlock();
-  return embed_words(characters, encoder, {products_, embed_levels_}, words, threads, out);
+  return embed_words(characters, encoder, {products_, embeds_in_int8_}, words, threads, out);
 }
 
 // Embedding a vocabulary takes seconds; the copies, a few MB, take milliseconds.
@@ -289,7 +290,7 @@ Status Rbsg::embed_slots(Side side, MatrixView<float> out) const {
   const SpellingsCopy words({spellings_.data(), static_cast<size_t>(out.rows)});
   STREAMVEC_ASSIGN_OR_RETURN(const EncoderParameters encoder, copy_encoder(side));
   lock.unlock();
-  embed_spellings(encoder, {products_, embed_levels_}, words.views(), options_.threads, out);
+  embed_spellings(encoder, {products_, embeds_in_int8_}, words.views(), options_.threads, out);
   return {};
 }
 

@@ -161,7 +161,7 @@ class Rbsg {
   RbsgOptions options_;
   mutable std::mutex mutex_;
   std::shared_ptr<const PackedGemm> products_;
-  std::shared_ptr<const ColumnsGemm> embed_levels_;  // null: as products_
+  bool embeds_in_int8_ = false;  // an LSTM's levels, as products_ else
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
   mutable Encoder encoders_[2];      // as they were when the card took over, until come_back()

@@ -51,8 +51,7 @@ Status Rbsg::find_card() {
 
 std::string Rbsg::kernel_name() const {
   if (options_.cuda) return "cuda " + card_.name + (options_.cuda_bf16 ? " bf16" : " tf32");
-  const bool int8 = embed_levels_ != nullptr && options_.cell == RecurrentCell::kLstm;
-  return products_->name() + (int8 ? "+" + embed_levels_->name() : "");
+  return products_->name() + (embeds_in_int8_ ? "+int8" : "");
 }
 
 Status Rbsg::go_to_card() {

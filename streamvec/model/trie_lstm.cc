@@ -96,10 +96,9 @@ void TrieLstm::product(const Factor& a, const PackedFactor& b, bool add, MatrixV
   products_->multiply(a, b, add, c);
 }
 
-void TrieLstm::product(const ColumnsGemm& products, const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
-                       MatrixView<float> c) {
+void TrieLstm::product(const LeftRows& a, const PackedFactor& b, int64_t first, bool add, MatrixView<float> c) {
   flops_ += 2.0 * static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols);
-  products.multiply_columns(a, b, first, add, c);
+  products_->multiply_columns(a, b, first, add, c);
 }
 
 void TrieLstm::product_once(const Factor& a, const Factor& b, bool add, MatrixView<float> c) {
@@ -107,49 +106,45 @@ void TrieLstm::product_once(const Factor& a, const Factor& b, bool add, MatrixVi
   product(a, once_, add, c);
 }
 
-const ColumnsGemm& TrieLstm::levels_of(const EncoderParameters& encoder) const {
-  return quick_ != nullptr && encoder.gates() == kLstmGates ? *quick_ : *products_;
-}
-
 PackedEncoder TrieLstm::pack(const EncoderParameters& encoder) const {
   PackedEncoder packed;
-  pack(encoder, levels_of(encoder), packed);
+  pack(encoder, packed);
   return packed;
 }
 
-void TrieLstm::pack(const EncoderParameters& encoder, const ColumnsGemm& levels, PackedEncoder& to) const {
+void TrieLstm::pack(const EncoderParameters& encoder, PackedEncoder& to) const {
   products_->pack(encoder.input, to.input);
-  levels.pack(encoder.recurrent, to.recurrent);
+  products_->pack(encoder.recurrent, to.recurrent);
   products_->pack(encoder.output, to.output);
 }
 
 void TrieLstm::forward(const EncoderParameters& encoder, const CharTrie& trie, MatrixView<float> out) {
-  pack(encoder, *products_, packed_);
-  run(encoder, packed_, trie, *products_, true, out);
+  pack(encoder, packed_);
+  run(encoder, packed_, trie, true, out);
 }
 
 void TrieLstm::forward_only(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
                             MatrixView<float> out) {
-  run(encoder, packed, trie, levels_of(encoder), false, out);
+  run(encoder, packed, trie, false, out);
 }
 
-void TrieLstm::run(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
-                   const ColumnsGemm& levels, bool keep, MatrixView<float> out) {
+void TrieLstm::run(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie, bool keep,
+                   MatrixView<float> out) {
   STREAMVEC_CHECK_EQ(out.rows, int64_t{trie.words()});
   STREAMVEC_CHECK_EQ(out.cols, int64_t{encoder.dim()});
   hidden_ = encoder.hidden();
   gates_ = encoder.gates();
-  reserve_states(trie, levels.left_form(), keep);
+  reserve_states(trie, keep);
   fill_table(encoder, packed.input, trie);
   for (int32_t length = 1; length < trie.levels(); ++length)
-    gates_ == kLstmGates ? step_lstm(trie, length, levels, packed.recurrent, keep)
+    gates_ == kLstmGates ? step_lstm(trie, length, packed.recurrent, keep)
                          : step_gru(trie, length, packed.recurrent, keep);
   fill_rows(encoder.output_bias, out);
   finish_words(trie, packed.output, out);
 }
 
 // h of all nodes in each form that somebody reads; nothing for the empty beginning, which may be a word.
-void TrieLstm::reserve_states(const CharTrie& trie, LeftForm form, bool keep) {
+void TrieLstm::reserve_states(const CharTrie& trie, bool keep) {
   const bool lstm = gates_ == kLstmGates, floats = !lstm || products_->left_form() == LeftForm::kFloat;
   const int64_t nodes = trie.nodes();
   if (lstm) c_.reserve(keep ? nodes : trie.inner(), hidden_);
@@ -157,7 +152,6 @@ void TrieLstm::reserve_states(const CharTrie& trie, LeftForm form, bool keep) {
   if (keep) kept_.reserve(nodes, kGruKept * hidden_);
   h_.reserve(keep || floats ? nodes : 0, hidden_);
   bf16_.reserve(LeftForm::kBf16, floats ? 0 : nodes, hidden_);
-  int8_.reserve(LeftForm::kInt8, form == LeftForm::kInt8 ? trie.inner() : 0, hidden_);
   if (h_.view().rows > 0) std::fill_n(h_.row(0), hidden_, 0.0f);
   if (!floats) std::fill_n(bf16_.rows().row<uint16_t>(0), hidden_, uint16_t{0});
 }
@@ -172,7 +166,7 @@ void TrieLstm::finish_words(const CharTrie& trie, const PackedFactor& output, Ma
   const LeftRows &states = bf16_.rows(), ends = ends_.reserve(states.form, trie.words(), hidden_);
   for (int32_t i = 0; i < trie.words(); ++i)
     std::copy_n(states.row<uint16_t>(node_of(i)), hidden_, ends.row<uint16_t>(i));
-  product(*products_, ends, output, 0, true, out);
+  product(ends, output, 0, true, out);
 }
 
 void TrieLstm::fill_table(const EncoderParameters& encoder, const PackedFactor& input, const CharTrie& trie) {
@@ -186,28 +180,24 @@ void TrieLstm::fill_table(const EncoderParameters& encoder, const PackedFactor& 
 }
 
 // What states contribute to some units, gate by gate.
-MatrixView<float> TrieLstm::contribution(const ColumnsGemm& levels, const LeftRows& states, const PackedFactor& weights,
-                                         int32_t unit, int32_t units) {
+MatrixView<float> TrieLstm::contribution(const LeftRows& states, const PackedFactor& weights, int32_t unit,
+                                         int32_t units) {
   const MatrixView<float> sums = product_.reserve(states.rows, int64_t{gates_} * units);
   if (units == hidden_) {
-    product(levels, states, weights, 0, false, sums);
+    product(states, weights, 0, false, sums);
     return sums;
   }
   for (int32_t gate = 0; gate < gates_; ++gate)
-    product(levels, states, weights, int64_t{gate} * hidden_ + unit, false,
+    product(states, weights, int64_t{gate} * hidden_ + unit, false,
             {sums.data + gate * units, sums.rows, units, sums.stride});
   return sums;
 }
 
 // Where nothing is kept products and cells take turns by units: what is multiplied is used before it leaves the cache,
 // and a part of the weights stays there while all rows of the level pass.
-void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm& levels, const PackedFactor& weights,
-                         bool keep) {
+void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const PackedFactor& weights, bool keep) {
   const CharTrie::Level &level = trie.level(length), &before = trie.level(length - 1);
-  const LeftForm form = levels.left_form();
-  const LeftRows states = form == LeftForm::kFloat  ? left_rows(h_.view())
-                          : form == LeftForm::kBf16 ? bf16_.rows()
-                                                    : int8_.rows();
+  const LeftRows states = products_->left_form() == LeftForm::kFloat ? left_rows(h_.view()) : bf16_.rows();
   const LeftRows parents = some_rows(states, before.inner_begin, before.inner_end - before.inner_begin);
   // For the way back whole rows are written, which is quicker to do row by row.
   const int32_t units = keep || hidden_ % kUnitsAtOnce != 0 ? hidden_ : kUnitsAtOnce;
@@ -220,11 +210,9 @@ void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm
                   .c = {},
                   .gates = keep ? kept_.view() : MatrixView<float>{},
                   .h = h_.view(),
-                  .bf16 = bf16_.rows(),
-                  .int8 = int8_.rows()};
+                  .bf16 = bf16_.rows()};
   LstmSteps to_leaves = steps;
   if (keep) to_leaves.bf16 = {};  // vectors come of h
-  to_leaves.int8 = {};
   // Where all of a node's c is asked for, its units lie side by side; else nodes do, which is quicker to go through.
   const auto c_of = [&](int32_t unit) {
     const MatrixView<float> c = c_.view();
@@ -235,7 +223,7 @@ void TrieLstm::step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm
     steps.c = c_of(unit);
     steps.c_before = to_leaves.c_before = steps.c;
     if (keep) to_leaves.c = steps.c;
-    if (length > 1) steps.recurrent = to_leaves.recurrent = contribution(levels, parents, weights, unit, units);
+    if (length > 1) steps.recurrent = to_leaves.recurrent = contribution(parents, weights, unit, units);
     lstm_forward(steps, level.inner_begin, level.inner_end, unit, unit + units);
     lstm_forward(to_leaves, level.leaf_begin, level.leaf_end, unit, unit + units);
   }

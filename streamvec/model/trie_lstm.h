@@ -74,9 +74,7 @@ struct PackedEncoder {
 class TrieLstm {
  public:
   TrieLstm();  // products in f32
-  // With `quick` the levels of an LSTM go through that one in forward_only().
-  explicit TrieLstm(std::shared_ptr<const PackedGemm> products, std::shared_ptr<const ColumnsGemm> quick = nullptr)
-      : products_(std::move(products)), quick_(std::move(quick)) {}
+  explicit TrieLstm(std::shared_ptr<const PackedGemm> products) : products_(std::move(products)) {}
 
   // Writes the vector of word i of the trie to row i of `out`. REQUIRES: out has the trie's words and the encoder's
   // dim; the trie's characters have rows.
@@ -95,16 +93,13 @@ class TrieLstm {
   double flops() const { return flops_; }
 
  private:
-  void pack(const EncoderParameters& encoder, const ColumnsGemm& levels, PackedEncoder& to) const;
-  const ColumnsGemm& levels_of(const EncoderParameters& encoder) const;
-  void run(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie,
-           const ColumnsGemm& levels, bool keep, MatrixView<float> out);
+  void pack(const EncoderParameters& encoder, PackedEncoder& to) const;
+  void run(const EncoderParameters& encoder, const PackedEncoder& packed, const CharTrie& trie, bool keep,
+           MatrixView<float> out);
   void fill_table(const EncoderParameters& encoder, const PackedFactor& input, const CharTrie& trie);
-  void reserve_states(const CharTrie& trie, LeftForm form, bool keep);
-  MatrixView<float> contribution(const ColumnsGemm& levels, const LeftRows& states, const PackedFactor& weights,
-                                 int32_t unit, int32_t units);
-  void step_lstm(const CharTrie& trie, int32_t length, const ColumnsGemm& levels, const PackedFactor& weights,
-                 bool keep);
+  void reserve_states(const CharTrie& trie, bool keep);
+  MatrixView<float> contribution(const LeftRows& states, const PackedFactor& weights, int32_t unit, int32_t units);
+  void step_lstm(const CharTrie& trie, int32_t length, const PackedFactor& weights, bool keep);
   void step_gru(const CharTrie& trie, int32_t length, const PackedFactor& weights, bool keep);
   void finish_words(const CharTrie& trie, const PackedFactor& output, MatrixView<float> out);
   void climb_level(const CharTrie& trie, int32_t length);
@@ -114,19 +109,17 @@ class TrieLstm {
                     EncoderParameters& slopes);
   void climb_table(const EncoderParameters& encoder, const CharTrie& trie, EncoderParameters& slopes);
   void product(const Factor& a, const PackedFactor& b, bool add, MatrixView<float> c);
-  void product(const ColumnsGemm& products, const LeftRows& a, const PackedFactor& b, int64_t first, bool add,
-               MatrixView<float> c);
+  void product(const LeftRows& a, const PackedFactor& b, int64_t first, bool add, MatrixView<float> c);
   void product_once(const Factor& a, const Factor& b, bool add, MatrixView<float> c);
 
   std::shared_ptr<const PackedGemm> products_;
-  std::shared_ptr<const ColumnsGemm> quick_;
   int32_t hidden_ = 0, gates_ = 0;
   PackedEncoder packed_;           // of forward()
   PackedFactor recurrent_, once_;  // weights of all levels on the way back; a factor of one product
   RowBuffer letters_, table_;      // by the trie's alphabet: characters, and what they contribute
   RowBuffer product_;              // by inner node of one level; of an LSTM some units at a time
   RowBuffer h_, c_, kept_;         // by node; c_ of an LSTM only, h_ where somebody reads floats
-  LeftBuffer bf16_, int8_;         // h once more, by node and by inner node, where products read these
+  LeftBuffer bf16_;                // h once more, by node, where products read this
   LeftBuffer ends_;                // by word: h in bf16
   RowBuffer words_;                // by word: h
   RowBuffer dh_, dc_, dz_;         // likewise; dz_ by inner node, summed over its children

@@ -143,19 +143,6 @@ TEST(TrieLstm, VectorsAreTheSameWhenNothingIsKeptForTheWayBack) {
       }
 }
 
-TEST(TrieLstm, WithLevelsOf8BitsVectorsAreNearTheReferences) {
-  const auto products = make_packed_gemm("amx");
-  const auto levels = make_int8_gemm();
-  if (!products.ok() || levels == nullptr) GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
-  for (const int32_t hidden : {16, 64, 96}) {
-    SCOPED_TRACE(hidden);
-    Case all(sharing_words(), hidden);
-    TrieLstm lstm(*products, levels);
-    lstm.forward_only(all.encoder, lstm.pack(all.encoder), all.trie, all.view(all.out));
-    all.expect_vectors(0.02);
-  }
-}
-
 TEST(TrieLstm, TheReferencesSlopesAreFiniteDifferences) {
   for (const RecurrentCell cell : {RecurrentCell::kLstm, RecurrentCell::kGru}) {
     Case few({{0, 3, 4, 1}, {0, 3, 5, 5, 1}, {7}, {0, 3}}, 16, 5, cell);
