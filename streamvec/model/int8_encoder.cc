@@ -24,7 +24,7 @@ MatrixView<float> halved(const Matrix& rows, RowBuffer& to) {
   return half;
 }
 
-void fill_rows(const float* row, MatrixView<float> to) {
+void fill_with(const float* row, MatrixView<float> to) {
   for (int64_t i = 0; i < to.rows; ++i) std::copy_n(row, to.cols, to.row(i));
 }
 
@@ -71,7 +71,7 @@ void Int8Encoder::fill_table(const CharTrie& trie) {
     std::copy_n(weights_.encoder_.characters.row(trie.alphabet()[static_cast<size_t>(i)]), letters.cols,
                 letters.row(i));
   const MatrixView<float> table = table_.reserve(size, weights_.bias_.view().cols);
-  fill_rows(weights_.bias_.row(0), table);
+  fill_with(weights_.bias_.row(0), table);
   weights_.products_->multiply(letters, weights_.input_, true, table);
 }
 
@@ -121,7 +121,7 @@ void Int8Encoder::step(const CharTrie& trie, int32_t length, int32_t inner_ends)
 void Int8Encoder::give_vectors(const CharTrie::Level& level, int32_t inner_ends, MatrixView<float> out) {
   const int64_t ends = ends_.rows().rows - 1;
   const MatrixView<float> vectors = vectors_.reserve(ends, out.cols);
-  fill_rows(weights_.encoder_.output_bias.row(0), vectors);
+  fill_with(weights_.encoder_.output_bias.row(0), vectors);
   weights_.products_->multiply_columns(some_rows(ends_.rows(), 0, ends), weights_.output_, 0, true, vectors);
   for (int32_t i = 0; i < ends; ++i) {
     const int32_t node = i < inner_ends ? end_nodes_[static_cast<size_t>(i)] : level.leaf_begin + i - inner_ends;
