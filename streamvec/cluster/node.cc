@@ -85,12 +85,17 @@ ClusterNode::~ClusterNode() {
 
 Result<bool> ClusterNode::await_start(const std::atomic<bool>* stop) {
   std::unique_lock lock(mutex_);
-  while (phase_ == Phase::kStarting && status_.ok()) {
+  while (!has_begun() && status_.ok()) {
     if (stop != nullptr && stop->load()) return false;
     changed_.wait_for(lock, kStopLook);
   }
   if (!status_.ok()) return status_;
   return true;
+}
+
+// Rows have owners: who trained before that would train alone, and at the very beginning, when rows grow by each other.
+bool ClusterNode::has_begun() const {
+  return phase_ != Phase::kStarting && (phase_ != Phase::kTraining || replica_ == nullptr || replica_->settled());
 }
 
 Status ClusterNode::trained(int64_t words, double lr) {
@@ -154,6 +159,7 @@ ClusterStats ClusterNode::stats() const {
   stats.bytes_sent = totals.bytes_sent;
   stats.bytes_received = totals.bytes_received;
   stats.epoch = view_.epoch;
+  stats.settled = view_.epoch > 0 && (replica_ == nullptr || replica_->settled());
   stats.notes = finder_.reasons();
   stats.staleness_most = staleness_most_;
   const std::set<NodeId> present = all_of(view_);
@@ -306,8 +312,10 @@ Status ClusterNode::take_rows(NodeId from, const Message& message) {
   if (options_.joins && phase_ == Phase::kStarting && message.kind == MessageKind::kValues)
     return from == leader_ && replica_ != nullptr ? replica_->take_base(message) : Status();
   if (replica_ != nullptr) replica_->set_trained(steps_);
+  const bool had_begun = has_begun();
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
   if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
+  if (!had_begun && has_begun()) changed_.notify_all();
   send_out(out);
   return {};
 }

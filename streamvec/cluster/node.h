@@ -88,6 +88,7 @@ class ClusterNode final : public Synchronizer {
 
   ClusterNode(const ClusterOptions& options, std::unique_ptr<Transport> transport);
   Status make_parts(const std::vector<Matrix*>& tables);
+  bool has_begun() const;
   void run();
   void step(double now_s);
   void receive_message(NodeId from, const std::string& bytes);

@@ -197,6 +197,14 @@ TEST(ClusterNode, TheLeaderKnowsHowEveryNodeFares) {
   EXPECT_EQ(cluster.members[1].node->stats().members[0].figures.clock, -1) << "only the leader is told";
 }
 
+TEST(ClusterNode, NobodyBeginsBeforeEveryRowHasItsOwner) {
+  Cluster cluster(4, exact(Admission::kBsp));
+  for (Member& member : cluster.members) {
+    ASSERT_TRUE(member.node->await_start().ok());
+    EXPECT_TRUE(member.node->stats().settled);
+  }
+}
+
 TEST(ClusterNode, TheLeaderSeesANodeFallBehind) {
   Cluster cluster(2, exact(Admission::kAsync));
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());

@@ -33,6 +33,7 @@ struct ClusterStats {
   int64_t staleness_most = 0;  // clocks ahead of the slowest, while anything was trained
   int64_t bytes_sent = 0, bytes_received = 0;
   uint32_t epoch = 0;
+  bool settled = false;  // every row has an owner of that epoch, and this node, if it trains, has heard of all
   int32_t nodes = 0;
   std::vector<ClusterMember> members;
   std::vector<std::string> notes;  // what was decided on the way, and why
@@ -43,7 +44,7 @@ class Synchronizer {
  public:
   virtual ~Synchronizer() = default;
 
-  // Waits until all nodes are there: true then; false when `stop` was set before.
+  // Waits until all nodes are there and rows have owners: true then; false when `stop` was set before.
   virtual Result<bool> await_start(const std::atomic<bool>* stop = nullptr) = 0;
   // Training threads tell what they have trained, and at which rate; waits when the node is too far ahead, or the
   // scheme says so. An error when the cluster has failed: training is to stop.

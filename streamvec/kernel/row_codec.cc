@@ -35,7 +35,9 @@ void for_masks(const D d, uint16_t bits, F&& f) {
   }
 }
 
-OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* HWY_RESTRICT bits) {
+// The values of a row, 16 at a time from next(k) on, into bits and levels.
+template <class Next>
+OneBitLevels encode_bits(int32_t dim, uint8_t* HWY_RESTRICT bits, Next&& next) {
   const D d;
   const auto lanes = static_cast<int32_t>(hn::Lanes(d));
   const auto zero = hn::Zero(d);
@@ -44,7 +46,7 @@ OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* 
   for (int32_t at = 0; at < dim; at += 16) {
     uint32_t group = 0;
     for (int32_t k = 0; k < 16; k += lanes) {  // the padding is zero: it adds nothing to either sum
-      const auto value = hn::Load(d, row + at + k);
+      const auto value = next(at + k);
       const auto mask = hn::Ge(value, zero);
       high = hn::Add(high, hn::IfThenElseZero(mask, value));
       low = hn::Add(low, hn::IfThenZeroElse(mask, value));
@@ -61,19 +63,53 @@ OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* 
   return levels;
 }
 
-void onebit_decode(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, int32_t dim, float* HWY_RESTRICT row) {
+OneBitLevels onebit_encode(const float* HWY_RESTRICT row, int32_t dim, uint8_t* HWY_RESTRICT bits) {
+  const D d;
+  return encode_bits(dim, bits, [&](int32_t k) HWY_ATTR { return hn::Load(d, row + k); });
+}
+
+ChangeSquares onebit_encode_change(const float* HWY_RESTRICT live, const float* HWY_RESTRICT known, int32_t dim,
+                                   uint8_t* HWY_RESTRICT bits, OneBitLevels& levels) {
+  const D d;
+  auto of_change = hn::Zero(d), of_known = hn::Zero(d);
+  levels = encode_bits(dim, bits, [&](int32_t k) HWY_ATTR {
+    const auto before = hn::Load(d, known + k), by = hn::Sub(hn::Load(d, live + k), before);
+    of_change = hn::MulAdd(by, by, of_change);
+    of_known = hn::MulAdd(before, before, of_known);
+    return by;
+  });
+  return {hn::GetLane(hn::SumOfLanes(d, of_change)), hn::GetLane(hn::SumOfLanes(d, of_known))};
+}
+
+// Calls use(k, values) with what the bits stand for, a vector at a time; zero past dim.
+template <class Use>
+void decode_bits(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, int32_t dim, Use&& use) {
   const D d;
   const auto high = hn::Set(d, levels.high), low = hn::Set(d, levels.low);
   int32_t at = 0;
   for (; at + 16 <= dim; at += 16) {
     const auto group = static_cast<uint16_t>(bits[at / 8] | bits[at / 8 + 1] << 8);
-    for_masks(d, group, [&](int32_t k, auto mask) { hn::Store(hn::IfThenElse(mask, high, low), d, row + at + k); });
+    for_masks(d, group, [&](int32_t k, auto mask) HWY_ATTR { use(at + k, hn::IfThenElse(mask, high, low)); });
   }
   if (at == dim) return;
   const auto group = static_cast<uint16_t>(bits[at / 8] | (dim - at > 8 ? bits[at / 8 + 1] << 8 : 0));
-  for_masks(d, group, [&](int32_t k, auto mask) {
+  for_masks(d, group, [&](int32_t k, auto mask) HWY_ATTR {
     const auto live = hn::FirstN(d, static_cast<size_t>(std::max(dim - at - k, 0)));
-    hn::Store(hn::IfThenElseZero(live, hn::IfThenElse(mask, high, low)), d, row + at + k);
+    use(at + k, hn::IfThenElseZero(live, hn::IfThenElse(mask, high, low)));
+  });
+}
+
+void onebit_decode(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, int32_t dim, float* HWY_RESTRICT row) {
+  const D d;
+  decode_bits(bits, levels, dim, [&](int32_t k, auto values) HWY_ATTR { hn::Store(values, d, row + k); });
+}
+
+void onebit_add(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, float scale, int32_t dim,
+                float* HWY_RESTRICT to) {
+  const D d;
+  const auto factor = hn::Set(d, scale);
+  decode_bits(bits, levels, dim, [&](int32_t k, auto values) HWY_ATTR {
+    hn::Store(hn::MulAdd(factor, values, hn::Load(d, to + k)), d, to + k);
   });
 }
 
@@ -143,6 +179,42 @@ void shift_both(const float* to, const float* from, float share, int32_t dim, fl
   }
 }
 
+void take_answer(const float* HWY_RESTRICT to, const float* HWY_RESTRICT sent, float across, float along,
+                 const float* HWY_RESTRICT direction, int32_t dim, float* HWY_RESTRICT live,
+                 float* HWY_RESTRICT known) {
+  const D d;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  auto part = hn::Zero(d);
+  if (along != across)
+    for (int32_t k = 0; k < dim; k += lanes)
+      part = hn::MulAdd(hn::Load(d, direction + k), hn::Sub(hn::Load(d, to + k), hn::Load(d, sent + k)), part);
+  const auto share = hn::Set(d, across);
+  const auto more = hn::Mul(hn::Set(d, along - across), hn::SumOfLanes(d, part));
+  for (int32_t k = 0; k < dim; k += lanes) {
+    const auto told = hn::Load(d, to + k);
+    const auto by = hn::MulAdd(share, hn::Sub(told, hn::Load(d, sent + k)), hn::Load(d, live + k));
+    hn::Store(hn::MulAdd(more, hn::Load(d, direction + k), by), d, live + k);
+    hn::Store(hn::Add(hn::Load(d, known + k), told), d, known + k);
+  }
+}
+
+RowAlong add_along(const float* HWY_RESTRICT row, const float* HWY_RESTRICT direction, float weight, int32_t dim,
+                   float* HWY_RESTRICT next) {
+  const D d;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  auto product = hn::Zero(d), square = hn::Zero(d);
+  for (int32_t k = 0; k < dim; k += lanes) {
+    const auto value = hn::Load(d, row + k);
+    product = hn::MulAdd(value, hn::Load(d, direction + k), product);
+    square = hn::MulAdd(value, value, square);
+  }
+  product = hn::SumOfLanes(d, product);
+  const auto factor = hn::Mul(hn::Set(d, weight), product);
+  for (int32_t k = 0; k < dim; k += lanes)
+    hn::Store(hn::MulAdd(factor, hn::Load(d, row + k), hn::Load(d, next + k)), d, next + k);
+  return {hn::GetLane(product), hn::GetLane(hn::SumOfLanes(d, square))};
+}
+
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {
   const D d;
   const auto of_a = hn::Set(d, x), of_b = hn::Set(d, y);
@@ -164,6 +236,10 @@ HWY_EXPORT(largest_magnitude);
 HWY_EXPORT(take_change);
 HWY_EXPORT(shift_both);
 HWY_EXPORT(blend);
+HWY_EXPORT(onebit_encode_change);
+HWY_EXPORT(onebit_add);
+HWY_EXPORT(take_answer);
+HWY_EXPORT(add_along);
 
 OneBitLevels onebit_encode(const float* row, int32_t dim, uint8_t* bits) {
   return HWY_DYNAMIC_DISPATCH(onebit_encode)(row, dim, bits);
@@ -171,6 +247,10 @@ OneBitLevels onebit_encode(const float* row, int32_t dim, uint8_t* bits) {
 
 void onebit_decode(const uint8_t* bits, OneBitLevels levels, int32_t dim, float* row) {
   HWY_DYNAMIC_DISPATCH(onebit_decode)(bits, levels, dim, row);
+}
+
+void onebit_add(const uint8_t* bits, OneBitLevels levels, float scale, int32_t dim, float* to) {
+  HWY_DYNAMIC_DISPATCH(onebit_add)(bits, levels, scale, dim, to);
 }
 
 void half_encode(const float* row, float scale, int32_t dim, uint16_t* halves) {
@@ -191,6 +271,20 @@ ChangeSquares take_change(const float* live, const float* known, int32_t dim, fl
 
 void shift_both(const float* to, const float* from, float share, int32_t dim, float* a, float* b) {
   HWY_DYNAMIC_DISPATCH(shift_both)(to, from, share, dim, a, b);
+}
+
+ChangeSquares onebit_encode_change(const float* live, const float* known, int32_t dim, uint8_t* bits,
+                                   OneBitLevels& levels) {
+  return HWY_DYNAMIC_DISPATCH(onebit_encode_change)(live, known, dim, bits, levels);
+}
+
+void take_answer(const float* to, const float* sent, float across, float along, const float* direction, int32_t dim,
+                 float* live, float* known) {
+  HWY_DYNAMIC_DISPATCH(take_answer)(to, sent, across, along, direction, dim, live, known);
+}
+
+RowAlong add_along(const float* row, const float* direction, float weight, int32_t dim, float* next) {
+  return HWY_DYNAMIC_DISPATCH(add_along)(row, direction, weight, dim, next);
 }
 
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out) {

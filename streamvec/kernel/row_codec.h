@@ -18,6 +18,9 @@ struct OneBitLevels {
 OneBitLevels onebit_encode(const float* row, int32_t dim, uint8_t* bits);
 void onebit_decode(const uint8_t* bits, OneBitLevels levels, int32_t dim, float* row);
 
+// to += scale * what onebit_decode() makes of the bits.
+void onebit_add(const uint8_t* bits, OneBitLevels levels, float scale, int32_t dim, float* to);
+
 // IEEE half precision, rounded to nearest even; what is larger becomes the largest finite value.
 void half_encode(const float* row, float scale, int32_t dim, uint16_t* halves);
 void half_decode(const uint16_t* halves, float scale, int32_t dim, float* row);
@@ -30,19 +33,26 @@ struct ChangeSquares {
 };
 // change = live - known, padding included.
 ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change);
+// onebit_encode() of live - known, which is never written down.
+ChangeSquares onebit_encode_change(const float* live, const float* known, int32_t dim, uint8_t* bits,
+                                   OneBitLevels& levels);
 // b += to - from, a += share * (to - from).
 void shift_both(const float* to, const float* from, float share, int32_t dim, float* a, float* b);
-// Asks for the row's cache lines: a row is needed soon.
+// A row that was changed by `sent` is told `to` instead: known += to, live += across * (to - sent), where the part of
+// that along `direction`, which is of unit length or zero, counts by `along`.
+void take_answer(const float* to, const float* sent, float across, float along, const float* direction, int32_t dim,
+                 float* live, float* known);
+// What one pass over a row yields beside a direction: their product and the row's squared length.
+struct RowAlong {
+  float product = 0, square = 0;
+};
+// next += weight * product * row: a step of power iteration.
+RowAlong add_along(const float* row, const float* direction, float weight, int32_t dim, float* next);
+// Asks for the row's cache lines: a row is needed soon. To the second cache: the first has room for 16 lines that are on
+// their way, a row and a bit. Also for rows that will be written: to ask for those as such takes half as long again,
+// even when another core has changed them (docs/BENCHMARKS.md, What a row costs).
 inline void fetch_row(const float* row, int32_t dim) {
-  for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k);
-}
-// Likewise, and to be written: a line that another core has changed crosses over once, not twice.
-inline void fetch_row_to_write(const float* row, int32_t dim) {
-#if defined(__x86_64__)
-  for (int32_t k = 0; k < dim; k += 16) asm volatile("prefetchw %0" : : "m"(row[k]));
-#else
-  for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 1);
-#endif
+  for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 0, 2);
 }
 
 // out = x * a + y * b; out may be a or b.

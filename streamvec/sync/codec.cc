@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "streamvec/kernel/row_codec.h"
+#include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/rice.h"
 
 namespace streamvec {
@@ -69,23 +69,40 @@ class OneBitCodec final : public RowCodec {
   CodecKind kind() const override { return CodecKind::kOneBit; }
   size_t row_bytes(int64_t dim) const override { return 2 * sizeof(uint16_t) + (static_cast<size_t>(dim) + 7) / 8; }
   void encode_row(float* row, int32_t dim, char* out) const override {
-    auto* bits = reinterpret_cast<uint8_t*>(out + 2 * sizeof(uint16_t));
-    const OneBitLevels levels = onebit_encode(row, dim, bits);
-    const uint16_t stored[2] = {narrow(levels.high), narrow(levels.low)};
-    std::memcpy(out, stored, sizeof(stored));
+    write(onebit_encode(row, dim, bits_of(out)), out);
     decode_row(out, dim, row);
   }
   void decode_row(const char* in, int32_t dim, float* row) const override {
-    uint16_t stored[2];
-    std::memcpy(stored, in, sizeof(stored));
-    onebit_decode(reinterpret_cast<const uint8_t*>(in + sizeof(stored)), {widen(stored[0]), widen(stored[1])}, dim,
-                  row);
+    onebit_decode(bits_of(in), read(in), dim, row);
+  }
+  ChangeSquares encode_change(const float* live, const float* known, int32_t dim, float*, char* out) const override {
+    OneBitLevels levels;
+    const ChangeSquares squares = onebit_encode_change(live, known, dim, bits_of(out), levels);
+    write(levels, out);
+    return squares;
+  }
+  void add_row(const char* in, float scale, int32_t dim, float*, float* to) const override {
+    onebit_add(bits_of(in), read(in), scale, dim, to);
   }
 
  private:
   // bf16: the range of a float in two bytes. What is cut off is sent later like any other error.
   static uint16_t narrow(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
   static float widen(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
+
+  static void write(OneBitLevels levels, char* out) {
+    const uint16_t stored[2] = {narrow(levels.high), narrow(levels.low)};
+    std::memcpy(out, stored, sizeof(stored));
+  }
+  static OneBitLevels read(const char* in) {
+    uint16_t stored[2];
+    std::memcpy(stored, in, sizeof(stored));
+    return {widen(stored[0]), widen(stored[1])};
+  }
+  static uint8_t* bits_of(char* row) { return reinterpret_cast<uint8_t*>(row + 2 * sizeof(uint16_t)); }
+  static const uint8_t* bits_of(const char* row) {
+    return reinterpret_cast<const uint8_t*>(row + 2 * sizeof(uint16_t));
+  }
 };
 
 // The threshold is the magnitude that one value in twenty of the message reaches: so many are sent, whatever the
@@ -164,6 +181,18 @@ class StromCodec final : public Codec {
 };
 
 }  // namespace
+
+ChangeSquares RowCodec::encode_change(const float* live, const float* known, int32_t dim, float* change,
+                                      char* out) const {
+  const ChangeSquares squares = take_change(live, known, dim, change);
+  encode_row(change, dim, out);
+  return squares;
+}
+
+void RowCodec::add_row(const char* in, float scale, int32_t dim, float* row, float* to) const {
+  decode_row(in, dim, row);
+  add_scaled(row, scale, dim, to);
+}
 
 void RowCodec::encode(MatrixView<float> rows, std::string& out) {
   const size_t each = row_bytes(rows.cols), start = out.size();

@@ -9,6 +9,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/kernel/row_codec.h"
 
 namespace streamvec {
 
@@ -42,6 +43,11 @@ class RowCodec : public Codec {
   // As encode(), of one row, to row_bytes() at `out`.
   virtual void encode_row(float* row, int32_t dim, char* out) const = 0;
   virtual void decode_row(const char* in, int32_t dim, float* row) const = 0;
+  // encode_row() of live - known; `change` has room for a row.
+  virtual ChangeSquares encode_change(const float* live, const float* known, int32_t dim, float* change,
+                                      char* out) const;
+  // to += scale * what decode_row() makes of it; `row` has room for one.
+  virtual void add_row(const char* in, float scale, int32_t dim, float* row, float* to) const;
 
   void encode(MatrixView<float> rows, std::string& out) final;
   Status decode(std::string_view payload, MatrixView<float> rows) const final;

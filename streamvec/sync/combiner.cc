@@ -44,9 +44,14 @@ void combine_rows(Combine rule, std::span<float* const> changes, int32_t dim) {
 
 float damped_share(double pull, int64_t nodes) {
   constexpr float kSlow = 1e-3f;  // from here on down the share is 1 to the last bit of a message
+  constexpr int64_t kFew = 16;
   const auto count = static_cast<float>(nodes), once = static_cast<float>(pull);
   if (count * once < kSlow) return 1;
-  return (1 - std::exp(-count * once)) / (count * (1 - std::exp(-once)));  // a message keeps eight bits of it
+  const float left = std::exp(-once);
+  if (nodes > kFew) return (1 - std::exp(-count * once)) / (count * (1 - left));
+  float sum = 1;  // of left^i: the same by half as many exponentials, for every row of a push
+  for (int64_t i = 1; i < nodes; ++i) sum = sum * left + 1;
+  return sum / count;
 }
 
 float late_share(double pull) {
@@ -61,7 +66,7 @@ void add_by_shares(const float* change, RowShares shares, const float* direction
 }
 
 uint8_t pack_share(float share) {
-  return static_cast<uint8_t>(std::clamp(std::lround(share * 256) - 1, 0L, 255L));
+  return static_cast<uint8_t>(std::clamp(static_cast<int>(share * 256 + 0.5f) - 1, 0, 255));
 }
 
 void combine_late(Combine rule, const float* missed, int32_t dim, float* incoming) {

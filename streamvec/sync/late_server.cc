@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "streamvec/kernel/row_codec.h"
-#include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/owner.h"
 #include "streamvec/sync/shared_work.h"
 
@@ -96,10 +95,11 @@ class LateServer final : public Owner {
   }
 
   // The row becomes what its sender knew, moved by the sender's change and what it had missed, combined.
-  void apply(const Push& push, size_t i, float* change, const float* known, float* missed, float* row) const {
+  void apply(const Push& push, size_t i, RowReader& changes, const float* known, float* missed, float* row) const {
     const auto dim = static_cast<int32_t>(options_.dim);
     if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped)
-      return push.add(i, change, dim, row);
+      return push.add(i, changes, dim, row);
+    float* change = changes.row(static_cast<int64_t>(i));
     take_change(row, known, dim, missed);
     combine_late(options_.scheme.combine, missed, dim, change);
     blend(known, 1, change, 1, dim, row);
@@ -107,7 +107,6 @@ class LateServer final : public Owner {
 
   // The mean of the group, each change divided by how many groups went by since its worker heard of us.
   void complete_group() {
-    const auto dim = static_cast<int32_t>(options_.dim);
     for (const Push& push : waiting_) {
       settle(push);
       const auto staleness = static_cast<float>(std::max<int64_t>(version_ - push.version, 1));
@@ -117,7 +116,7 @@ class LateServer final : public Owner {
       for (int64_t i = 0; i < rows; ++i) {
         const RowKey key = push.rows[static_cast<size_t>(i)];
         if (!options_.counts(key, push.stamp)) continue;
-        add_scaled(reader_.row(i), share, dim, rows_.row(rows_.find(key)));
+        reader_.add(i, share, rows_.row(rows_.find(key)));
         moved(key);
       }
     }
@@ -177,28 +176,24 @@ class LateServer final : public Owner {
       k = static_cast<size_t>(std::lower_bound(push->rows.begin(), push->rows.end(), keys[part.begin]) -
                               push->rows.begin());
     }
-    const auto sent = [&](int64_t i, const float* change) {
-      add_scaled(change, 1, dim, told.values.row(rows_.find(keys[part.begin + static_cast<size_t>(i)])));
-    };
     part.payload.clear();
     part.writer.begin(static_cast<int64_t>(part.end - part.begin), part.payload);
     for (size_t i = part.begin; i < part.end; ++i) {
       const int64_t place = rows_.find(keys[i]);
       if (i + kFetchAhead < part.end) {
         const int64_t soon = rows_.find(keys[i + kFetchAhead]);
-        fetch_row_to_write(rows_.row(soon), dim);
-        fetch_row_to_write(told.values.row(soon), dim);
+        fetch_row(rows_.row(soon), dim);
+        fetch_row(told.values.row(soon), dim);
       }
       if (k < pushed && push->rows[k] == keys[i]) {
         if (options_.counts(keys[i], push->stamp))
-          apply(*push, k, part.reader.row(static_cast<int64_t>(k)), told.values.row(place), part.missed.row(0),
-                rows_.row(place));
+          apply(*push, k, part.reader, told.values.row(place), part.missed.row(0), rows_.row(place));
         ++k;
       }
-      take_change(rows_.row(place), told.values.row(place), dim, part.writer.next());
-      part.writer.add(sent);
+      part.writer.change(rows_.row(place), told.values.row(place));
+      part.writer.add_and_know(told.values.row(place));
     }
-    part.writer.finish(sent);
+    part.writer.finish();
   }
 
   static void take_behind(Told& told, std::vector<RowKey>& keys) {
@@ -207,7 +202,7 @@ class LateServer final : public Owner {
         keys.push_back(static_cast<RowKey>(64 * word + static_cast<size_t>(std::countr_zero(bits))));
   }
 
-  static constexpr size_t kFetchAhead = 3;  // rows
+  static constexpr size_t kFetchAhead = 4;  // rows
 
   std::map<NodeId, Told> told_;
   std::vector<Push> waiting_;

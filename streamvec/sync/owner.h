@@ -34,8 +34,8 @@ class Owner : public RowServer {
     std::string payload;          // was found to be that of the rows
     std::vector<uint8_t> shares;  // as in the message
     RowBuffer directions;         // by table; none: no shares
-    // Adds the change, which is that of rows[i], by its shares.
-    void add(size_t i, const float* change, int32_t dim, float* to) const;
+    // Adds the change of rows[i], which `changes` reads, by its shares.
+    void add(size_t i, RowReader& changes, int32_t dim, float* to) const;
   };
 
   Owner(const SyncOptions& options, Shard rows);

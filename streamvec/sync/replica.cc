@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/shared_work.h"
 
@@ -11,7 +10,7 @@ namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
-constexpr size_t kFetchAhead = 3;  // rows: a row from memory takes about as long as two to work on
+constexpr size_t kFetchAhead = 4;  // rows: a row from memory takes longer than one to work on
 // Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster).
 constexpr double kAcross = 0.2, kAlong = 10;
 
@@ -163,31 +162,28 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
   });
 }
 
-// One pass over each row: what has changed, into the payload, and what is sent of it into `base`.
+// One pass over each row, which is only read: `base` is moved by the answer.
 void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer) {
   const auto dim = static_cast<int32_t>(options_.dim);
   const auto workers = static_cast<int64_t>(view_.workers.size());
   push.rows.clear();
-  const auto sent = [&](int64_t i, const float* change) {
-    add_scaled(change, 1, dim, base_row(push.rows[static_cast<size_t>(i)]));
-  };
   writer.begin(static_cast<int64_t>(rows.size()), message.payload);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i + kFetchAhead < rows.size()) {
       fetch_row(live_row(rows[i + kFetchAhead]), dim);
-      fetch_row_to_write(base_row(rows[i + kFetchAhead]), dim);
+      fetch_row(base_row(rows[i + kFetchAhead]), dim);
     }
-    const ChangeSquares squares = change_of(rows[i], writer.next());
+    const ChangeSquares squares = change_of(rows[i], writer);
     if (options_.change_min > 0 && squares.change < options_.change_min * squares.known) continue;
     push.rows.push_back(rows[i]);
-    writer.add(sent);
+    writer.add();
     if (!damped_) continue;
     const Pull pull = pull_since(rows[i], pushed_at_[rows[i]]);
     for (const double part : {pull.across, pull.along})
       message.shares.push_back(pack_share(damped_share(part, workers)));
     pushed_at_[rows[i]] = static_cast<float>(trained_);
   }
-  writer.finish(sent);
+  writer.finish();
   for (size_t table = 0; !message.shares.empty() && table < live_.size(); ++table) {
     const float* direction = pull_on(static_cast<RowKey>(table)).direction();
     message.directions.insert(message.directions.end(), direction, direction + dim);
@@ -196,9 +192,9 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
   push.payload = message.payload;
 }
 
-ChangeSquares Replica::change_of(RowKey key, float* change) {
+ChangeSquares Replica::change_of(RowKey key, RowWriter& writer) {
   const LiveLock lock = locked(key);
-  return take_change(live_row(key), base_row(key), static_cast<int32_t>(options_.dim), change);
+  return writer.change(live_row(key), base_row(key));
 }
 
 const TablePull& Replica::pull_on(RowKey key) const {
@@ -228,7 +224,6 @@ Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
       break;
     case MessageKind::kRefused:
       if (const auto found = in_flight_.find(from); found != in_flight_.end() && found->second.clock == message.clock) {
-        for_each_change(found->second, [&](RowKey key, const float* change) { take_back(key, change); });
         in_flight_.erase(found);
       } else {
         take_back_waiting(from, message.clock);
@@ -283,7 +278,7 @@ bool Replica::mine_to_take(NodeId from, RowKey key) const {
   return !untold_.empty() || owner_of(key, view_.servers) == from;
 }
 
-// The answer replaces the push that it answers: rows move by the one less the other. Many rows in parts, side by side.
+// The answer replaces the push that it answers: live rows move by the one less the other, `base` by the answer. Many rows in parts, side by side.
 void Replica::apply(NodeId from, const Message& message, const Push* answered) {
   const std::vector<Range> ranges = ranges_of(message, answered);
   while (answers_.size() < ranges.size()) answers_.emplace_back(options_.dim);
@@ -326,8 +321,8 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
     STREAMVEC_CHECK(pushes.begin(options_.scheme.codec, answered->payload, static_cast<int64_t>(pushed.size())).ok());
   for (size_t i = range.told, k = range.pushed; i < range.told_end || k < range.pushed_end;) {
     if (i + kFetchAhead < range.told_end) {
-      fetch_row_to_write(live_row(told[i + kFetchAhead]), dim);
-      fetch_row_to_write(base_row(told[i + kFetchAhead]), dim);
+      fetch_row(live_row(told[i + kFetchAhead]), dim);
+      fetch_row(base_row(told[i + kFetchAhead]), dim);
     }
     const bool of_answer = k == range.pushed_end || (i < range.told_end && told[i] <= pushed[k]);
     const RowKey key = of_answer ? told[i] : pushed[k];
@@ -351,21 +346,14 @@ void Replica::move_late(RowKey key, const float* to, const float* instead_of, do
     const Pull pull = pull_since(key, trained);
     shares = {late_share(pull.across), late_share(pull.along)};
   }
+  const float* direction = damped_ ? pull_on(key).direction() : zero_.row(0);
   const LiveLock lock = locked(key);
-  shift_both(to, instead_of, shares.across, dim, live_row(key), base_row(key));
-  if (shares.along == shares.across) return;
-  const float* direction = pull_on(key).direction();
-  const float part = dot(to, direction, dim) - dot(instead_of, direction, dim);
-  add_scaled(direction, (shares.along - shares.across) * part, dim, live_row(key));
+  take_answer(to, instead_of, shares.across, shares.along, direction, dim, live_row(key), base_row(key));
 }
 
 void Replica::add_to_live(RowKey key, const float* change) {
   const LiveLock lock = locked(key);
   add_scaled(change, 1, static_cast<int32_t>(options_.dim), live_row(key));
-}
-
-void Replica::take_back(RowKey key, const float* change) {
-  add_scaled(change, -1, static_cast<int32_t>(options_.dim), base_row(key));
 }
 
 }  // namespace streamvec

@@ -1,9 +1,10 @@
 // A worker's side of the cluster: its own whole copy of the tables, which its threads train on without waiting, and
 // what the rows' owners know of it. A pure state machine beside RowServer, on the same terms.
 //
-// For every row there are two values: the live one, and `base`, what the owner knows of it counting the push on its
-// way. Their difference is what training has added and nobody was told; what a codec leaves out of a push stays there
-// by itself, for the next one. An answer moves both by the same amount, so that nothing trained meanwhile is lost.
+// For every row there are two values: the live one, and `base`, what the owner has told of it. Their difference is what
+// training has added and no answer has spoken of; what a codec leaves out of a push stays there by itself, for the next
+// one. An answer moves `base` by what it says, and the live row by that less what was pushed, so that nothing trained
+// meanwhile is lost.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +86,7 @@ class Replica {
     double trained = 0;
     std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
   };
-  // Of a row whose owner is gone: changes in `base` that may be in no state of it.
+  // Of a row whose owner is gone: changes, in `base` from then on, that may be in no state of it.
   struct Orphan {
     NodeId server = 0;
     std::vector<std::pair<int64_t, std::vector<float>>> changes;  // by clock
@@ -93,7 +94,7 @@ class Replica {
   struct OwnerState {
     int64_t version = 0, slowest = 0;
     std::vector<WorkerClock> clocks;  // of pushes to it
-    std::deque<Push> waiting;         // answered, but for a group to be full (softsync): not in `base`
+    std::deque<Push> waiting;         // answered, but for a group to be full (softsync): not in the live rows
     std::vector<Message> values;      // of the new membership, until the last has come
   };
 
@@ -130,7 +131,7 @@ class Replica {
   const float* base_row(RowKey key) const;
   void push(std::span<const NodeId> owners, Outbox& out);
   void fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer);
-  ChangeSquares change_of(RowKey key, float* change);
+  ChangeSquares change_of(RowKey key, RowWriter& writer);
   void divide(std::span<const RowKey> due);
   const TablePull& pull_on(RowKey key) const;
   Pull pull_since(RowKey key, double trained) const;
@@ -143,7 +144,6 @@ class Replica {
   std::vector<Range> ranges_of(const Message& message, const Push* answered) const;
   void apply_range(NodeId from, const Message& message, const Push* answered, const Range& range, RowReader& answers,
                    RowReader& pushes);
-  void take_back(RowKey key, const float* change);
   void take_back_waiting(NodeId server, int64_t clock);
   void add_to_live(RowKey key, const float* change);
   bool any_push_open() const;

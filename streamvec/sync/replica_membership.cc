@@ -70,17 +70,18 @@ void Replica::set_view(const View& view, Outbox& out) {
   try_to_tell_values(out);
 }
 
+// It counts as told from now on, with a note that it may not have been.
 void Replica::orphan(NodeId server, int64_t clock, RowKey key, const float* change) {
+  add_scaled(change, 1, static_cast<int32_t>(options_.dim), base_row(key));
   Orphan& orphan = orphans_[key];
   orphan.server = server;
   orphan.changes.emplace_back(clock, std::vector<float>(change, change + options_.dim));
 }
 
-// They become what they were before their answers: part of the live row and of `base`.
+// They become what they were before their answers: part of the live row.
 void Replica::orphan_waiting(NodeId server) {
   for (const Push& push : std::exchange(owners_[server].waiting, {}))
     for_each_change(push, [&](RowKey key, const float* change) {
-      add_scaled(change, 1, static_cast<int32_t>(options_.dim), base_row(key));
       add_to_live(key, change);
       orphan(server, push.clock, key, change);
     });

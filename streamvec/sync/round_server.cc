@@ -106,7 +106,6 @@ class RoundServer final : public Owner {
   }
 
   void complete_part(Part& part) {
-    const auto dim = static_cast<int32_t>(options_.dim);
     size_t rows_max = 0;
     for (size_t w = 0; w < waiting_.size(); ++w) {
       const auto rows = static_cast<int64_t>(waiting_[w].rows.size());
@@ -116,19 +115,15 @@ class RoundServer final : public Owner {
     part.rows.clear();
     part.payload.clear();
     part.writer.begin(static_cast<int64_t>(rows_max), part.payload);
-    const auto sent = [&](int64_t i, const float* change) {
-      const int64_t place = told_.find(part.rows[static_cast<size_t>(i)]);
-      add_scaled(change, 1, dim, told_.row(place));
-      told_.touch(place);
-    };
     for (RowKey key = 0; next_key(part, key); ++key) {
-      const int64_t place = rows_.find(key);
+      const int64_t place = rows_.find(key), told = told_.find(key);
       change_row(part, key, place);
       part.rows.push_back(key);
-      take_change(rows_.row(place), told_.row(told_.find(key)), dim, part.writer.next());
-      part.writer.add(sent);
+      part.writer.change(rows_.row(place), told_.row(told));
+      part.writer.add_and_know(told_.row(told));
+      told_.touch(told);
     }
-    part.writer.finish(sent);
+    part.writer.finish();
   }
 
   // The first row from `key` on that anybody has changed; asks for its memory's neighbours to come. False: none.
@@ -141,8 +136,8 @@ class RoundServer final : public Owner {
     for (size_t w = 0; w < waiting_.size(); ++w)
       if (const size_t ahead = part.at[w] + kFetchAhead; ahead < part.end[w]) {
         const RowKey soon = waiting_[w].rows[ahead];
-        fetch_row_to_write(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
-        fetch_row_to_write(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
+        fetch_row(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
+        fetch_row(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
         break;
       }
     return true;
@@ -158,11 +153,10 @@ class RoundServer final : public Owner {
       if (part.at[w] == part.end[w] || waiting_[w].rows[part.at[w]] != key) continue;
       const size_t i = part.at[w]++;
       if (!options_.counts(key, waiting_[w].stamp)) continue;
-      float* change = part.readers[w].row(static_cast<int64_t>(i));
       if (adds)
-        waiting_[w].add(i, change, dim, rows_.row(place));
+        waiting_[w].add(i, part.readers[w], dim, rows_.row(place));
       else
-        part.changes.push_back(change);
+        part.changes.push_back(part.readers[w].row(static_cast<int64_t>(i)));
     }
     if (part.changes.empty()) return;
     combine_rows(options_.scheme.combine, part.changes, dim);
@@ -172,7 +166,7 @@ class RoundServer final : public Owner {
     add_scaled(part.changes[0], share, dim, rows_.row(place));
   }
 
-  static constexpr size_t kFetchAhead = 3;  // rows
+  static constexpr size_t kFetchAhead = 4;  // rows
 
   Shard told_;
   std::vector<Push> waiting_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/owner.h"
 
 namespace streamvec {
@@ -70,10 +69,12 @@ Result<Owner::Push> Owner::read_push(NodeId from, const Message& message) {
   return push;
 }
 
-void Owner::Push::add(size_t i, const float* change, int32_t dim, float* to) const {
-  if (shares.empty()) return add_scaled(change, 1, dim, to);
+void Owner::Push::add(size_t i, RowReader& changes, int32_t dim, float* to) const {
+  const auto at = static_cast<int64_t>(i);
+  if (shares.empty()) return changes.add(at, 1, to);
+  if (shares[2 * i] == shares[2 * i + 1]) return changes.add(at, unpack_share(shares[2 * i]), to);
   const RowShares of_row{unpack_share(shares[2 * i]), unpack_share(shares[2 * i + 1])};
-  add_by_shares(change, of_row, directions.row(rows[i] % directions.view().rows), dim, to);
+  add_by_shares(changes.row(at), of_row, directions.row(rows[i] % directions.view().rows), dim, to);
 }
 
 void Owner::set_view(const View& view, Outbox& out) {

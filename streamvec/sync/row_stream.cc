@@ -1,5 +1,7 @@
 #include "streamvec/sync/row_stream.h"
 
+#include "streamvec/kernel/row_ops.h"
+
 namespace streamvec {
 
 RowWriter::RowWriter(CodecKind kind, int64_t dim)
@@ -11,16 +13,33 @@ RowWriter::RowWriter(CodecKind kind, int64_t dim)
 void RowWriter::begin(int64_t rows_max, std::string& payload) {
   payload_ = &payload;
   count_ = 0;
+  known_.clear();
   rows_.reserve_zeroed(by_row_ == nullptr ? rows_max : 1, dim_);
   payload.resize(row_bytes_ * static_cast<size_t>(rows_max));
 }
 
-void RowWriter::encode_rest() {
+ChangeSquares RowWriter::change(const float* now, const float* known) {
+  const auto dim = static_cast<int32_t>(dim_);
+  if (by_row_ == nullptr) return take_change(now, known, dim, rows_.row(count_));
+  return by_row_->encode_change(now, known, dim, rows_.row(0), bytes_of(count_));
+}
+
+void RowWriter::add_and_know(float* known) {
+  if (by_row_ != nullptr)
+    by_row_->add_row(bytes_of(count_), 1, static_cast<int32_t>(dim_), rows_.row(0), known);
+  else
+    known_.push_back(known);
+  ++count_;
+}
+
+void RowWriter::finish() {
   payload_->resize(row_bytes_ * static_cast<size_t>(count_));
   if (by_row_ != nullptr) return;
   MatrixView<float> rows = rows_.view();
   rows.rows = count_;
   codec_->encode(rows, *payload_);
+  for (size_t i = 0; i < known_.size(); ++i)
+    add_scaled(rows_.row(static_cast<int64_t>(i)), 1, static_cast<int32_t>(dim_), known_[i]);
 }
 
 Status RowReader::begin(CodecKind kind, std::string_view payload, int64_t rows) {
@@ -37,6 +56,12 @@ Status RowReader::begin(CodecKind kind, std::string_view payload, int64_t rows) 
   }
   return error(Code::kInvalidArgument, "a payload of ", payload.size(), " bytes is not ", rows, " ", name_of(kind),
                " rows of ", dim_, " values; the sender runs another version or has another --dim");
+}
+
+void RowReader::add(int64_t index, float scale, float* to) {
+  const auto dim = static_cast<int32_t>(dim_);
+  if (by_row_ == nullptr) return add_scaled(rows_.row(index), scale, dim, to);
+  by_row_->add_row(bytes_of(index), scale, dim, rows_.row(0), to);
 }
 
 }  // namespace streamvec

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "streamvec/core/status.h"
 #include "streamvec/kernel/row_buffer.h"
@@ -19,27 +20,18 @@ class RowWriter {
 
   // A new payload of at most rows_max rows; `payload` is empty, and is used until finish().
   void begin(int64_t rows_max, std::string& payload);
-  // Where the next row is to be written. It counts once add() is called.
-  float* next() { return rows_.row(by_row_ == nullptr ? count_ : 0); }
-  // `sent(index, row)` is called once for every row, here or in finish(), with the row as it will be read.
-  template <typename Sent>
-  void add(Sent&& sent) {
-    const int64_t index = count_++;
-    if (by_row_ == nullptr) return;
-    by_row_->encode_row(next(), static_cast<int32_t>(dim_), payload_->data() + row_bytes_ * static_cast<size_t>(index));
-    sent(index, next());
-  }
-  template <typename Sent>
-  void finish(Sent&& sent) {
-    encode_rest();
-    for (int64_t i = 0; by_row_ == nullptr && i < count_; ++i) sent(i, rows_.row(i));
-  }
+  // The next row is now - known. It counts once add() is called.
+  ChangeSquares change(const float* now, const float* known);
+  void add() { ++count_; }
+  // Likewise, and adds the row as it will be read to `known`, here or in finish().
+  void add_and_know(float* known);
+  void finish();
   int64_t count() const { return count_; }
   // Whether payloads of parts of the rows, one after the other, are the payload of all.
   bool by_row() const { return by_row_ != nullptr; }
 
  private:
-  void encode_rest();
+  char* bytes_of(int64_t index) { return payload_->data() + row_bytes_ * static_cast<size_t>(index); }
 
   const int64_t dim_;
   const std::unique_ptr<Codec> codec_;
@@ -48,6 +40,7 @@ class RowWriter {
   std::string* payload_ = nullptr;
   int64_t count_ = 0;
   RowBuffer rows_;
+  std::vector<float*> known_;  // by row that was added, of a codec that has them all collected first
 };
 
 // Reads a payload. Not thread-safe.
@@ -59,15 +52,18 @@ class RowReader {
   Status begin(CodecKind kind, std::string_view payload, int64_t rows);
   // Whether rows can be read without those before them: then several readers may share a payload.
   bool by_row() const { return by_row_ != nullptr; }
+  // to += scale * the row.
+  void add(int64_t index, float scale, float* to);
   // The row, until the next call; may be changed.
   float* row(int64_t index) {
     if (by_row_ == nullptr) return rows_.row(index);
-    by_row_->decode_row(payload_.data() + row_bytes_ * static_cast<size_t>(index), static_cast<int32_t>(dim_),
-                        rows_.row(0));
+    by_row_->decode_row(bytes_of(index), static_cast<int32_t>(dim_), rows_.row(0));
     return rows_.row(0);
   }
 
  private:
+  const char* bytes_of(int64_t index) const { return payload_.data() + row_bytes_ * static_cast<size_t>(index); }
+
   const int64_t dim_;
   std::unique_ptr<Codec> codec_;
   const RowCodec* by_row_ = nullptr;

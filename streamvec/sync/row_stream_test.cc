@@ -13,17 +13,22 @@ constexpr int64_t kRows = 7, kDim = 50;
 
 class EveryRowCodec : public testing::TestWithParam<CodecKind> {
  protected:
-  // Writes seeded rows and returns them as sent() was told.
+  // Writes seeded changes of rows and returns what was added to what is known of each.
   std::vector<std::vector<float>> write(RowWriter& writer, uint64_t seed, std::string& payload) {
     Random random(seed);
-    std::vector<std::vector<float>> sent(kRows);
-    const auto note = [&](int64_t i, const float* row) { sent[static_cast<size_t>(i)].assign(row, row + kDim); };
+    Matrix now = std::move(Matrix::make(kRows, kDim)).value();
+    for (int64_t i = 0; i < kRows; ++i)
+      for (float& value : now.view().row_span(i)) value = random.uniform() - 0.5f;
+    Matrix known = std::move(Matrix::make(kRows, kDim)).value();
     writer.begin(kRows + 3, payload);
     for (int64_t i = 0; i < kRows; ++i) {
-      for (int64_t k = 0; k < kDim; ++k) writer.next()[k] = random.uniform() - 0.5f;
-      writer.add(note);
+      writer.change(known.row(i), now.row(i));  // one that does not count
+      writer.change(now.row(i), known.row(i));
+      writer.add_and_know(known.row(i));
     }
-    writer.finish(note);
+    writer.finish();
+    std::vector<std::vector<float>> sent;
+    for (int64_t i = 0; i < kRows; ++i) sent.emplace_back(known.row(i), known.row(i) + kDim);
     return sent;
   }
 };
@@ -49,6 +54,52 @@ TEST_P(EveryRowCodec, WritesWhatTheCodecDecodesAsAWhole) {
   ASSERT_TRUE(make_codec(GetParam())->decode(payload, whole.view()).ok());
   for (int64_t i = 0; i < kRows; ++i)
     EXPECT_EQ(std::vector<float>(whole.row(i), whole.row(i) + kDim), sent[static_cast<size_t>(i)]) << i;
+}
+
+TEST_P(EveryRowCodec, WritesAChangeAsItWouldTheDifference) {
+  Random random(5);
+  RowBuffer rows;  // now, known, the difference
+  rows.reserve_zeroed(3 * kRows, kDim);
+  RowWriter writer(GetParam(), kDim);
+  std::string payload, expected;
+  writer.begin(kRows, payload);
+  for (int64_t i = 0; i < kRows; ++i) {
+    float *now = rows.row(i), *known = rows.row(kRows + i), *change = rows.row(2 * kRows + i);
+    float squares = 0, of_known = 0;
+    for (int64_t k = 0; k < kDim; ++k) {
+      now[k] = random.uniform() - 0.4f;
+      known[k] = random.uniform() - 0.4f;
+      change[k] = now[k] - known[k];
+      squares += change[k] * change[k];
+      of_known += known[k] * known[k];
+    }
+    const ChangeSquares found = writer.change(now, known);
+    EXPECT_NEAR(found.change, squares, 1e-4f);
+    EXPECT_NEAR(found.known, of_known, 1e-4f);
+    writer.add();
+  }
+  writer.finish();
+  MatrixView<float> changes = rows.view();
+  changes.data += 2 * kRows * changes.stride;
+  changes.rows = kRows;
+  make_codec(GetParam())->encode(changes, expected);
+  EXPECT_EQ(payload, expected);
+}
+
+TEST_P(EveryRowCodec, AddsARowByAScale) {
+  RowWriter writer(GetParam(), kDim);
+  std::string payload;
+  const auto sent = write(writer, 6, payload);
+  RowReader reader(kDim);
+  ASSERT_TRUE(reader.begin(GetParam(), payload, kRows).ok());
+  RowBuffer to;
+  for (int64_t i = 0; i < kRows; ++i) {
+    to.reserve_zeroed(1, kDim);
+    for (int64_t k = 0; k < kDim; ++k) to.row(0)[k] = 1;
+    reader.add(i, 0.5f, to.row(0));
+    for (int64_t k = 0; k < kDim; ++k)
+      EXPECT_FLOAT_EQ(to.row(0)[k], 1 + 0.5f * sent[static_cast<size_t>(i)][static_cast<size_t>(k)]) << i << " " << k;
+  }
 }
 
 TEST_P(EveryRowCodec, RefusesAPayloadOfOtherRows) {

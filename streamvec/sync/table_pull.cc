@@ -4,12 +4,14 @@
 #include <cmath>
 
 #include "streamvec/kernel/logistic_rows.h"
+#include "streamvec/kernel/row_codec.h"
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
 namespace {
 
 constexpr int64_t kMeasuredRows = 1'024;
+constexpr int64_t kFetchAhead = 4;  // rows
 
 }  // namespace
 
@@ -23,13 +25,12 @@ void TablePull::measure(const Matrix& rows, std::span<const float> weights, size
   next_.reserve_zeroed(1, dim_);
   double squares = 0, along = 0, weight = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const float* row = rows.row(i);
+    if (i + kFetchAhead < count) fetch_row(rows.row(i + kFetchAhead), dim_);
     const float of_row = weights[static_cast<size_t>(i) * stride];
-    const float part = dot(row, direction_.row(0), dim_);
+    const RowAlong part = add_along(rows.row(i), direction_.row(0), of_row, dim_, next_.row(0));
     weight += of_row;
-    squares += double{of_row} * dot(row, row, dim_);
-    along += double{of_row} * part * part;
-    add_scaled(row, of_row * part, dim_, next_.row(0));
+    squares += double{of_row} * part.square;
+    along += double{of_row} * part.product * part.product;
   }
   along_ = weight > 0 ? along / weight : 0;
   across_ = weight > 0 ? std::max(0.0, squares / weight - along_) : 0;
