@@ -19,7 +19,7 @@ RowSchedule::RowSchedule(std::span<const float> pull, int64_t nodes)
   const float most = pull.empty() ? 0 : *std::max_element(pull.begin(), pull.end());
   most_ = static_cast<double>(most);
   for (size_t key = 0; key < pull.size(); ++key) {
-    const double times = pull[key] > 0 ? std::ceil(std::log2(most / pull[key])) : kClasses;
+    const double times = pull[key] > 0 ? std::ceil(std::log2(most / pull[key])) : 0;  // not known: it is new
     const int first = static_cast<int>(std::min<double>(times, kClasses - 1));
     for (int k = first; k < kClasses; ++k) rows_[static_cast<size_t>(k)][key / 64] |= uint64_t{1} << (key % 64);
   }

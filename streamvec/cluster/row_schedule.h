@@ -13,7 +13,8 @@ class RowSchedule {
  public:
   static constexpr int64_t kAllEvery = 32;
 
-  // `pull`: by key, how strongly training moves the row (SyncOptions::pull). `nodes`: that train.
+  // `pull`: by key, how strongly training moves the row (SyncOptions::pull); a row whose pull is not known, 0, goes with
+  // every push. `nodes`: that train.
   RowSchedule(std::span<const float> pull, int64_t nodes);
 
   void set_nodes(int64_t nodes) { nodes_ = static_cast<double>(nodes); }

@@ -248,6 +248,12 @@ void StreamExchange::await_words() {
   words_changed_.wait(lock, [&] { return closed_ || trips_.text_may_come(parts_.vocabulary); });
 }
 
+void StreamExchange::await_slots() {
+  auto lock = parts_.lock_vocabulary();
+  const int64_t number = trips_.hurry(parts_.vocabulary);
+  words_changed_.wait(lock, [&] { return closed_ || trips_.has_answered(number); });
+}
+
 void StreamExchange::gather_cursors(Deadline deadline) {
   const int64_t wanted = ++save_;
   std::unique_lock lock(mutex_);

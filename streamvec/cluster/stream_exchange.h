@@ -90,6 +90,9 @@ class StreamExchange {
   // Waits while too much is unanswered that had no slot: as long as a message takes to the leader and back. REQUIRES:
   // the vocabulary's lock is not held.
   void await_words();
+  // Waits until the leader has counted all that was mapped so far: words that it gives slots have them then. REQUIRES:
+  // as await_words().
+  void await_slots();
 
   // ---- by the thread that watches the run
   // Of the leader: all nodes are to stop. Of the others: whether they are.

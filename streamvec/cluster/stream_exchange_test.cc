@@ -193,6 +193,18 @@ TEST_P(InStep, ANodeWhoseTextComesSlowlyHoldsNobodyUp) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "a push in 0.25 s each";
 }
 
+TEST_P(InStep, WhoWaitsForSlotsFindsTheWordsThatHaveEarnedThem) {
+  start(2);
+  for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
+  for (auto& member : members) {
+    const std::string word = "new" + std::to_string(member->id);
+    member->read({word, word, word});
+    member->exchange->await_slots();
+    const std::lock_guard words(member->words_mutex);
+    EXPECT_NE(member->vocabulary.find_form(word), kNoSlot);
+  }
+}
+
 TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
   start(2);
   for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());

@@ -267,16 +267,29 @@ void Intake::map(Reader& reader, const Document& document) {
     reader.stamps.push_back(sinks_.vocabulary.stamp());
     tables_due = sinks_.tables.stage(sinks_.vocabulary) || tables_due;
   }
+  look_again(reader, part);
   like.stamp = reader.stamps.back();
-  // What was mapped before a slot changed hands is not its new word's.
-  for (size_t i = 0; reader.stamps.size() > 1 && i < reader.slots.size(); ++i)
-    if (reader.slots[i] != kNoSlot && !sinks_.vocabulary.valid(reader.slots[i], reader.stamps[i / part]))
-      reader.slots[i] = kNoSlot;
   if (tables_due) sinks_.tables.build();
   like.source = reader.index;
   like.time_s = document.time_s;
   if (!document.id.empty()) like.record = reader.record_of(document.id);
   cut_chunks(tokens, reader.slots, options_.chunk_tokens, like, reader.items);
+}
+
+// What has come about while the document was mapped in parts: what was mapped before a slot changed hands is not its new
+// word's, and words that had no slot may have got one. In a cluster those are most of what a stream has to learn from
+// its rare words, which replay would lack for good; to ask for few words is not worth the time that an answer takes.
+void Intake::look_again(Reader& reader, size_t part) {
+  const std::vector<std::string_view>& words = reader.tokens.words;
+  const bool asks = sinks_.await_slots && words.size() >= kWordsAtOnce &&
+                    std::find(reader.slots.begin(), reader.slots.end(), kNoSlot) != reader.slots.end();
+  if (!asks && reader.stamps.size() < 2) return;
+  if (asks) sinks_.await_slots();
+  const std::lock_guard lock(vocabulary_mutex_);
+  for (size_t i = 0; i < words.size(); ++i)
+    if (reader.slots[i] == kNoSlot || !sinks_.vocabulary.valid(reader.slots[i], reader.stamps[i / part]))
+      reader.slots[i] = asks ? sinks_.vocabulary.find_form(words[i]) : kNoSlot;
+  reader.stamps.back() = sinks_.vocabulary.stamp();
 }
 
 // Waits as long as replay does not want more; a document that was begun is finished even while a pause is asked for.

@@ -58,6 +58,9 @@ class Intake {
     // Called without a lock before some words of a document are mapped: waits as long as is good for them. Of clusters,
     // where words that are new have to be told first.
     std::function<void()> await_words = {};
+    // Likewise, called when a document of many words is mapped and some have no slot: waits until those that may have
+    // one have got it.
+    std::function<void()> await_slots = {};
   };
   struct Totals {
     int64_t documents = 0, tokens = 0, bytes_replaced = 0, words_dropped = 0;
@@ -111,6 +114,7 @@ class Intake {
   void retry_later(Reader& reader);
   bool take(Reader& reader, Document& document);
   bool prepare(Reader& reader, const Document& document);
+  void look_again(Reader& reader, size_t part);
   void map(Reader& reader, const Document& document);
   bool insert(Reader& reader);
   bool await_turn(Reader& reader);

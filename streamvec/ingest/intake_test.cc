@@ -7,6 +7,7 @@
 #include <map>
 
 #include "streamvec/core/random.h"
+#include "streamvec/vocab/shared_vocabulary.h"
 
 namespace streamvec {
 namespace {
@@ -77,7 +78,7 @@ class Rig {
  public:
   explicit Rig(const std::map<std::string, std::shared_ptr<Script>>& scripts, Intake::Options options = fast(),
                const DocumentFilter::Options& filter = {}, const StreamVocabulary::Options& words = {.min_count = 1},
-               const std::function<void()>& await_words = {})
+               const std::function<void()>& await_words = {}, const std::function<void()>& await_slots = {})
       : vocabulary(words) {
     ReplayOptions replay_options;
     replay_options.selector = ReplaySelector::kInOrderOnce;
@@ -90,7 +91,7 @@ class Rig {
     intake = std::make_unique<Intake>(
         std::move(sources), std::move(DocumentFilter::create(filter)).value(), options,
         Intake::Sinks{vocabulary, tables, *replay, [this](std::span<const Slot> slots) { admitted += slots.size(); },
-                      await_words});
+                      await_words, await_slots});
   }
   ~Rig() {
     intake->stop();
@@ -140,6 +141,35 @@ class Rig {
 
 void expect_each_once(const Rig& rig, const std::string& prefix, int64_t documents) {
   for (int64_t i = 0; i < documents; ++i) EXPECT_EQ(rig.count(prefix + std::to_string(i)), 1) << prefix << i;
+}
+
+// In a cluster another node gives slots: words of a document have them when it has answered, not when they are mapped.
+TEST(Intake, WordsThatGetSlotsWhileTheirDocumentIsMappedAreInItsChunks) {
+  const auto script = std::make_shared<Script>();
+  script->documents = 2;
+  script->document = [](int64_t number) {
+    Document document;
+    document.id = std::to_string(number);
+    for (int i = 0; i < (number == 0 ? 3'000 : 10); ++i)
+      document.text += (number == 0 ? "long" : "short") + std::to_string(i % 1'500) + " ";
+    return document;
+  };
+  SharedVocabulary leader(StreamVocabulary({.min_count = 2}), true);
+  Rig* self = nullptr;
+  int asked = 0;
+  Rig rig({{"a", script}}, Rig::fast(), {}, {.min_count = 2, .follows = true}, [] {},
+          [&] {
+            const auto lock = self->intake->lock_vocabulary();
+            ++asked;
+            std::vector<Slot> admitted;
+            leader.receive(1, self->vocabulary.take_report());
+            EXPECT_TRUE(self->vocabulary.follow(leader.take_changes(), admitted).ok());
+          });
+  self = &rig;
+  rig.run_to_end();
+  EXPECT_EQ(asked, 1) << "few words are not worth the time";
+  EXPECT_EQ(rig.tokens_taken, 3'000u);
+  EXPECT_EQ(rig.count("long7"), 2) << "found again, not counted again";
 }
 
 TEST(Intake, EveryDocumentOfEverySourceIsCountedAndReachesReplayOnce) {

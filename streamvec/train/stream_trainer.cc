@@ -254,7 +254,10 @@ class StreamTraining {
                                                        .languages = options_.stream.languages,
                                                        .seed = options_.seed}));
     Intake::Sinks sinks{*vocabulary_, *tables_, *replay_, [this](std::span<const Slot> slots) { start_rows(slots); }};
-    if (clustered()) sinks.await_words = [this] { exchange_->await_words(); };
+    if (clustered()) {
+      sinks.await_words = [this] { exchange_->await_words(); };
+      sinks.await_slots = [this] { exchange_->await_slots(); };
+    }
     intake_ = std::make_unique<Intake>(std::move(sources), std::move(filter), options, sinks);
     return {};
   }

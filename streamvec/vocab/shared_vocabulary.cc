@@ -62,17 +62,24 @@ VocabularyChanges SharedVocabulary::counts_now() const {
 }
 
 bool RoundTrips::is_due(const StreamVocabulary& follower, double now_s) const {
-  if (follower.unreported_outside() >= kOutsideDue) return true;
+  if (follower.unreported_outside() >= kOutsideDue || hurried_ > reported_) return true;
   return follower.unreported() > 0 && now_s - reported_s_ >= kReportEvery;
+}
+
+int64_t RoundTrips::hurry(const StreamVocabulary& follower) {
+  hurried_ = std::max(hurried_, reported_ + (follower.unreported() > 0 ? 1 : 0));
+  return hurried_;
 }
 
 void RoundTrips::reported(const VocabularyReport& report, double now_s) {
   reported_s_ = now_s;
+  reported_ = report.number;
   outstanding_[report.number] = report.outside;
   outstanding_outside_ += report.outside;
 }
 
 void RoundTrips::answered(int64_t number) {
+  answered_ = std::max(answered_, number);
   while (!outstanding_.empty() && outstanding_.begin()->first <= number) {
     outstanding_outside_ -= outstanding_.begin()->second;
     outstanding_.erase(outstanding_.begin());

@@ -55,12 +55,16 @@ class RoundTrips {
   static constexpr int64_t kOutsideMax = 4'096;  // not answered yet: text waits, or what it has could not be learnt
 
   bool is_due(const StreamVocabulary& follower, double now_s) const;
+  // Somebody waits for what was mapped so far to be counted: it is due at once. Returns the report that it is in.
+  int64_t hurry(const StreamVocabulary& follower);
+  bool has_answered(int64_t number) const { return answered_ >= number; }
   void reported(const VocabularyReport& report, double now_s);
   void answered(int64_t number);  // the leader has counted the reports up to this one
   bool text_may_come(const StreamVocabulary& follower) const;
 
  private:
   double reported_s_ = 0;
+  int64_t reported_ = 0, hurried_ = 0, answered_ = 0;  // reports
   std::map<int64_t, int64_t> outstanding_;  // words outside, by report
   int64_t outstanding_outside_ = 0;
 };

@@ -226,6 +226,22 @@ TEST_F(Shared, TextWaitsWhileTooManyWordsOutsideAreUnanswered) {
   EXPECT_TRUE(trips.text_may_come(nodes[0].words));
 }
 
+TEST_F(Shared, WhatSomebodyWaitsForIsReportedAtOnce) {
+  begin(10);
+  RoundTrips trips;
+  EXPECT_TRUE(trips.has_answered(trips.hurry(nodes[0].words))) << "there is nothing to wait for";
+  EXPECT_FALSE(trips.is_due(nodes[0].words, 0));
+  nodes[0].map({"w1"});
+  const int64_t wanted = trips.hurry(nodes[0].words);
+  EXPECT_TRUE(trips.is_due(nodes[0].words, 0));
+  EXPECT_FALSE(trips.has_answered(wanted));
+  trips.reported(nodes[0].words.take_report(), 0);
+  EXPECT_FALSE(trips.is_due(nodes[0].words, 0));
+  EXPECT_EQ(trips.hurry(nodes[0].words), wanted);
+  trips.answered(wanted);
+  EXPECT_TRUE(trips.has_answered(wanted));
+}
+
 TEST_F(Shared, WhatWaitsForAReportIsBounded) {
   begin(10);
   std::vector<std::string> text;

@@ -161,6 +161,12 @@ Slot StreamVocabulary::find(std::string_view word) const {
   return usable(word) ? find(hash_(word), word) : kNoSlot;
 }
 
+Slot StreamVocabulary::find_form(std::string_view word) {
+  if (!options_.form_of || !usable(word)) return find(word);
+  const std::optional<std::string_view> form = forms_.form(options_.form_of, word, hash_(word));
+  return form ? find(*form) : kNoSlot;
+}
+
 void StreamVocabulary::count(Slot slot, int64_t times) {
   Held& counted = held(slot);
   const double weight = call_weight_ * static_cast<double>(times);

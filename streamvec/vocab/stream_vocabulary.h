@@ -102,6 +102,7 @@ class StreamVocabulary {
 
   int32_t size() const { return static_cast<int32_t>(held_.size()); }
   Slot find(std::string_view word) const;  // kNoSlot when it is outside; its form is not sought
+  Slot find_form(std::string_view word);   // likewise, or that of its form
   std::string_view word(Slot slot) const { return words_.bytes(held_[static_cast<size_t>(slot)].ref); }
   double weight(Slot slot) const { return held_[static_cast<size_t>(slot)].count / now_weight_; }
   double last_seen(Slot slot) const { return held_[static_cast<size_t>(slot)].seen; }
