@@ -8,14 +8,15 @@ namespace streamvec {
 namespace {
 
 constexpr int kClasses = 24;
-// All nodes together have moved the row by this share of its way (docs/BENCHMARKS.md, Cluster). Less: closer to one
-// node, and more rows to send.
+// The other nodes together have moved the row by this share of its way (docs/BENCHMARKS.md, Cluster). Less: closer to
+// one node, and more rows to send, so fewer pushes in the same time.
 constexpr double kWorth = 0.3;
 
 }  // namespace
 
 RowSchedule::RowSchedule(std::span<const float> pull, int64_t nodes)
-    : nodes_(static_cast<double>(nodes)), rows_(kClasses, std::vector<uint64_t>((pull.size() + 63) / 64)) {
+    : rows_(kClasses, std::vector<uint64_t>((pull.size() + 63) / 64)) {
+  set_nodes(nodes);
   const float most = pull.empty() ? 0 : *std::max_element(pull.begin(), pull.end());
   most_ = static_cast<double>(most);
   for (size_t key = 0; key < pull.size(); ++key) {
@@ -28,7 +29,7 @@ RowSchedule::RowSchedule(std::span<const float> pull, int64_t nodes)
 std::span<const uint64_t> RowSchedule::due(int64_t push, double steps) const {
   if (push % kAllEvery == 0 || most_ <= 0) return rows_.back();
   const int turn = std::countr_zero(static_cast<uint64_t>(push));
-  const double every_time = steps > 0 ? std::floor(std::log2(most_ * nodes_ * steps / kWorth)) : 0;
+  const double every_time = steps > 0 ? std::floor(std::log2(most_ * others_ * steps / kWorth)) : 0;
   return rows_[static_cast<size_t>(std::clamp<double>(turn + every_time, 0, kClasses - 1))];
 }
 

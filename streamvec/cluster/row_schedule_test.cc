@@ -38,8 +38,9 @@ TEST(RowSchedule, MoreTrainingBetweenPushesMakesSlowRowsGoMoreOften) {
   const RowSchedule schedule(pulls, 1);
   EXPECT_EQ(times_due(schedule, 4, 8 * 0.3, 64), 32);
   EXPECT_EQ(times_due(schedule, 4, 16 * 0.3, 64), 64);
-  const RowSchedule of_four(pulls, 4);  // more nodes move a row further
-  EXPECT_EQ(times_due(of_four, 4, 2 * 0.3, 64), 32);
+  const RowSchedule of_five(pulls, 5);  // more others move a row further
+  EXPECT_EQ(times_due(of_five, 4, 2 * 0.3, 64), 32);
+  EXPECT_EQ(times_due(RowSchedule(pulls, 2), 4, 8 * 0.3, 64), 32) << "one other moves it as far as this node does";
 }
 
 TEST(RowSchedule, EveryRowGoesNowAndThen) {

@@ -276,9 +276,10 @@ void Intake::map(Reader& reader, const Document& document) {
   cut_chunks(tokens, reader.slots, options_.chunk_tokens, like, reader.items);
 }
 
-// What has come about while the document was mapped in parts: what was mapped before a slot changed hands is not its new
-// word's, and words that had no slot may have got one. In a cluster those are most of what a stream has to learn from
-// its rare words, which replay would lack for good; to ask for few words is not worth the time that an answer takes.
+// What has come about while the document was mapped in parts: what was mapped before a slot changed hands is not its
+// new word's, and words that had no slot may have got one. In a cluster those are most of what a stream has to learn
+// from its rare words, which replay would lack for good; to ask for few words is not worth the time that an answer
+// takes.
 void Intake::look_again(Reader& reader, size_t part) {
   const std::vector<std::string_view>& words = reader.tokens.words;
   const bool asks = sinks_.await_slots && words.size() >= kWordsAtOnce &&

@@ -157,14 +157,15 @@ TEST(Intake, WordsThatGetSlotsWhileTheirDocumentIsMappedAreInItsChunks) {
   SharedVocabulary leader(StreamVocabulary({.min_count = 2}), true);
   Rig* self = nullptr;
   int asked = 0;
-  Rig rig({{"a", script}}, Rig::fast(), {}, {.min_count = 2, .follows = true}, [] {},
-          [&] {
-            const auto lock = self->intake->lock_vocabulary();
-            ++asked;
-            std::vector<Slot> admitted;
-            leader.receive(1, self->vocabulary.take_report());
-            EXPECT_TRUE(self->vocabulary.follow(leader.take_changes(), admitted).ok());
-          });
+  Rig rig(
+      {{"a", script}}, Rig::fast(), {}, {.min_count = 2, .follows = true}, [] {},
+      [&] {
+        const auto lock = self->intake->lock_vocabulary();
+        ++asked;
+        std::vector<Slot> admitted;
+        leader.receive(1, self->vocabulary.take_report());
+        EXPECT_TRUE(self->vocabulary.follow(leader.take_changes(), admitted).ok());
+      });
   self = &rig;
   rig.run_to_end();
   EXPECT_EQ(asked, 1) << "few words are not worth the time";

@@ -48,8 +48,8 @@ struct RowAlong {
 };
 // next += weight * product * row: a step of power iteration.
 RowAlong add_along(const float* row, const float* direction, float weight, int32_t dim, float* next);
-// Asks for the row's cache lines: a row is needed soon. To the second cache: the first has room for 16 lines that are on
-// their way, a row and a bit. Also for rows that will be written: to ask for those as such takes half as long again,
+// Asks for the row's cache lines: a row is needed soon. To the second cache: the first has room for 16 lines that are
+// on their way, a row and a bit. Also for rows that will be written: to ask for those as such takes half as long again,
 // even when another core has changed them (docs/BENCHMARKS.md, What a row costs).
 inline void fetch_row(const float* row, int32_t dim) {
   for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 0, 2);

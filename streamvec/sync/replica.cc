@@ -278,7 +278,8 @@ bool Replica::mine_to_take(NodeId from, RowKey key) const {
   return !untold_.empty() || owner_of(key, view_.servers) == from;
 }
 
-// The answer replaces the push that it answers: live rows move by the one less the other, `base` by the answer. Many rows in parts, side by side.
+// The answer replaces the push that it answers: live rows move by the one less the other, `base` by the answer. Many
+// rows in parts, side by side.
 void Replica::apply(NodeId from, const Message& message, const Push* answered) {
   const std::vector<Range> ranges = ranges_of(message, answered);
   while (answers_.size() < ranges.size()) answers_.emplace_back(options_.dim);

@@ -65,7 +65,7 @@ class RoundTrips {
  private:
   double reported_s_ = 0;
   int64_t reported_ = 0, hurried_ = 0, answered_ = 0;  // reports
-  std::map<int64_t, int64_t> outstanding_;  // words outside, by report
+  std::map<int64_t, int64_t> outstanding_;             // words outside, by report
   int64_t outstanding_outside_ = 0;
 };
 
