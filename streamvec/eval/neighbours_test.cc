@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
 #include <cmath>
-#include <unsupported/Eigen/MatrixFunctions>
 
 #include "streamvec/eval/test_text.h"
 #include "streamvec/model/common_part_testing.h"
@@ -22,6 +22,18 @@ Snapshot fan(int count) {
     snapshot.input.row(slot)[1] = static_cast<float>((i + 1) * std::sin(i * M_PI / 18));
   }
   return snapshot;
+}
+
+// The square root of a positive matrix, by Denman's and Beavers' iteration. (Eigen's own takes half a minute to
+// compile.)
+Eigen::MatrixXd square_root(Eigen::MatrixXd root) {
+  Eigen::MatrixXd inverse = Eigen::MatrixXd::Identity(root.rows(), root.cols());
+  for (int i = 0; i < 30; ++i) {
+    const Eigen::MatrixXd other = inverse.inverse();
+    inverse = (inverse + root.inverse()) / 2;
+    root = (root + other) / 2;
+  }
+  return root;
 }
 
 std::vector<Slot> slots_of(const Result<std::vector<Neighbour>>& neighbours) {
@@ -95,7 +107,7 @@ TEST(NeighbourIndex, SeeksWithoutTheCommonPartAndWithDirectionsEvenedOut) {
     weights[i] = count / (count + 100);
   }
   const Eigen::MatrixXd squares = own.transpose() * weights.asDiagonal() * own;
-  const Eigen::MatrixXd seen = (own * squares.sqrt().sqrt().inverse()).rowwise().normalized();
+  const Eigen::MatrixXd seen = (own * square_root(square_root(squares)).inverse()).rowwise().normalized();
   add_common_part(snapshot, std::vector<float>(kDim, 30), {{"unseen", unseen}});
   const NeighbourIndex index = NeighbourIndex::make(snapshot).value();
   for (const int word : {7, 100, 250}) {
