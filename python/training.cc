@@ -130,7 +130,7 @@ TrainProgress train_documents(const py::object& documents, const py::object& out
   });
 }
 
-std::string text_of(const TrainProgress& progress) {
+std::string progress_text(const TrainProgress& progress) {
   std::ostringstream text;
   text << "<streamvec.TrainProgress: " << progress.tokens << " tokens, " << progress.vocab << " words, " << progress.dim
        << " dimensions, loss " << progress.loss << ">";
@@ -139,7 +139,7 @@ std::string text_of(const TrainProgress& progress) {
 
 void bind_progress(py::module_& module) {
   py::class_<TrainProgress>(module, "TrainProgress", "How far training is, or what came of it.")
-      .def("__repr__", text_of)
+      .def("__repr__", progress_text)
       .def_readonly("tokens", &TrainProgress::tokens, "Raw tokens read.")
       .def_readonly("pairs", &TrainProgress::pairs, "(Centre, context) pairs trained; of glove, cells.")
       .def_readonly("seconds", &TrainProgress::seconds, "Training time, without counting or loading.")

@@ -197,7 +197,7 @@ void export_vectors(const Vectors& self, const py::object& file, const std::stri
   raise_unless_ok(written);
 }
 
-std::string text_of(const Vectors& self) {
+std::string vectors_text(const Vectors& self) {
   std::ostringstream text;
   text << "<streamvec.WordVectors: " << self.of.size() << " words, " << self.of.vector_size() << " dimensions, "
        << self.of.model() << ">";
@@ -241,7 +241,7 @@ void bind_vectors(py::module_& module) {
           "__getitem__", [](const py::object& self, const py::str& word) { return get_vector(self, word, false); },
           py::arg("word"), "The vector of a word: a read-only view; of a word never seen, made from its spelling.")
       .def("__getitem__", get_vectors, py::arg("words"), "The vectors of several words, one a row: a copy.")
-      .def("__repr__", text_of)
+      .def("__repr__", vectors_text)
       .def("get_vector", get_vector, py::arg("word"), py::arg("norm") = false, "v[word]; with norm a copy of length 1.")
       .def("get_index", get_index, py::arg("word"), "The row of a word in `vectors`. KeyError when it was never seen.")
       .def_property_readonly("index_to_key", index_to_key, "The words by index, as a tuple.")
