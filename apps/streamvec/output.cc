@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec::cli {
 
 Status print(const std::string& text) {
@@ -15,7 +17,7 @@ Status print(const std::string& text) {
 }
 
 Status print_json(const Json& value) {
-  return print(value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return print(json_text(value) + "\n");
 }
 
 double rounded(double value) {

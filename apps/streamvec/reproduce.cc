@@ -19,6 +19,7 @@
 #include "apps/streamvec/temporary_directory.h"
 #include "apps/streamvec/texts.h"
 #include "streamvec/core/durable_file.h"
+#include "streamvec/core/json.h"
 #include "streamvec/ingest/open.h"
 #include "streamvec/reproduce/cluster_2018.h"
 #include "streamvec/reproduce/experiment_page.h"
@@ -322,7 +323,7 @@ class Reproduction {
 
   // What `train --json` said.
   Status take_figures(const std::string& printed, int64_t epochs, RowResult& row) {
-    const Json json = Json::parse(printed, nullptr, false);
+    const Json json = parse_ordered_json(printed);
     if (!json.is_object() || !json.contains("pairs_per_s")) return error(Code::kInternal, "train printed no figures");
     row.pairs = json.value("pairs", 0.0) / static_cast<double>(epochs);
     row.pairs_per_s = json.value("pairs_per_s", 0.0);

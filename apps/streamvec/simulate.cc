@@ -14,6 +14,7 @@
 #include "apps/streamvec/temporary_directory.h"
 #include "apps/streamvec/training.h"
 #include "streamvec/cluster/virtual_cluster.h"
+#include "streamvec/core/json.h"
 #include "streamvec/ingest/open.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/counting.h"
@@ -167,7 +168,7 @@ class Simulation {
         words.insert(words.end(), {std::string("--") + option, arguments_.text(option)});
     STREAMVEC_ASSIGN_OR_RETURN(const std::string printed, run_program(words, stop_));
     if (stop_) return error(Code::kCancelled, "stopped");
-    Json report = Json::parse(printed, nullptr, false);
+    Json report = parse_ordered_json(printed);
     if (!report.is_object()) return error(Code::kInternal, "a run of ", nodes, " nodes printed no report");
     return report;
   }

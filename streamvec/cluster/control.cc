@@ -3,6 +3,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -84,7 +86,7 @@ std::string encode(const Control& control) {
   if (!control.text.empty()) value["text"] = control.text;
   if (control.figures)
     value["figures"] = {control.figures->clock, control.figures->bytes_sent, control.figures->bytes_received};
-  return kMagic + value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return kMagic + json_text(value);
 }
 
 Result<Control> decode_control(std::string_view bytes) {
@@ -92,7 +94,7 @@ Result<Control> decode_control(std::string_view bytes) {
     return error(Code::kInvalidArgument, "a control message that nobody can read; the sender runs another version");
   };
   if (!is_control(bytes)) return damaged();
-  const json value = json::parse(bytes.substr(1), nullptr, false);
+  const json value = parse_json(bytes.substr(1));
   if (!value.is_object()) return damaged();
   try {
     Control control;

@@ -8,6 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -98,16 +100,16 @@ Result<std::string> EtcdClient::call(const std::string& path, const std::string&
 
 Result<int64_t> EtcdClient::grant_lease(double seconds, Deadline deadline) const {
   const Json asked = {{"TTL", std::max<int64_t>(1, std::lround(std::ceil(seconds)))}};
-  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/lease/grant", asked.dump(), deadline));
-  const int64_t lease = number_of(Json::parse(answer, nullptr, false), "ID");
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/lease/grant", json_text(asked), deadline));
+  const int64_t lease = number_of(parse_json(answer), "ID");
   if (lease == 0) return error(Code::kUnavailable, "etcd at ", url_, " gives no lease: ", answer.substr(0, 200));
   return lease;
 }
 
 Status EtcdClient::keep_alive(int64_t lease, Deadline deadline) const {
   const Json asked = {{"ID", std::to_string(lease)}};
-  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/lease/keepalive", asked.dump(), deadline));
-  const Json told = Json::parse(answer.substr(0, answer.find('\n')), nullptr, false);
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/lease/keepalive", json_text(asked), deadline));
+  const Json told = parse_json(answer.substr(0, answer.find('\n')));
   const auto result = told.find("result");
   if (result == told.end() || number_of(*result, "TTL") <= 0)
     return error(Code::kNotFound, "the lease has ended: this node was not heard for longer than it");
@@ -115,7 +117,7 @@ Status EtcdClient::keep_alive(int64_t lease, Deadline deadline) const {
 }
 
 Status EtcdClient::revoke(int64_t lease, Deadline deadline) const {
-  return call("/v3/lease/revoke", Json({{"ID", std::to_string(lease)}}).dump(), deadline).status();
+  return call("/v3/lease/revoke", json_text(Json({{"ID", std::to_string(lease)}})), deadline).status();
 }
 
 namespace {
@@ -127,7 +129,7 @@ Json put_request(const std::string& key, const std::string& value, int64_t lease
 }  // namespace
 
 Status EtcdClient::put(const std::string& key, const std::string& value, int64_t lease, Deadline deadline) const {
-  return call("/v3/kv/put", put_request(key, value, lease).dump(), deadline).status();
+  return call("/v3/kv/put", json_text(put_request(key, value, lease)), deadline).status();
 }
 
 Result<int64_t> EtcdClient::put_if(const std::string& key, const std::string& value, int64_t lease, int64_t modified,
@@ -136,8 +138,8 @@ Result<int64_t> EtcdClient::put_if(const std::string& key, const std::string& va
       {"key", encode64(key)}, {"target", "MOD"}, {"result", "EQUAL"}, {"mod_revision", std::to_string(modified)}};
   const Json put = {{"request_put", put_request(key, value, lease)}};
   const Json asked = {{"compare", Json::array({compare})}, {"success", Json::array({put})}};
-  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/kv/txn", asked.dump(), deadline));
-  const Json told = Json::parse(answer, nullptr, false);
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/kv/txn", json_text(asked), deadline));
+  const Json told = parse_json(answer);
   if (!told.is_object() || !told.contains("header"))
     return error(Code::kUnavailable, "etcd at ", url_, " answers ", answer.substr(0, 200));
   if (told.find("succeeded") == told.end() || told["succeeded"] != true)
@@ -149,8 +151,8 @@ Result<std::vector<EtcdKey>> EtcdClient::list(const std::string& prefix, Deadlin
   std::string end = prefix;
   ++end.back();  // the first key past all that begin so; a prefix ends with a letter or a slash
   const Json asked = {{"key", encode64(prefix)}, {"range_end", encode64(end)}, {"sort_target", "CREATE"}};
-  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/kv/range", asked.dump(), deadline));
-  const Json told = Json::parse(answer, nullptr, false);
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/kv/range", json_text(asked), deadline));
+  const Json told = parse_json(answer);
   if (!told.is_object()) return error(Code::kUnavailable, "etcd at ", url_, " answers ", answer.substr(0, 200));
   std::vector<EtcdKey> keys;
   if (const auto kvs = told.find("kvs"); kvs != told.end() && kvs->is_array())

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "streamvec/core/address.h"
+#include "streamvec/core/json.h"
 #include "streamvec/eval/append_file.h"
 
 namespace streamvec {
@@ -156,7 +157,7 @@ Status MetricsLog::write_line(const std::string& line) {
 
 Status MetricsLog::write(const StreamMetrics& metrics) {
   // Names of sources and words are bytes of the stream: what is no UTF-8 becomes U+FFFD.
-  const std::string line = to_json(metrics).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = json_text(to_json(metrics)) + "\n";
   const Status lines = write_line(line);
   const Status events = events_ ? events_->write(metrics.time_s, metrics.step, to_scalars(metrics)) : Status();
   return lines.ok() ? events : lines;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -47,7 +49,7 @@ std::string encode_header(const std::map<std::string, std::string>& metadata, st
         {"dtype", "F32"}, {"shape", {tensor.values.rows, tensor.values.cols}}, {"data_offsets", {place, end}}};
     place = end;
   }
-  std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
   std::string bytes(kLengthBytes, '\0');

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/durable_file.h"

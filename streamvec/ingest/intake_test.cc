@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "streamvec/core/random.h"
 #include "streamvec/vocab/shared_vocabulary.h"

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "streamvec/core/address.h"
+#include "streamvec/core/json.h"
 #include "streamvec/serve/progress_json.h"
 
 namespace streamvec {
@@ -184,7 +185,7 @@ Json options_of(const std::string& directory) {
   std::ifstream(directory + "/latest") >> step;
   if (step.empty() || step.find_first_not_of("0123456789") != step.npos) return nullptr;
   std::ifstream file(directory + "/" + step + "/state.json");
-  const Json state = Json::parse(file, nullptr, false);
+  const Json state = parse_ordered_json(std::string(std::istreambuf_iterator<char>(file), {}));
   const Json::json_pointer place("/state/run");
   if (!state.is_object() || !state.contains(place) || !state[place].is_object()) return nullptr;
   Json run = state[place];
@@ -397,7 +398,7 @@ bool allows(const ApiCall& call, std::string_view method) {
 }
 
 std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace streamvec

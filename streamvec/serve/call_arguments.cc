@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -56,7 +58,7 @@ Result<CallArguments> CallArguments::of(const HttpRequest& request) {
   }
   if (request.method != "POST") return arguments;
   arguments.typed_ = true;
-  arguments.values_ = json::parse(request.body, nullptr, false);
+  arguments.values_ = parse_json(request.body);
   if (!arguments.values_.is_object())
     return error(Code::kInvalidArgument, "the body has to be one JSON object, such as {\"word\":\"king\"}");
   return arguments;

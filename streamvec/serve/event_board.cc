@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -39,7 +41,7 @@ bool EventBoard::wants(const Reader& reader, const std::string& kind) {
 
 void EventBoard::tell(const std::string& kind, const Json& data, bool remembered) {
   // Words are bytes of the stream: what is no UTF-8 becomes U+FFFD. JSON on one line cannot end an event early.
-  std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string json = json_text(data);
   const std::lock_guard lock(mutex_);
   auto text = std::make_shared<const std::string>("id: " + std::to_string(next_id_++) + "\nevent: " + kind +
                                                   "\ndata: " + json + "\n\n");

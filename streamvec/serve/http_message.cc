@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -68,7 +70,7 @@ HttpResponse error_of(int status, std::string_view name, std::string_view messag
   const nlohmann::ordered_json json = {{"error", {{"code", name}, {"message", message}}}};
   HttpResponse response;
   response.status = status;
-  response.body = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  response.body = json_text(json) + "\n";
   if (status == 429 || status == 503) response.headers.push_back({"Retry-After", "1"});
   return response;
 }

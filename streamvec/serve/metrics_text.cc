@@ -1,7 +1,10 @@
 #include "streamvec/serve/metrics_text.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "streamvec/core/json.h"
 
 namespace streamvec {
 namespace {
@@ -24,7 +27,7 @@ class Lines {
     text_ << "# HELP " << name << " " << help << "\n# TYPE " << name << " " << kind << "\n";
   }
   void value(const std::string& name, const Json& value) {
-    if (value.is_number()) text_ << name << " " << value.dump() << "\n";
+    if (value.is_number()) text_ << name << " " << json_text(value) << "\n";
   }
   // A figure that is left out when it is not known.
   void one(const char* name, const char* kind, const char* help, const Json& value_) {

@@ -1,7 +1,7 @@
 // The figures of training and serving in Prometheus' text format.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "streamvec/serve/http_server.h"

@@ -1,4 +1,5 @@
 // The OpenAPI document, made of the table of calls: what is in it is routed, and what is routed is in it.
+#include "streamvec/core/json.h"
 #include "streamvec/serve/api.h"
 
 namespace streamvec {
@@ -28,11 +29,11 @@ Json schema_of(const Json& shape) {
 
 Json schema_of_parameter(std::string_view type, bool in_body) {
   if (type == "word[]" && in_body)
-    return Json::parse(
+    return parse_ordered_json(
         R"({"type":"array","items":{"oneOf":[{"type":"string"},{"type":"object","properties":{"word":{"type":"string"},)"
         R"("weight":{"type":"number"}},"required":["word"],"additionalProperties":false}]}})");
   if (type == "pair[]")
-    return Json::parse(
+    return parse_ordered_json(
         R"({"type":"array","items":{"type":"array","items":{"type":"string"},"minItems":2,"maxItems":2}})");
   if (type == "word[]") return {{"type", "array"}, {"items", {{"type", "string"}}}};
   if (!type.ends_with("[]")) return {{"type", type}};
@@ -65,7 +66,7 @@ Json body_of(const ApiCall& call) {
 
 Json answers_of(const ApiCall& call) {
   Json schema = {{"type", "string"}};
-  if (!call.answer.empty()) schema = schema_of(Json::parse(call.answer));
+  if (!call.answer.empty()) schema = schema_of(parse_ordered_json(call.answer));
   const std::string type(call.content_type.substr(0, call.content_type.find(';')));
   Json answers = {{"200", {{"description", "the answer"}, {"content", {{type, {{"schema", std::move(schema)}}}}}}}};
   answers["default"] = {{"description", "what was wrong"},
@@ -101,9 +102,9 @@ Json openapi(const std::string& version) {
       if (allows(call, method))
         document["paths"][std::string(call.path)][method == "GET" ? "get" : "post"] = operation_of(call, method);
   document["components"]["schemas"]["Error"] =
-      schema_of(Json::parse(R"({"error":{"code":"string","message":"string"}})"));
+      schema_of(parse_ordered_json(R"({"error":{"code":"string","message":"string"}})"));
   document["components"]["securitySchemes"]["token"] = {{"type", "http"}, {"scheme", "bearer"}};
-  document["security"] = Json::parse(R"([{"token":[]},{}])");
+  document["security"] = parse_ordered_json(R"([{"token":[]},{}])");
   return document;
 }
 

@@ -19,6 +19,8 @@
 #include "streamvec/serve/grpc/query_calls.h"
 #endif
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -142,7 +144,7 @@ class ServiceCore final : public Service, public HttpHandler {
     tell_metrics(to_json(metrics));
   }
   void show_metrics_line(const std::string& line) override {
-    Json metrics = Json::parse(line, nullptr, false);
+    Json metrics = parse_ordered_json(line);
     if (metrics.is_object()) tell_metrics(std::move(metrics));
   }
   void show_end(const std::string& why) override {

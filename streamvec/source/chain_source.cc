@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 
 using Json = nlohmann::json;
@@ -27,7 +29,7 @@ Result<int64_t> ChainSource::read(int64_t count_max, Deadline deadline, std::vec
 
 Result<ChainSource::Place> ChainSource::place_of(const std::string& cursor) const {
   if (cursor.empty()) return Place();
-  const Json at = Json::parse(cursor, nullptr, false);
+  const Json at = parse_json(cursor);
   if (!at.is_object() || !at.value("source", Json()).is_number_unsigned() || !at.value("cursor", Json()).is_string())
     return error(Code::kInvalidArgument, "not a cursor of several sources: ", cursor.substr(0, 200));
   const Place place{at["source"], at["cursor"]};
@@ -38,7 +40,7 @@ Result<ChainSource::Place> ChainSource::place_of(const std::string& cursor) cons
 }
 
 std::string ChainSource::cursor_of(const Place& place) {
-  return Json{{"source", place.index}, {"cursor", place.cursor}}.dump();
+  return json_text(Json{{"source", place.index}, {"cursor", place.cursor}});
 }
 
 Status ChainSource::seek(const std::string& cursor) {

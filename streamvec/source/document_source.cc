@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/piece.h"
 
 namespace streamvec {
@@ -15,7 +16,7 @@ struct Place {
 };
 
 Result<Place> place_of(const std::string& cursor) {
-  const nlohmann::json at = nlohmann::json::parse(cursor, nullptr, false);
+  const nlohmann::json at = parse_json(cursor);
   if (!at.is_object() || !at.value("offset", nlohmann::json()).is_number_unsigned() ||
       !at.value("sum", nlohmann::json()).is_string())
     return error(Code::kInvalidArgument, "not a cursor of documents: ", cursor.substr(0, 200));
@@ -125,7 +126,7 @@ void DocumentSource::take(size_t count) {
 }
 
 std::string DocumentSource::cursor() const {
-  return nlohmann::json{{"offset", offset_}, {"sum", sum_.text()}}.dump();
+  return json_text(nlohmann::json{{"offset", offset_}, {"sum", sum_.text()}});
 }
 
 }  // namespace streamvec

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/piece.h"
 
 namespace streamvec {
@@ -52,7 +53,7 @@ Result<FileStamp> openable(const std::string& path) {
 
 // Paths are any bytes and JSON is UTF-8: what is not UTF-8 is replaced, here and where it is compared.
 std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 struct Cursor {
@@ -62,7 +63,7 @@ struct Cursor {
 };
 
 Result<Cursor> parse_cursor(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   const auto field = [&](const char* key) { return json.is_object() ? json.value(key, Json()) : Json(); };
   bool good = field("path").is_string();
   for (const char* key : {"file", "offset", "size", "mtime_ns", "bytes_read"})

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/line_reader.h"
 
 namespace streamvec {
@@ -24,7 +25,7 @@ constexpr int64_t kForgottenS = 60;  // a file is complete after so long, althou
 constexpr size_t kGoneMax = 10'000, kProblemsMax = 10;
 
 std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 // The cursor of a document: "FILES BYTES INNER", files and bytes read before and the place in this one.
@@ -302,7 +303,7 @@ Status WatchSource::seek(const std::string& cursor) {
     reset();
     return {};
   }
-  const Json json = Json::parse(saved(cursor), nullptr, false);
+  const Json json = parse_json(saved(cursor));
   const auto field = [&](const char* key) { return json.is_object() ? json.value(key, Json()) : Json(); };
   bool good = field("count").is_number_unsigned() && field("bytes").is_number_unsigned() &&
               field("inner").is_string() && field("current").is_string() && field("files").is_array();
@@ -329,7 +330,7 @@ Status WatchSource::resume(const std::string& identity, const std::string& inner
   if (!file.ok()) return file.status();
   // The name, time or size may have changed; the identity says that it is the same file.
   const size_t brace = inner.find('{');
-  Json place = Json::parse(brace == std::string::npos ? "" : inner.substr(brace), nullptr, false);
+  Json place = parse_json(brace == std::string::npos ? "" : inner.substr(brace));
   if (!place.is_object())
     return error(Code::kInvalidArgument, "not a cursor of a watched directory: ", inner.substr(0, 200));
   place["path"] = directory_ + "/" + found->name;

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "streamvec/core/json.h"
 #include "streamvec/format/file_streambuf.h"
 #include "streamvec/train/checkpoint_directory.h"
 #include "streamvec/train/checkpoint_manifest.h"
@@ -67,7 +68,7 @@ Status write_files(const std::string& directory, const CheckpointContent& conten
   STREAMVEC_ASSIGN_OR_RETURN(manifest.files[kModelFile], write_model(directory + "/" + kModelFile, content));
   STREAMVEC_ASSIGN_OR_RETURN(manifest.files[kVocabularyFile],
                              write_words(directory + "/" + kVocabularyFile, content.vocabulary));
-  const std::string cursors = content.cursors.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string cursors = json_text(content.cursors, 2) + "\n";
   STREAMVEC_ASSIGN_OR_RETURN(manifest.files[kCursorsFile], write_text(directory + "/" + kCursorsFile, cursors));
   for (const ExtraFile& extra : content.extra) {
     STREAMVEC_ASSIGN_OR_RETURN(manifest.files[extra.name], write_extra(directory + "/" + extra.name, extra));
@@ -175,7 +176,7 @@ Result<std::string> read_checked(const CheckpointFile& file, int64_t bytes_max) 
 
 Result<json> read_cursors(const CheckpointFile& file) {
   STREAMVEC_ASSIGN_OR_RETURN(const std::string text, read_checked(file, kJsonBytesMax));
-  json cursors = json::parse(text, nullptr, false);
+  json cursors = parse_json(text);
   if (cursors.is_discarded()) return error(Code::kDataLoss, file.path, ": byte 0: this is not JSON");
   return cursors;
 }

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "streamvec/core/durable_file.h"
+#include "streamvec/core/json.h"
 
 namespace streamvec {
 namespace {
@@ -90,7 +91,7 @@ std::string CheckpointManifest::encode() const {
   text["files"] = ordered_json::object();
   for (const auto& [name, file] : files) text["files"][name] = encode_file(file);
   text["state"] = ordered_json(state);
-  std::string body = text.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  std::string body = json_text(text, 2);
   body.resize(body.size() - 2);  // the closing "\n}"
   body += kSumBefore;
   const std::string sum = Checksum::of(body);
@@ -99,12 +100,12 @@ std::string CheckpointManifest::encode() const {
 
 Result<CheckpointManifest> CheckpointManifest::decode(std::string_view text, const std::string& path) {
   STREAMVEC_RETURN_IF_ERROR(check_own_sum(text, path));
-  json parsed = json::parse(text, nullptr, false);
+  json parsed = parse_json(text);
   if (!parsed.is_object() || !parsed.contains("format") || parsed["format"] != kFormat || !parsed.contains("version"))
     return error(Code::kDataLoss, path, ": byte 0: this is not the state of a checkpoint");
   if (parsed["version"] != kVersion)
-    return error(Code::kFailedPrecondition, path, " has version ", parsed["version"].dump(), ", this program knows ",
-                 kVersion, "; use the program that wrote it or a later one");
+    return error(Code::kFailedPrecondition, path, " has version ", json_text(parsed["version"]),
+                 ", this program knows ", kVersion, "; use the program that wrote it or a later one");
   CheckpointManifest manifest;
   if (!decode_members(parsed, manifest))
     return error(Code::kDataLoss, path, ": byte 0: a member is missing or of the wrong kind");

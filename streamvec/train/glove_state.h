@@ -3,7 +3,7 @@
 // own. A stream's cells are in glove.bin.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "streamvec/train/model_state.h"
 

@@ -2,7 +2,7 @@
 // then every epoch is one iteration over all cells.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "streamvec/train/checkpoint.h"

@@ -1,6 +1,7 @@
 #include "streamvec/train/run_state.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace streamvec {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/heap.h"
+#include "streamvec/core/json.h"
 #include "streamvec/core/random.h"
 #include "streamvec/model/first_row.h"
 #include "streamvec/replay/table_file.h"
@@ -362,7 +363,7 @@ class StreamTraining {
     if (exchange_ == nullptr || writes()) return;
     if (exchange_->cursors_wanted()) {
       intake_->pause();
-      exchange_->tell_cursors(intake_->state().dump());
+      exchange_->tell_cursors(json_text(intake_->state()));
       intake_->resume();
     }
     if (exchange_->take_safe()) intake_->commit();
@@ -374,7 +375,7 @@ class StreamTraining {
     if (node_ == nullptr) return {};
     const LearnerTotals own = learner_->totals();
     const TrainedTotals totals{intake_->totals().tokens, own.pairs, own.loss, own.pairs};
-    if (!writes()) exchange_->tell_cursors(intake_->state().dump());
+    if (!writes()) exchange_->tell_cursors(json_text(intake_->state()));
     std::optional<Deadline> leaves;
     Pacer pacer;
     Clock::time_point saved = Clock::now();
@@ -579,7 +580,7 @@ class StreamTraining {
                               .cursors = intake_->state()};
     if (exchange_ != nullptr)
       for (const auto& [node, told] : exchange_->cursors())
-        if (json cursors = json::parse(told, nullptr, false); cursors.is_object())
+        if (json cursors = parse_json(told); cursors.is_object())
           content.cursors[kNodeCursors][std::to_string(rank_of(options_.cluster, node))] = std::move(cursors);
     content.extra.push_back(
         bytes_file(kVocabularyState, exchange_ != nullptr ? exchange_->save_vocabulary() : vocabulary_->save()));

@@ -1,5 +1,6 @@
 #include "streamvec/serve/grpc/query_messages.h"
 
+#include "streamvec/core/json.h"
 #include "streamvec_query.pb.h"
 
 namespace streamvec {
@@ -10,7 +11,7 @@ namespace v1 = streamvec::v1;
 // Protobuf's strings are UTF-8: bytes of words that are none become U+FFFD, as they do in JSON.
 std::string clean(std::string_view text) {
   const Json quoted = std::string(text);
-  return Json::parse(quoted.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+  return parse_ordered_json(json_text(quoted)).get<std::string>();
 }
 
 template <typename Message>
@@ -197,7 +198,7 @@ Result<RpcAnswer> ask_model(const ApiParts& parts, const ServedModel* model, con
   reply.set_makes_unseen_words(card["makes_unseen_words"].get<bool>());
   reply.set_service(card["service"].get<std::string>());
   reply.set_version(card["version"].get<std::string>());
-  reply.set_options_json(card["options"].dump(-1, ' ', false, Json::error_handler_t::replace));
+  reply.set_options_json(json_text(card["options"]));
   return RpcAnswer{reply.SerializeAsString()};
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/file_source.h"
 
 namespace streamvec {
@@ -43,7 +44,7 @@ struct Saved {
 
 Result<Saved> parse_saved(const std::string& text) {
   if (const std::optional<Cursor> cursor = Cursor::parse(text)) return Saved{*cursor, std::nullopt};
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   const auto field = [&](const char* key) { return json.is_object() ? json.value(key, Json()) : Json(); };
   if (field("at").is_string() && field("path").is_string() && field("size").is_number_integer() &&
       field("mtime_ns").is_number_integer())
@@ -118,7 +119,7 @@ std::string ArchiveSource::saved(const std::string& cursor) const {
   if (!at || at->file >= static_cast<int64_t>(files_.size())) return cursor;
   const FileStamp& file = files_[static_cast<size_t>(at->file)];
   const Json json = {{"at", cursor}, {"path", file.path}, {"size", file.size}, {"mtime_ns", file.mtime_ns}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 Status ArchiveSource::seek(const std::string& cursor) {

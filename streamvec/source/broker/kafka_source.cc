@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/broker/part.h"
 #include "streamvec/source/broker/reconnect.h"
 #include "streamvec/source/live/connection.h"
@@ -48,7 +49,7 @@ struct Settings {
 using Offsets = std::vector<int64_t>;
 
 Result<Offsets> parse_cursor(const std::string& cursor, int64_t* bytes) {
-  const Json all = Json::parse(cursor, nullptr, false);
+  const Json all = parse_json(cursor);
   const auto whole = [](const Json& value) { return value.is_number_integer(); };
   if (!all.is_object() || !all.contains("offsets") || !all["offsets"].is_array() || !all.contains("bytes") ||
       !whole(all["bytes"]) || !std::all_of(all["offsets"].begin(), all["offsets"].end(), whole))

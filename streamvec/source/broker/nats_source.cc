@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/broker/part.h"
 #include "streamvec/source/broker/reconnect.h"
 #include "streamvec/source/live/connection.h"
@@ -148,7 +149,7 @@ Status NatsStream::failure(natsStatus status, std::string_view doing) const {
 }
 
 Result<uint64_t> NatsStream::sequence_of(const std::string& cursor, int64_t* bytes) {
-  const Json all = Json::parse(cursor, nullptr, false);
+  const Json all = parse_json(cursor);
   if (!all.is_object() || !all.contains("sequence") || !all["sequence"].is_number_unsigned() ||
       !all.contains("bytes") || !all["bytes"].is_number_integer())
     return error(Code::kInvalidArgument, "not a cursor of a NATS stream: ", cursor.substr(0, 100));

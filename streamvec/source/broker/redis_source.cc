@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/broker/reconnect.h"
 #include "streamvec/source/broker/redis_wire.h"
 #include "streamvec/source/live/record_intake.h"
@@ -97,7 +98,7 @@ class RedisStream : public Source {
 };
 
 Result<EntryId> RedisStream::id_of(const std::string& cursor, int64_t* bytes, int64_t* position) {
-  const Json all = Json::parse(cursor, nullptr, false);
+  const Json all = parse_json(cursor);
   const auto whole = [&](const char* key) { return all.contains(key) && all[key].is_number_integer(); };
   if (all.is_object() && all.contains("id") && all["id"].is_string() && whole("bytes") && whole("position")) {
     *bytes = all["bytes"].get<int64_t>();
@@ -274,7 +275,7 @@ std::string RedisStream::record_of(const redisReply& fields) const {
     Json all = Json::object();
     for (size_t i = 0; i + 1 < fields.elements; i += 2)
       all[redis_text(*fields.element[i])] = redis_text(*fields.element[i + 1]);
-    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return json_text(all);
   }
   const redisReply* value = nullptr;
   if (!settings_.field.empty()) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/piece.h"
 
 namespace streamvec {
@@ -218,7 +219,7 @@ void CrawlSource::begin_page(const ReadyPage& page) {
 
 Result<int64_t> CrawlSource::number_of(const std::string& cursor) const {
   if (cursor.empty()) return 0;
-  const nlohmann::json json = nlohmann::json::parse(cursor, nullptr, false);
+  const nlohmann::json json = parse_json(cursor);
   const auto number = json.is_object() ? json.find("document") : json.end();
   if (!json.is_object() || number == json.end() || !number->is_number_integer())
     return error(Code::kInvalidArgument, root_.text, ": no cursor of a crawl: ", cursor.substr(0, 100));

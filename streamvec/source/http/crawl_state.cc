@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "streamvec/core/clock.h"
+#include "streamvec/core/json.h"
 
 namespace streamvec {
 namespace {
@@ -161,12 +162,12 @@ std::string save_crawl(const CrawlState& state, const std::vector<const PageTask
                      {"feeds", std::move(feeds)},
                      {"pages", std::move(waiting)},
                      {"seen", seen.text()}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 Status load_crawl(std::string_view text, CrawlState& state, std::vector<PageTask>& pages, SeenPages& seen) {
   const Status damaged = error(Code::kInvalidArgument, "this is no state of a crawl: ", text.substr(0, 100));
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   if (!json.is_object() || json.value("crawl", Json()) != Json(1)) return damaged;
   CrawlState loaded;
   std::vector<PageTask> waiting;

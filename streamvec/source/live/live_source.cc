@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/core/random.h"
 
 namespace streamvec {
@@ -25,7 +26,7 @@ const Json* find(const Json& all, const std::string& pointer) {
 }
 
 std::string plain(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 int64_t now_s() {
@@ -132,7 +133,7 @@ RecordPlace LiveSource::place_of(const LiveRecord& record, const Document& docum
   place.hash = document.id.empty() ? mix(hash_of(record.data), hash_of(record.token))
                                    : mix(hash_of(document.id), document.deleted ? 1 : 0);
   if (options_.numbering.number.empty()) return place;
-  const Json all = Json::parse(record.data, nullptr, false);
+  const Json all = parse_json(record.data);
   if (all.is_discarded()) return place;
   const Json* number = find(all, options_.numbering.number);
   if (number == nullptr) return place;

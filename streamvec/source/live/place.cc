@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -71,7 +73,7 @@ std::string Place::cursor(int64_t bytes) const {
   if (!token_.empty()) all["token"] = token_;
   if (!recent_.empty()) all["recent"] = recent_;
   for (const auto& [name, lane] : lanes_) all["lanes"][name] = {{"number", lane.number}, {"hashes", lane.hashes}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(all);
 }
 
 Result<Place> Place::parse(const std::string& cursor, int64_t& bytes) {
@@ -79,7 +81,7 @@ Result<Place> Place::parse(const std::string& cursor, int64_t& bytes) {
   bytes = 0;
   if (cursor.empty()) return place;
   try {
-    const Json all = Json::parse(cursor);
+    const Json all = parse_json(cursor);
     bytes = whole(all.at("bytes"));
     place.token_ = all.value("token", "");
     if (all.contains("recent")) place.recent_ = hashes_of(all["recent"], kRecent);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/source/location.h"
 
 namespace streamvec {
@@ -146,18 +147,18 @@ Result<int64_t> NewsroomSource::read(int64_t count_max, Deadline deadline, std::
 std::string NewsroomSource::saved(const std::string& cursor) const {
   const Result<Cursor> own = Cursor::parse(cursor);
   if (!own.ok()) return cursor;
-  return Json{{"source", name()},
-              {"port", site_->port()},
-              {"start_s", site_->options().start_s},
-              {"published", site_->published()},
-              {"asked", site_->asked()},
-              {"articles", own->articles},
-              {"crawl", crawl_->saved(own->crawl)}}
-      .dump();
+  const Json json = {{"source", name()},
+                     {"port", site_->port()},
+                     {"start_s", site_->options().start_s},
+                     {"published", site_->published()},
+                     {"asked", site_->asked()},
+                     {"articles", own->articles},
+                     {"crawl", crawl_->saved(own->crawl)}};
+  return json_text(json);
 }
 
 Status NewsroomSource::seek_saved(const std::string& saved) {
-  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json(saved);
   const auto number = [&](const char* key) -> int64_t {
     const auto found = json.find(key);
     return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : -1;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/json.h"
 #include "streamvec/core/random.h"
 #include "streamvec/source/newsroom/boilerplate.h"
 #include "streamvec/source/newsroom/coinage.h"
@@ -98,7 +99,7 @@ std::string metadata(const Page& page, std::string_view author) {
   return "<meta property=\"og:title\" content=\"" + escaped(page.story.title) + "\">\n" +
          "<meta property=\"og:type\" content=\"article\"><meta property=\"article:published_time\" content=\"" +
          page.time + "\">\n" + "<link rel=\"canonical\" href=\"" + escaped(page.url) + "\">\n" +
-         element("script", "type=\"application/ld+json\"", data.dump());
+         element("script", "type=\"application/ld+json\"", json_text(data));
 }
 
 std::string html(const std::string& title, const std::string& in_head, const std::string& body) {
