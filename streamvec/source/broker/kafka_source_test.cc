@@ -103,10 +103,15 @@ TEST(KafkaSource, ReadsEveryPartitionAndThenWaitsForMore) {
 TEST(KafkaSource, ReadersOfPartsHaveEveryPartitionOnce) {
   Cluster cluster;
   cluster.produce_numbered(1, 300);
-  const auto first = opened(cluster, "/news?part=0/2"), second = opened(cluster, "/news?part=1/2");
   std::map<std::string, int> counted;
-  for (const Document& document : read_documents(*first, 200)) ++counted[document.text];
-  for (const Document& document : read_documents(*second, 100)) ++counted[document.text];
+  for (const auto& [part, messages] : {std::pair("/news?part=0/2", 200), std::pair("/news?part=1/2", 100)}) {
+    const auto source = opened(cluster, part);
+    for (const Document& document : read_documents(*source, messages)) ++counted[document.text];
+    std::vector<Document> none;
+    EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(300)), none).status().code(),
+              Code::kDeadlineExceeded)
+        << part << " reads more than its partitions: " << testing::PrintToString(texts(none));
+  }
   expect_each_once(counted, 300);
 }
 
