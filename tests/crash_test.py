@@ -51,7 +51,7 @@ class TestKill:
             process = start(*args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if kill == 0:
                 wait_for((model / "latest").exists, "a first checkpoint")
-            time.sleep((2.0 if SANITIZED else 0.1) + 0.15 * draw.random())
+            time.sleep((2.0 if SANITIZED else 0.06) + 0.1 * draw.random())
             if kill % 4 == 3:  # the others at any moment
                 stop_while_saving(process, model, since_ns)
             process.kill()
