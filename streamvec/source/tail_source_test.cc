@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "streamvec/source/piece.h"
+#include "streamvec/source/testing_documents.h"
 #include "streamvec/source/testing_files.h"
 
 namespace streamvec {
@@ -29,23 +30,6 @@ std::unique_ptr<Source> open_ok(const std::string& name) {
 
 void append(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::app) << text;
-}
-
-// What comes until nothing has for `wait`.
-std::vector<Document> drained(Source& source, int wait_ms = 30) {
-  std::vector<Document> documents;
-  for (;;) {
-    const Result<int64_t> count = source.read(100, Deadline::after(std::chrono::milliseconds(wait_ms)), documents);
-    if (count.ok()) continue;
-    EXPECT_EQ(count.status().code(), Code::kDeadlineExceeded) << count.status().message();
-    return documents;
-  }
-}
-
-std::vector<std::string> texts(const std::vector<Document>& documents) {
-  std::vector<std::string> all;
-  for (const Document& document : documents) all.push_back(document.text);
-  return all;
 }
 
 // Waits for `count` documents, and a moment for one too many.

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "streamvec/source/testing_documents.h"
 #include "streamvec/source/testing_files.h"
 
 namespace streamvec {
@@ -23,22 +24,6 @@ std::unique_ptr<Source> open_ok(const std::string& name) {
   Result<std::unique_ptr<Source>> source = WatchSource::open(name);
   EXPECT_TRUE(source.ok()) << source.status().message();
   return std::move(source).value();
-}
-
-std::vector<Document> drained(Source& source, int wait_ms = 20) {
-  std::vector<Document> documents;
-  for (;;) {
-    const Result<int64_t> count = source.read(100, Deadline::after(std::chrono::milliseconds(wait_ms)), documents);
-    if (count.ok()) continue;
-    EXPECT_EQ(count.status().code(), Code::kDeadlineExceeded) << count.status().message();
-    return documents;
-  }
-}
-
-std::vector<std::string> texts(const std::vector<Document>& documents) {
-  std::vector<std::string> all;
-  for (const Document& document : documents) all.push_back(document.text);
-  return all;
 }
 
 void set_age(const std::string& path, int seconds) {

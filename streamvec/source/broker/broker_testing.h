@@ -69,4 +69,16 @@ inline void expect_each_once(const std::map<std::string, int>& counted, int coun
   }
 }
 
+// "message 1" to "message COUNT" come in order though the server dies after 20 of them; the source says so meanwhile.
+inline void expect_all_in_order(Source& source, ServerProcess& server, size_t count) {
+  std::vector<Document> documents = read_documents(source, 20);
+  server.kill();
+  const Status status = first_error(source, &documents);
+  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
+  server.start();
+  for (Document& document : read_documents(source, count - documents.size())) documents.push_back(std::move(document));
+  ASSERT_EQ(documents.size(), count);
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(documents[i].text, "message " + std::to_string(i + 1));
+}
+
 }  // namespace streamvec

@@ -91,14 +91,7 @@ TEST(RedisSource, GoesOnWhenTheServerDiesInTheMiddleAndComesBack) {
   ServerProcess server(redis_server({"--appendfsync", "always"}));
   RedisClient(server).add_numbered(1, 50);
   const auto source = opened(server, "/news?group=readers");
-  std::vector<Document> documents = read_documents(*source, 20);
-  server.kill();
-  const Status status = first_error(*source, &documents);
-  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
-  server.start();
-  for (Document& document : read_documents(*source, 50 - documents.size())) documents.push_back(std::move(document));
-  ASSERT_EQ(documents.size(), 50u);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(documents[static_cast<size_t>(i)].text, "message " + std::to_string(i + 1));
+  expect_all_in_order(*source, server, 50);
 }
 
 TEST(RedisSource, AcknowledgesOnlyWhatIsCommitted) {

@@ -22,6 +22,7 @@
 #include "streamvec/source/live/websocket_frames.h"
 #include "streamvec/source/live/websocket_handshake.h"
 #include "streamvec/source/source.h"
+#include "streamvec/source/testing_documents.h"
 
 namespace streamvec {
 
@@ -166,12 +167,6 @@ inline std::vector<Document> read_documents(Source& source, size_t count, int* f
     break;
   }
   return documents;
-}
-
-inline std::vector<std::string> texts(const std::vector<Document>& documents) {
-  std::vector<std::string> result;
-  for (const Document& document : documents) result.push_back(document.text);
-  return result;
 }
 
 // What the first read that fails says, but for time-outs; documents that come before it go to `before`.
