@@ -6,6 +6,7 @@
 #include <ctime>
 #include <utility>
 
+#include "streamvec/cluster/fixed_nodes.h"
 #include "streamvec/core/clock.h"
 
 namespace streamvec {
@@ -103,12 +104,7 @@ Result<TrainedTotals> RingNode::finish(const TrainedTotals& own) {
 
 ClusterStats RingNode::stats() const {
   const std::lock_guard lock(mutex_);
-  ClusterStats stats = stats_;
-  const TransportTotals totals = transport_->totals();
-  stats.bytes_sent = totals.bytes_sent;
-  stats.bytes_received = totals.bytes_received;
-  stats.epoch = 1;
-  stats.nodes = static_cast<int32_t>(options_.nodes.size());
+  ClusterStats stats = stats_of_fixed_nodes(stats_, *transport_, options_.nodes.size());
   for (size_t rank = 0; rank < options_.nodes.size(); ++rank)
     stats.members.push_back({options_.nodes[rank], true, false, rank == 0, true, 0, {.clock = stats.pushes}, 0});
   return stats;
