@@ -1,16 +1,13 @@
 #include "streamvec/train/stream_trainer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <thread>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/heap.h"
-#include "streamvec/core/json.h"
 #include "streamvec/core/random.h"
-#include "streamvec/model/first_row.h"
 #include "streamvec/replay/table_file.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/cluster_start.h"
@@ -18,6 +15,7 @@
 #include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
 #include "streamvec/train/run_state.h"
+#include "streamvec/train/stream_cluster.h"
 #include "streamvec/train/stream_evaluator.h"
 #include "streamvec/train/stream_learner.h"
 #include "streamvec/train/stream_replay.h"
@@ -38,10 +36,6 @@ constexpr double kRateOfStreams = 0.5;
 constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
 constexpr const char* kHalfSubwords = ".subword.buckets";
-constexpr const char* kNodeCursors = "nodes";  // where the sources of a cluster's other nodes stood, by rank
-constexpr std::chrono::milliseconds kFinishLook{20};
-constexpr std::chrono::seconds kLeaveAfter{1};     // a node that is stopped alone: others may be stopping, too
-constexpr std::chrono::seconds kCursorsWithin{5};  // else a node's sources stand where they stood at the last save
 
 ExtraFile bytes_file(const char* name, std::string bytes) {
   return {name, [bytes = std::move(bytes)](const auto& sink) { return sink(bytes); }};
@@ -71,40 +65,40 @@ class StreamTraining {
     std::optional<StreamVocabulary> shared = share_vocabulary();
     STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
     STREAMVEC_ASSIGN_OR_RETURN(
-        replay_,
-        ReplayTable::create(only_reads() ? relay_options(options_) : replay_options(options_, selection_.selector)));
-    if (!reads()) sources.clear();
+        replay_, ReplayTable::create(only_reads(options_.cluster) ? relay_options(options_)
+                                                                  : replay_options(options_, selection_.selector)));
+    if (!reads(options_.cluster)) sources.clear();
     if (existing) step_ = existing->step;  // from which the evaluator counts
     if (writes()) STREAMVEC_RETURN_IF_ERROR(make_evaluator());
     STREAMVEC_RETURN_IF_ERROR(make_intake(std::move(sources)));
-    if (existing) STREAMVEC_RETURN_IF_ERROR(writes() ? go_on(*existing) : go_on_beside(*existing));
+    if (existing)
+      STREAMVEC_RETURN_IF_ERROR(writes() ? go_on(*existing) : restore_sources(options_.cluster, *existing, *intake_));
     STREAMVEC_RETURN_IF_ERROR(make_learner());
     return clustered() ? join(std::move(shared)) : Status();
   }
 
   Result<TrainProgress> run() {
-    if (node_ != nullptr) {
-      STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, node_->await_start(hooks_.stop));
+    if (cluster_ != nullptr) {
+      STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, cluster_->await_start(hooks_.stop));
       if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     }
     begin_ = Clock::now();
-    if (only_serves()) {
-      STREAMVEC_RETURN_IF_ERROR(node_->finish({}).status());
+    if (only_serves(options_.cluster)) {
+      STREAMVEC_RETURN_IF_ERROR(cluster_->serve());
       return progress({});
     }
-    if (!only_reads()) learner_->start();
-    if (options_.cluster.ingest > 0) relay_ = std::thread([this] { only_reads() ? send_chunks() : take_chunks(); });
+    if (!only_reads(options_.cluster)) learner_->start();
+    if (cluster_ != nullptr) cluster_->start_relay();
     intake_->start();
     if (evaluator_)
       evaluator_->start(
           {*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
     const Status watched = watch();
-    if (exchange_ != nullptr && writes() && (is_to_stop() || !watched.ok())) exchange_->ask_to_stop();
-    relay_stop_ = true;
-    sender_.close();  // what was not sent by now is not trained on
-    intake_->stop();  // the learner still takes what the intake has begun
+    if (cluster_ != nullptr && writes() && (is_to_stop() || !watched.ok())) cluster_->ask_to_stop();
+    if (cluster_ != nullptr) cluster_->stop_relay();  // what was not sent by now is not trained on
+    intake_->stop();                                  // the learner still takes what the intake has begun
     learner_->stop();
-    if (relay_.joinable()) relay_.join();
+    if (cluster_ != nullptr) cluster_->await_relay();
     const Status settled = learner_->settle();
     const Status parted = part();
     own_->finish(parameters_);
@@ -127,14 +121,8 @@ class StreamTraining {
  private:
   bool is_to_stop() const { return hooks_.stop != nullptr && hooks_.stop->load(); }
   bool clustered() const { return options_.cluster.on(); }
-  // Of a cluster the first node leads and writes, the last may only own rows.
+  // Of a cluster the first node leads and writes.
   bool writes() const { return writer_.has_value(); }
-  bool only_reads() const {
-    const ClusterSettings& cluster = options_.cluster;
-    return clustered() && cluster.rank < cluster.workers() && cluster.rank >= cluster.workers() - cluster.ingest;
-  }
-  bool reads() const { return options_.cluster.ingest == 0 || only_reads(); }
-  bool only_serves() const { return clustered() && options_.cluster.rank >= options_.cluster.workers(); }
 
   StreamVocabulary::Options vocabulary_options() const {
     StreamVocabulary::Options options;
@@ -256,8 +244,8 @@ class StreamTraining {
                                                        .seed = options_.seed}));
     Intake::Sinks sinks{*vocabulary_, *tables_, *replay_, [this](std::span<const Slot> slots) { start_rows(slots); }};
     if (clustered()) {
-      sinks.await_words = [this] { exchange_->await_words(); };
-      sinks.await_slots = [this] { exchange_->await_slots(); };
+      sinks.await_words = [this] { cluster_->await_words(); };
+      sinks.await_slots = [this] { cluster_->await_slots(); };
     }
     intake_ = std::make_unique<Intake>(std::move(sources), std::move(filter), options, sinks);
     return {};
@@ -275,8 +263,6 @@ class StreamTraining {
     if (evaluator_) evaluator_->forget(slots);
   }
 
-  // ---- several nodes
-
   // In a cluster the vocabulary becomes the one that all share, which the first node keeps; each looks words up in a
   // follower of it.
   std::optional<StreamVocabulary> share_vocabulary() {
@@ -288,122 +274,29 @@ class StreamTraining {
   }
 
   Status join(std::optional<StreamVocabulary> shared) {
-    row_pulls_.assign(static_cast<size_t>(2 * parameters_.options.rows_max), 0.0f);
-    if (vocabulary_->size() > 0) set_row_pulls();
-    StreamExchange::Parts parts{*vocabulary_,
-                                replay_.get(),
-                                [this] { return intake_->lock_vocabulary(); },
-                                [this](std::span<const Slot> slots) { start_rows(slots); },
-                                [this] { set_row_pulls(); },
-                                [this](RowKey key, uint64_t born, std::span<float> row) {
-                                  if (key % 2 == 0) return draw_first_row(options_.seed, born - 1, row);
-                                  std::fill(row.begin(), row.end(), 0.0f);
-                                }};
-    if (const ClusterSettings& cluster = options_.cluster; cluster.ingest > 0) {
-      const std::vector<NodeId> readers = cluster_nodes(cluster, cluster.workers() - cluster.ingest, cluster.ingest);
-      parts.readers = {readers.begin(), readers.end()};
-      parts.sender = only_reads() ? &sender_ : nullptr;
-      parts.receiver = only_reads() ? nullptr : &receiver_;
-    }
-    std::optional<SharedVocabulary> lead;
-    if (shared) lead.emplace(std::move(*shared), !options_.stream.half_life.seconds);
-    exchange_ = std::make_unique<StreamExchange>(std::move(parts), parameters_.options.rows_max, std::move(lead));
-    STREAMVEC_ASSIGN_OR_RETURN(node_,
-                               join_stream(options_, *vocabulary_, parameters_, row_pulls_, threads_, *exchange_));
+    STREAMVEC_ASSIGN_OR_RETURN(cluster_,
+                               StreamCluster::join(options_, model_, threads_,
+                                                   {*vocabulary_, *tables_, *replay_, parameters_, *intake_,
+                                                    [this](std::span<const Slot> slots) { start_rows(slots); }},
+                                                   std::move(shared)));
     return {};
   }
 
-  // Of a node that only reads: chunks, each once, to those that train.
-  void send_chunks() {
-    std::vector<ReplaySample> samples;
-    for (bool more = true; more;) {
-      samples.clear();
-      const Result<int64_t> taken = replay_->sample(16, Deadline::after(kFinishLook), samples);
-      more = taken.ok() ? *taken > 0 : taken.status().code() == Code::kDeadlineExceeded && !relay_stop_;
-      for (const ReplaySample& sample : samples) more = more && sender_.send(*sample.item);
-    }
-    sender_.end();
-    relay_over_ = true;
-  }
-
-  // As the intake does where it maps words.
-  void renew_tables() {
-    {
-      const auto lock = intake_->lock_vocabulary();
-      if (!tables_->stage(*vocabulary_)) return;
-    }
-    tables_->build();
-  }
-
-  // Of the others: into replay, as it wants them.
-  void take_chunks() {
-    while (!relay_stop_ && !receiver_.over()) {
-      NodeId from = 0;
-      const auto stamp = [this] { return vocabulary_->stamp(); };
-      const auto item = receiver_.next(stamp, Deadline::after(kFinishLook), from);
-      if (item == nullptr) continue;
-      const auto known = [&](Slot slot) { return slot < parameters_.options.rows_max; };
-      if (!std::all_of(item->chunk.slots.begin(), item->chunk.slots.end(), known)) continue;
-      renew_tables();
-      while (replay_->insert(item, Deadline::after(kFinishLook)).code() == Code::kDeadlineExceeded && !relay_stop_) {
-      }
-      receiver_.taken(from);
-    }
-    replay_->finish();
-  }
-
-  // By how frequent words are now, where all nodes' text is counted.
-  void set_row_pulls() {
-    const std::vector<float> pulls = row_pulls(options_, model_, vocabulary_->weights());
-    std::copy(pulls.begin(), pulls.end(), row_pulls_.begin());
-  }
-
-  // Tells the node that leads where our sources stand when it saves, and the sources what is safe.
-  void help_to_save() {
-    if (exchange_ == nullptr || writes()) return;
-    if (exchange_->cursors_wanted()) {
-      intake_->pause();
-      exchange_->tell_cursors(json_text(intake_->state()));
-      intake_->resume();
-    }
-    if (exchange_->take_safe()) intake_->commit();
-  }
-
-  // Stays until everybody has finished, or is to stop: the first node then stops all of them; another one leaves them
-  // alone when they go on.
+  // Stays until all nodes have finished.
   Status part() {
-    if (node_ == nullptr) return {};
+    if (cluster_ == nullptr) return {};
     const LearnerTotals own = learner_->totals();
-    const TrainedTotals totals{intake_->totals().tokens, own.pairs, own.loss, own.pairs};
-    if (!writes()) exchange_->tell_cursors(json_text(intake_->state()));
-    std::optional<Deadline> leaves;
     Pacer pacer;
     Clock::time_point saved = Clock::now();
-    for (;;) {
-      const Result<TrainedTotals> all = node_->finish(totals, Deadline::after(kFinishLook));
-      if (all.ok() && writes()) all_ = *all;
-      if (all.status().code() != Code::kDeadlineExceeded) return all.status();
-      help_to_save();
-      if (writes()) STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
-      if (!is_to_stop()) continue;
-      if (writes()) {
-        exchange_->ask_to_stop();
-        continue;
-      }
-      if (!leaves) leaves = Deadline::after(kLeaveAfter);
-      if (!leaves->passed()) continue;
-      notes_.push_back("left the cluster, whose other nodes go on; rows that it had are theirs in " +
-                       std::to_string(static_cast<int64_t>(options_.cluster.dead_after_s)) + " s");
-      return {};
-    }
-  }
-
-  // Of nodes that do not write: where the first one's checkpoint says that their sources stood. Their replay begins
-  // anew.
-  Status go_on_beside(const Checkpoint& existing) {
-    const json nodes = existing.cursors.value(kNodeCursors, json::object());
-    const auto own = nodes.find(std::to_string(options_.cluster.rank));
-    return own != nodes.end() ? intake_->restore(*own) : Status();
+    const auto meanwhile = [&]() -> Status {
+      cluster_->help_to_save();
+      return writes() ? look_after(pacer, saved) : Status();
+    };
+    std::string note;
+    const Status parted =
+        cluster_->part({intake_->totals().tokens, own.pairs, own.loss, own.pairs}, hooks_.stop, meanwhile, note);
+    if (!note.empty()) notes_.push_back(note);
+    return parted;
   }
 
   // Puts everything where the checkpoint left it.
@@ -452,7 +345,7 @@ class StreamTraining {
       if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
     };
     if (!writes()) parts.watch = {};
-    if (clustered()) parts.trained = [this](int64_t tokens) { return node_->trained(tokens, lr_).ok(); };
+    if (clustered()) parts.trained = [this](int64_t tokens) { return cluster_->trained(tokens, lr_); };
     STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
     return {};
   }
@@ -461,9 +354,9 @@ class StreamTraining {
   Status watch() {
     Pacer pacer;
     Clock::time_point saved = Clock::now();
-    while (only_reads() ? !relay_over_ : !learner_->over()) {
-      if (is_to_stop() || (exchange_ != nullptr && exchange_->asked_to_stop())) return {};
-      help_to_save();
+    while (only_reads(options_.cluster) ? !cluster_->relayed() : !learner_->over()) {
+      if (is_to_stop() || (cluster_ != nullptr && cluster_->asked_to_stop())) return {};
+      if (cluster_ != nullptr) cluster_->help_to_save();
       STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
     }
     return {};
@@ -534,12 +427,13 @@ class StreamTraining {
     progress.updates_refused = before_.refused + now.refused;
     const double training = now.working_s - last.working_s, starving = now.waiting_s - last.waiting_s;
     progress.bottleneck = training > starving ? "training" : "sources";
-    if (all_) {
-      progress.tokens = all_->tokens;
-      progress.pairs = before_.pairs + all_->pairs;
-      progress.loss = all_->loss_pairs > 0 ? all_->loss / static_cast<double>(all_->loss_pairs) : 0;
+    if (cluster_ == nullptr) return progress;
+    if (const std::optional<TrainedTotals>& all = cluster_->all()) {
+      progress.tokens = all->tokens;
+      progress.pairs = before_.pairs + all->pairs;
+      progress.loss = mean(all->loss, all->loss_pairs);
     }
-    if (node_ != nullptr) add_cluster(node_->stats(), progress);
+    add_cluster(cluster_->stats(), progress);
     return progress;
   }
 
@@ -547,16 +441,15 @@ class StreamTraining {
   // reading a row that is being trained on is an error, it does).
   Status save() {
     if (!writes()) return {};
-    if (exchange_ != nullptr && !all_) exchange_->gather_cursors(Deadline::after(kCursorsWithin));
+    if (cluster_ != nullptr) cluster_->gather_cursors();
     const auto alone = evaluator_->between_looks();
     intake_->pause();
-    if (exchange_ != nullptr) exchange_->hold();
+    if (cluster_ != nullptr) cluster_->hold();
     if (RowLocks::kLocking) learner_->pause();
     const Status status = save_paused();
     if (RowLocks::kLocking) learner_->resume();
     if (status.ok()) intake_->commit();
-    if (exchange_ != nullptr && status.ok()) exchange_->saved();
-    if (exchange_ != nullptr) exchange_->go_on();
+    if (cluster_ != nullptr) cluster_->go_on(status.ok());
     intake_->resume();
     return_free_memory();
     return status;
@@ -578,12 +471,9 @@ class StreamTraining {
                               .optimizer = tables_to_save(),
                               .state = {{"run", description_}, {"stream", stream_state(learned)}},
                               .cursors = intake_->state()};
-    if (exchange_ != nullptr)
-      for (const auto& [node, told] : exchange_->cursors())
-        if (json cursors = parse_json(told); cursors.is_object())
-          content.cursors[kNodeCursors][std::to_string(rank_of(options_.cluster, node))] = std::move(cursors);
+    if (cluster_ != nullptr) cluster_->add_cursors(content.cursors);
     content.extra.push_back(
-        bytes_file(kVocabularyState, exchange_ != nullptr ? exchange_->save_vocabulary() : vocabulary_->save()));
+        bytes_file(kVocabularyState, cluster_ != nullptr ? cluster_->save_vocabulary() : vocabulary_->save()));
     content.extra.push_back(bytes_file(kTablesState, tables_->save()));
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
@@ -642,15 +532,7 @@ class StreamTraining {
   std::unique_ptr<StreamEvaluator> evaluator_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<StreamLearner> learner_;
-  // Of a cluster.
-  std::vector<float> row_pulls_;
-  std::optional<TrainedTotals> all_;  // at the end
-  ChunkSender sender_;
-  ChunkReceiver receiver_;
-  std::thread relay_;
-  std::atomic<bool> relay_stop_{false}, relay_over_{false};
-  std::unique_ptr<StreamExchange> exchange_;
-  std::unique_ptr<ClusterNode> node_;  // goes before what it borrows
+  std::unique_ptr<StreamCluster> cluster_;  // goes before what it borrows
 };
 
 }  // namespace

@@ -1,0 +1,181 @@
+#include "streamvec/train/stream_cluster.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "streamvec/core/deadline.h"
+#include "streamvec/core/json.h"
+#include "streamvec/model/first_row.h"
+#include "streamvec/train/cluster_start.h"
+
+namespace streamvec {
+namespace {
+
+constexpr const char* kNodeCursors = "nodes";  // where the sources of a cluster's other nodes stood, by rank
+constexpr std::chrono::milliseconds kFinishLook{20};
+constexpr std::chrono::seconds kLeaveAfter{1};     // a node that is stopped alone: others may be stopping, too
+constexpr std::chrono::seconds kCursorsWithin{5};  // else a node's sources stand where they stood at the last save
+
+}  // namespace
+
+bool only_reads(const ClusterSettings& cluster) {
+  return cluster.on() && cluster.rank < cluster.workers() && cluster.rank >= cluster.workers() - cluster.ingest;
+}
+
+bool reads(const ClusterSettings& cluster) {
+  return cluster.ingest == 0 || only_reads(cluster);
+}
+
+bool only_serves(const ClusterSettings& cluster) {
+  return cluster.on() && cluster.rank >= cluster.workers();
+}
+
+Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake) {
+  const nlohmann::json nodes = existing.cursors.value(kNodeCursors, nlohmann::json::object());
+  const auto own = nodes.find(std::to_string(cluster.rank));
+  return own != nodes.end() ? intake.restore(*own) : Status();
+}
+
+StreamCluster::StreamCluster(const TrainOptions& options, const std::string& model, Parts parts, bool leads)
+    : options_(options), model_(model), parts_(std::move(parts)), leads_(leads) {}
+
+Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& options, const std::string& model,
+                                                           int32_t threads, Parts parts,
+                                                           std::optional<StreamVocabulary> shared) {
+  std::unique_ptr<StreamCluster> made(new StreamCluster(options, model, std::move(parts), shared.has_value()));
+  StreamCluster& self = *made;
+  StreamVocabulary& vocabulary = self.parts_.vocabulary;
+  const int64_t rows_max = self.parts_.parameters.options.rows_max;
+  self.row_pulls_.assign(static_cast<size_t>(2 * rows_max), 0.0f);
+  if (vocabulary.size() > 0) self.set_row_pulls();
+  StreamExchange::Parts exchanged{vocabulary,
+                                  &self.parts_.replay,
+                                  [&self] { return self.parts_.intake.lock_vocabulary(); },
+                                  self.parts_.start_rows,
+                                  [&self] { self.set_row_pulls(); },
+                                  [&options](RowKey key, uint64_t born, std::span<float> row) {
+                                    if (key % 2 == 0) return draw_first_row(options.seed, born - 1, row);
+                                    std::fill(row.begin(), row.end(), 0.0f);
+                                  }};
+  if (const ClusterSettings& cluster = options.cluster; cluster.ingest > 0) {
+    const std::vector<NodeId> readers = cluster_nodes(cluster, cluster.workers() - cluster.ingest, cluster.ingest);
+    exchanged.readers = {readers.begin(), readers.end()};
+    exchanged.sender = only_reads(cluster) ? &self.sender_ : nullptr;
+    exchanged.receiver = only_reads(cluster) ? nullptr : &self.receiver_;
+  }
+  std::optional<SharedVocabulary> lead;
+  if (shared) lead.emplace(std::move(*shared), !options.stream.half_life.seconds);
+  self.exchange_ = std::make_unique<StreamExchange>(std::move(exchanged), rows_max, std::move(lead));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      self.node_, join_stream(options, vocabulary, self.parts_.parameters, self.row_pulls_, threads, *self.exchange_));
+  return made;
+}
+
+// By how frequent words are now, where all nodes' text is counted.
+void StreamCluster::set_row_pulls() {
+  const std::vector<float> pulls = row_pulls(options_, model_, parts_.vocabulary.weights());
+  std::copy(pulls.begin(), pulls.end(), row_pulls_.begin());
+}
+
+void StreamCluster::start_relay() {
+  if (options_.cluster.ingest == 0) return;
+  relay_ = std::thread([this] { only_reads(options_.cluster) ? send_chunks() : take_chunks(); });
+}
+
+void StreamCluster::stop_relay() {
+  relay_stop_ = true;
+  sender_.close();
+}
+
+void StreamCluster::await_relay() {
+  if (relay_.joinable()) relay_.join();
+}
+
+// Of a node that only reads: chunks, each once, to those that train.
+void StreamCluster::send_chunks() {
+  std::vector<ReplaySample> samples;
+  for (bool more = true; more;) {
+    samples.clear();
+    const Result<int64_t> taken = parts_.replay.sample(16, Deadline::after(kFinishLook), samples);
+    more = taken.ok() ? *taken > 0 : taken.status().code() == Code::kDeadlineExceeded && !relay_stop_;
+    for (const ReplaySample& sample : samples) more = more && sender_.send(*sample.item);
+  }
+  sender_.end();
+  relay_over_ = true;
+}
+
+// As the intake does where it maps words.
+void StreamCluster::renew_tables() {
+  {
+    const auto lock = parts_.intake.lock_vocabulary();
+    if (!parts_.tables.stage(parts_.vocabulary)) return;
+  }
+  parts_.tables.build();
+}
+
+// Of the others: into replay, as it wants them.
+void StreamCluster::take_chunks() {
+  while (!relay_stop_ && !receiver_.over()) {
+    NodeId from = 0;
+    const auto stamp = [this] { return parts_.vocabulary.stamp(); };
+    const auto item = receiver_.next(stamp, Deadline::after(kFinishLook), from);
+    if (item == nullptr) continue;
+    const auto known = [&](Slot slot) { return slot < parts_.parameters.options.rows_max; };
+    if (!std::all_of(item->chunk.slots.begin(), item->chunk.slots.end(), known)) continue;
+    renew_tables();
+    while (parts_.replay.insert(item, Deadline::after(kFinishLook)).code() == Code::kDeadlineExceeded && !relay_stop_) {
+    }
+    receiver_.taken(from);
+  }
+  parts_.replay.finish();
+}
+
+void StreamCluster::help_to_save() {
+  if (leads_) return;
+  if (exchange_->cursors_wanted()) {
+    parts_.intake.pause();
+    exchange_->tell_cursors(json_text(parts_.intake.state()));
+    parts_.intake.resume();
+  }
+  if (exchange_->take_safe()) parts_.intake.commit();
+}
+
+void StreamCluster::gather_cursors() {
+  if (!all_) exchange_->gather_cursors(Deadline::after(kCursorsWithin));
+}
+
+void StreamCluster::go_on(bool saved) {
+  if (saved) exchange_->saved();
+  exchange_->go_on();
+}
+
+void StreamCluster::add_cursors(nlohmann::json& cursors) const {
+  for (const auto& [node, told] : exchange_->cursors())
+    if (nlohmann::json of_node = parse_json(told); of_node.is_object())
+      cursors[kNodeCursors][std::to_string(rank_of(options_.cluster, node))] = std::move(of_node);
+}
+
+Status StreamCluster::part(const TrainedTotals& own, const std::atomic<bool>* stop,
+                           const std::function<Status()>& meanwhile, std::string& note) {
+  if (!leads_) exchange_->tell_cursors(json_text(parts_.intake.state()));
+  std::optional<Deadline> leaves;
+  for (;;) {
+    const Result<TrainedTotals> all = node_->finish(own, Deadline::after(kFinishLook));
+    if (all.ok() && leads_) all_ = *all;
+    if (all.status().code() != Code::kDeadlineExceeded) return all.status();
+    STREAMVEC_RETURN_IF_ERROR(meanwhile());
+    if (stop == nullptr || !stop->load()) continue;
+    if (leads_) {
+      exchange_->ask_to_stop();
+      continue;
+    }
+    if (!leaves) leaves = Deadline::after(kLeaveAfter);
+    if (!leaves->passed()) continue;
+    note = "left the cluster, whose other nodes go on; rows that it had are theirs in " +
+           std::to_string(static_cast<int64_t>(options_.cluster.dead_after_s)) + " s";
+    return {};
+  }
+}
+
+}  // namespace streamvec
