@@ -2,13 +2,16 @@
 # streamvec::NAME, and one test program of every *_test.cc beside it, each of whose tests ctest runs under the name
 # NAME.Suite.Claim. It is installed for other programs, unless it is the program's OWN.
 # Flags belong to targets: warnings here, instruction sets on the files that dispatch at run time.
+# g++ collects its garbage from 1 GB on, not from 128 MB: a tenth of its time.
 # g++ 12 warns wrongly of overlap in "literal" + std::string (GCC bug 105651), so -Wrestrict is off there.
 add_library(streamvec_flags INTERFACE)
 target_compile_options(streamvec_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  $<$<BOOL:${STREAMVEC_WERROR}>:-Werror>>)
-# A clean build is mostly tests, and they do not have to be fast. At -O1 g++ 12 warns wrongly of bounds in std::string,
-# so a build that ends at warnings stays at -O2. hiredis defines the macro, and all tests have to agree on it.
+  $<$<BOOL:${STREAMVEC_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>>)
+# A clean build is mostly tests, and they do not have to be fast; yet at -O0, where they take a quarter less to compile,
+# some run ten times as long (docs/BENCHMARKS.md, Builds). At -O1 g++ 12 warns wrongly of bounds in std::string, so a
+# build that ends at warnings stays at -O2. hiredis defines the macro, and all tests have to agree on it.
 add_library(streamvec_test_flags INTERFACE)
 target_link_libraries(streamvec_test_flags INTERFACE streamvec_flags GTest::gmock GTest::gtest)
 target_compile_options(streamvec_test_flags INTERFACE $<$<AND:$<CONFIG:Release>,$<NOT:$<BOOL:${STREAMVEC_WERROR}>>>:-O1;-Wno-array-bounds;-Wno-stringop-overflow>)
@@ -20,8 +23,8 @@ if(STREAMVEC_TESTS)
   file(WRITE ${PROJECT_BINARY_DIR}/headers/test_headers.cc "")
   add_library(streamvec_test_headers OBJECT ${PROJECT_BINARY_DIR}/headers/test_headers.cc)
   target_link_libraries(streamvec_test_headers PRIVATE streamvec_test_flags)
-  target_precompile_headers(streamvec_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <functional>
-    <memory> <string> <thread> <vector>)
+  target_precompile_headers(streamvec_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <chrono> <cmath>
+    <deque> <filesystem> <fstream> <functional> <memory> <optional> <span> <sstream> <string> <thread> <vector>)
 endif()
 
 function(streamvec_library name)
