@@ -10,6 +10,7 @@ namespace streamvec {
 namespace {
 
 constexpr char kStreamMagic = 's';
+constexpr std::chrono::seconds kSlotsWait{1};  // for words of one document; without an answer they have no slots
 constexpr char kReport = 'r', kNews = 'n', kChunk = 'k', kTaken = 't';
 
 Status unreadable_stream() {
@@ -251,7 +252,7 @@ void StreamExchange::await_words() {
 void StreamExchange::await_slots() {
   auto lock = parts_.lock_vocabulary();
   const int64_t number = trips_.hurry(parts_.vocabulary);
-  words_changed_.wait(lock, [&] { return closed_ || trips_.has_answered(number); });
+  words_changed_.wait_for(lock, kSlotsWait, [&] { return closed_ || trips_.has_answered(number); });
 }
 
 void StreamExchange::gather_cursors(Deadline deadline) {

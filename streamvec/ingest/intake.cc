@@ -15,7 +15,8 @@ namespace {
 // Short waits, so that a thread soon sees that it is to pause or to stop.
 constexpr std::chrono::milliseconds kWait{50};
 constexpr int64_t kDocumentsAtOnce = 16;
-constexpr size_t kWordsAtOnce = 1'024;  // of a document whose new words have to be told first
+constexpr size_t kWordsAtOnce = 1'024;    // of a document whose new words have to be told first
+constexpr size_t kWordsToAskFor = 4'096;  // a document of fewer does not wait for its words' slots
 
 // Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
 int64_t whole(const nlohmann::json& state, const char* name) {
@@ -283,7 +284,7 @@ void Intake::map(Reader& reader, const Document& document) {
 // takes.
 void Intake::look_again(Reader& reader, size_t part) {
   const std::vector<std::string_view>& words = reader.tokens.words;
-  const bool asks = sinks_.await_slots && words.size() >= kWordsAtOnce &&
+  const bool asks = sinks_.await_slots && words.size() >= kWordsToAskFor &&
                     std::find(reader.slots.begin(), reader.slots.end(), kNoSlot) != reader.slots.end();
   if (!asks && reader.stamps.size() < 2) return;
   if (asks) sinks_.await_slots();

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstring>
 
 #include "streamvec/kernel/bf16_gemm.h"
 #include "streamvec/kernel/packed_panels.h"

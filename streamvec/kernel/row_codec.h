@@ -55,6 +55,8 @@ inline void fetch_row(const float* row, int32_t dim) {
   for (int32_t k = 0; k < dim; k += 16) __builtin_prefetch(row + k, 0, 2);
 }
 
+constexpr int kFetchAhead = 4;  // rows: one from memory takes longer than one to work on
+
 // out = x * a + y * b; out may be a or b.
 void blend(const float* a, float x, const float* b, float y, int32_t dim, float* out);
 

@@ -50,17 +50,17 @@ float* BlockStep::add_negative_with_weights(Slot slot) {
 
 void BlockStep::renew_input(Slot slot) {
   const RowLocks::Guard guard(parameters_.locks, {&slot, 1}, {});
-  if (hot_inputs_.renew(slot)) parameters_.note_changed({&slot, 1}, {});
+  if (hot_inputs_.renew(slot) > 0) parameters_.note_changed({&slot, 1}, {});
 }
 
 void BlockStep::renew_output(Slot slot) {
   const RowLocks::Guard guard(parameters_.locks, {}, {&slot, 1});
-  if (hot_outputs_.renew(slot)) parameters_.note_changed({}, {&slot, 1});
+  if (hot_outputs_.renew(slot) > 0) parameters_.note_changed({}, {&slot, 1});
 }
 
 void BlockStep::settle() {
-  hot_inputs_.settle([this](Slot slot) { parameters_.note_changed({&slot, 1}, {}); });
-  hot_outputs_.settle([this](Slot slot) { parameters_.note_changed({}, {&slot, 1}); });
+  hot_inputs_.settle([this](Slot slot) { renew_input(slot); });
+  hot_outputs_.settle([this](Slot slot) { renew_output(slot); });
 }
 
 // Copies are in this core's cache most of the time; asking for them would cost more than it brings.
@@ -81,9 +81,9 @@ void BlockStep::expect(std::span<const Slot> inputs, std::span<const Slot> outpu
 void BlockStep::note_changed(std::span<const Slot> inputs) {
   if (parameters_.changed == nullptr) return;
   for (const Slot slot : inputs)
-    if (!hot_inputs_.hold(slot)) parameters_.note_changed({&slot, 1}, {});
+    if (!hot_inputs_.holds(slot)) parameters_.note_changed({&slot, 1}, {});
   for (const Slot slot : outputs())
-    if (!hot_outputs_.hold(slot)) parameters_.note_changed({}, {&slot, 1});
+    if (!hot_outputs_.holds(slot)) parameters_.note_changed({}, {&slot, 1});
 }
 
 void BlockStep::expect_rows(std::span<float* const> rows) {

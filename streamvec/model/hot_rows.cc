@@ -6,11 +6,10 @@ namespace streamvec {
 
 HotSlots::HotSlots(int32_t threads, const Matrix& table) {
   constexpr int64_t kBytes = 256 * 1024;  // of all threads' copies of a table
-  constexpr float kShares = 1.5f;         // of all threads together; 1 would be their mean
-  if (threads == 1) return;
+  if (threads <= 1) return;
   const int64_t row_bytes = table.stride() * static_cast<int64_t>(sizeof(float));
   count_ = std::min(table.rows_max(), kBytes / threads / row_bytes);
-  share_ = std::min(1.0f, kShares / static_cast<float>(threads));
+  others_ = static_cast<uint32_t>(threads - 1);
   slots_ = std::make_unique<One[]>(static_cast<size_t>(count_));
   restarts_ = std::make_unique<std::atomic<uint32_t>>(0);
 }
@@ -22,38 +21,46 @@ HotRows::HotRows(HotSlots& slots, Matrix& table)
       stride_(table.stride()),
       left_(static_cast<size_t>(count_) + 1, 1),
       taken_(static_cast<size_t>(count_)),
-      restarts_(static_cast<size_t>(count_)) {
+      restarts_(static_cast<size_t>(count_)),
+      merges_(static_cast<size_t>(count_)) {
   left_.back() = kMany;
-  copies_.reserve(static_cast<size_t>(count_ * stride_));
-  bases_.reserve(static_cast<size_t>(count_ * stride_));
   forget_restarted();
 }
 
-bool HotRows::renew(Slot slot) {
-  if (!hold(slot)) {
+float HotRows::renew(Slot slot) {
+  if (!holds(slot)) {
     left_.back() = kMany;
-    return false;
+    return 0;
   }
+  if (slots_.restarts(slot) != restarts_[slot]) forget_restarted();
   const bool was_taken = taken_[slot] != 0;
   if (!was_taken) take(slot);
-  const bool merged = was_taken && merge(slot);
-  left_[slot] = was_taken && !merged ? 1 : kUses;  // what another thread was at is tried again at the next use
-  return merged;
+  const float share = was_taken ? merge(slot) : 0;
+  left_[slot] = was_taken && share == 0 ? 1 : kUses;  // what another thread was at is tried again at the next use
+  return share;
 }
 
 void HotRows::take(Slot slot) {
-  float* copy = row(slot);
-  std::copy_n(table_.row(slot), stride_, copy);
-  std::copy_n(copy, stride_, bases_.data() + slot * stride_);
+  copies_.reserve(
+      static_cast<size_t>(count_ * stride_));  // not before they are wanted: some models have no use for them
+  bases_.reserve(static_cast<size_t>(count_ * stride_));
+  merges_[slot] = slots_.merges(slot).load(std::memory_order_relaxed);
+  std::copy_n(table_.row(slot), stride_, row(slot));
+  std::copy_n(row(slot), stride_, base(slot));
   taken_[slot] = 1;
 }
 
-bool HotRows::merge(Slot slot) {
-  if (!slots_.try_lock(slot)) return false;
-  merge_row(slots_.share(), static_cast<int32_t>(table_.cols()), row(slot), bases_.data() + slot * stride_,
-            table_.row(slot));
+float HotRows::merge(Slot slot) {
+  constexpr float kShares = 1.5f;  // of all threads together; 1 would be their mean
+  if (!slots_.try_lock(slot)) return 0;
+  const uint32_t before = slots_.merges(slot).load(std::memory_order_relaxed);
+  const uint32_t others = std::min(slots_.others(), before - merges_[slot]);  // that were at it since this one was
+  merges_[slot] = before + 1;
+  slots_.merges(slot).store(before + 1, std::memory_order_relaxed);
+  const float share = std::min(1.0f, kShares / static_cast<float>(1 + others));
+  merge_row(share, static_cast<int32_t>(table_.cols()), row(slot), base(slot), table_.row(slot));
   slots_.unlock(slot);
-  return true;
+  return share;
 }
 
 void HotRows::forget_restarted() {

@@ -70,7 +70,7 @@ class ModelWorker {
   // What chunks with a name were like, each once: after its step, or some steps later where training is elsewhere.
   virtual std::vector<ChunkStats> told() { return std::exchange(told_, {}); }
 
-  // For workers that train elsewhere, and later; the others need none of it.
+  // For workers that train elsewhere, and later; the others need none of it but settle().
   // step(), with a chunk that comes again under the same key in a later epoch: it may be kept where it is trained on.
   virtual StepStats step_and_keep(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random,
                                   uint64_t /*key*/) {
@@ -82,7 +82,8 @@ class ModelWorker {
   virtual bool keeps_all() const { return false; }
   // A step has failed: those that follow change nothing, and settle() says why. It may be known some steps later only.
   virtual bool failed() const { return false; }
-  // Waits for what was begun, and returns what no step() has told of. An error when a step has failed.
+  // Waits for what was begun, and brings to the tables what the worker has kept to itself (model/hot_rows.h). Returns
+  // what no step() has told of. An error when a step has failed. REQUIRES: no step() meanwhile.
   virtual Result<StepStats> settle() { return StepStats(); }
 
  private:

@@ -1,5 +1,6 @@
 // The tables that a model trains, with what its optimiser keeps beside them. Shared by all training threads without
-// locks: two threads that meet in a row may lose part of one step, which SGD forgives (Niu et al. 2011, Hogwild).
+// locks: two threads that meet in a row may lose part of one step, which SGD forgives (Niu et al. 2011, Hogwild). Of
+// the most frequent rows each has copies (hot_rows.h).
 #pragma once
 
 #include <cstdint>
@@ -66,7 +67,8 @@ class Parameters {
   // without `card`.
   Status fetch_rows();
   Status put_rows();  // the other way. REQUIRES: `card`, and no thread trains
-  // Of a cluster: the rows that were trained on, 2 * slot in the input table, 2 * slot + 1 in the output table.
+  // Of a cluster: the rows of the tables that training has changed, 2 * slot in the input table, 2 * slot + 1 in the
+  // output table.
   std::unique_ptr<RowMarks> changed;
   void note_changed(std::span<const Slot> inputs, std::span<const Slot> outputs) {
     if (changed == nullptr) return;

@@ -202,8 +202,6 @@ class LateServer final : public Owner {
         keys.push_back(static_cast<RowKey>(64 * word + static_cast<size_t>(std::countr_zero(bits))));
   }
 
-  static constexpr size_t kFetchAhead = 4;  // rows
-
   std::map<NodeId, Told> told_;
   std::vector<Push> waiting_;
   RowReader reader_;  // of a group's pushes

@@ -10,7 +10,6 @@ namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
-constexpr size_t kFetchAhead = 4;  // rows: a row from memory takes longer than one to work on
 // Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster).
 constexpr double kAcross = 0.2, kAlong = 10;
 

@@ -166,8 +166,6 @@ class RoundServer final : public Owner {
     add_scaled(part.changes[0], share, dim, rows_.row(place));
   }
 
-  static constexpr size_t kFetchAhead = 4;  // rows
-
   Shard told_;
   std::vector<Push> waiting_;
   std::deque<Part> parts_;

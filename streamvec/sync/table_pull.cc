@@ -11,7 +11,6 @@ namespace streamvec {
 namespace {
 
 constexpr int64_t kMeasuredRows = 1'024;
-constexpr int64_t kFetchAhead = 4;  // rows
 
 }  // namespace
 

@@ -129,6 +129,8 @@ void StreamLearner::run(Thread& thread) {
       done.working_s = seconds_since(taken_at);
       if (has_failed(thread)) stopping_ = true;
     }
+    // While no text comes, the tables have all that came before.
+    if (!taken.ok() && !ended && !settle(thread, done).ok()) stopping_ = true;
     end_batch(done);
     if (parts_.trained && done.tokens > 0 && !parts_.trained(done.tokens)) stopping_ = true;
     if (ended) break;
@@ -196,13 +198,20 @@ void StreamLearner::append(const ReplayItem& item, Chunk& chunk, int64_t& stale)
 
 Status StreamLearner::settle() {
   for (auto& thread : threads_) {
-    STREAMVEC_ASSIGN_OR_RETURN(const StepStats rest, thread->worker->settle());
-    for (const auto& half : thread->half_workers)
-      if (half != nullptr) STREAMVEC_RETURN_IF_ERROR(half->settle().status());
-    if (options_.priority != ReplayPriority::kNone) update_priorities(*thread);
+    LearnerTotals done;
+    STREAMVEC_RETURN_IF_ERROR(settle(*thread, done));
     const std::lock_guard lock(mutex_);
-    count(rest, totals_);
+    totals_ += done;
   }
+  return {};
+}
+
+Status StreamLearner::settle(Thread& thread, LearnerTotals& done) {
+  STREAMVEC_ASSIGN_OR_RETURN(const StepStats rest, thread.worker->settle());
+  for (const auto& half : thread.half_workers)
+    if (half != nullptr) STREAMVEC_RETURN_IF_ERROR(half->settle().status());
+  if (options_.priority != ReplayPriority::kNone) update_priorities(thread);
+  count(rest, done);
   return {};
 }
 

@@ -70,7 +70,8 @@ class StreamLearner {
   bool over() const;
   LearnerTotals totals() const;
   std::string kernel_name() const;
-  // Waits for what was begun on a card and counts it; the error of a card that failed, after which nothing is learnt.
+  // What threads have begun on a card or kept to themselves is finished, counted and in the tables; the error of a card
+  // that failed, after which nothing is learnt. REQUIRES: pause(), or the threads are gone.
   Status settle();
 
  private:
@@ -79,6 +80,7 @@ class StreamLearner {
   StreamLearner(const Options& options, const Parts& parts);
   void run(Thread& thread);
   static bool has_failed(const Thread& thread);
+  Status settle(Thread& thread, LearnerTotals& done);
   bool begin_batch();
   void end_batch(const LearnerTotals& done);
   LearnerTotals learn(Thread& thread, int64_t batch);

@@ -437,16 +437,18 @@ class StreamTraining {
     return progress;
   }
 
-  // One state of everything. The intake waits while it is written, training does not (in builds with locked rows, where
-  // reading a row that is being trained on is an error, it does).
+  // One state of everything, with what threads had kept to themselves. The intake waits while it is written, training
+  // does not (in builds with locked rows, where reading a row that is being trained on is an error, it does).
   Status save() {
     if (!writes()) return {};
     if (cluster_ != nullptr) cluster_->gather_cursors();
     const auto alone = evaluator_->between_looks();
     intake_->pause();
     if (cluster_ != nullptr) cluster_->hold();
-    if (RowLocks::kLocking) learner_->pause();
-    const Status status = save_paused();
+    learner_->pause();
+    const Status settled = learner_->settle();
+    if (!RowLocks::kLocking) learner_->resume();
+    const Status status = settled.ok() ? save_paused() : settled;
     if (RowLocks::kLocking) learner_->resume();
     if (status.ok()) intake_->commit();
     if (cluster_ != nullptr) cluster_->go_on(status.ok());

@@ -162,7 +162,7 @@ Slot StreamVocabulary::find(std::string_view word) const {
 }
 
 Slot StreamVocabulary::find_form(std::string_view word) {
-  if (!options_.form_of || !usable(word)) return find(word);
+  if (const Slot slot = find(word); slot != kNoSlot || !options_.form_of || !usable(word)) return slot;
   const std::optional<std::string_view> form = forms_.form(options_.form_of, word, hash_(word));
   return form ? find(*form) : kNoSlot;
 }
