@@ -151,8 +151,8 @@ TEST(Intake, WordsThatGetSlotsWhileTheirDocumentIsMappedAreInItsChunks) {
   script->document = [](int64_t number) {
     Document document;
     document.id = std::to_string(number);
-    for (int i = 0; i < (number == 0 ? 3'000 : 10); ++i)
-      document.text += (number == 0 ? "long" : "short") + std::to_string(i % 1'500) + " ";
+    for (int i = 0; i < (number == 0 ? 5'000 : 3'000); ++i)
+      document.text += (number == 0 ? "long" : "short") + std::to_string(i % 2'500) + " ";
     return document;
   };
   SharedVocabulary leader(StreamVocabulary({.min_count = 2}), true);
@@ -170,7 +170,7 @@ TEST(Intake, WordsThatGetSlotsWhileTheirDocumentIsMappedAreInItsChunks) {
   self = &rig;
   rig.run_to_end();
   EXPECT_EQ(asked, 1) << "few words are not worth the time";
-  EXPECT_EQ(rig.tokens_taken, 3'000u);
+  EXPECT_EQ(rig.tokens_taken, 5'000u);
   EXPECT_EQ(rig.count("long7"), 2) << "found again, not counted again";
 }
 
