@@ -1,5 +1,7 @@
 #include "streamvec/model/hot_rows.h"
 
+#include <thread>
+
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
@@ -44,8 +46,10 @@ void HotRows::take(Slot slot) {
   copies_.reserve(
       static_cast<size_t>(count_ * stride_));  // not before they are wanted: some models have no use for them
   bases_.reserve(static_cast<size_t>(count_ * stride_));
+  while (!slots_.try_lock(slot)) std::this_thread::yield();
   merges_[slot] = slots_.merges(slot).load(std::memory_order_relaxed);
   std::copy_n(table_.row(slot), stride_, row(slot));
+  slots_.unlock(slot);
   std::copy_n(row(slot), stride_, base(slot));
   taken_[slot] = 1;
 }

@@ -40,7 +40,7 @@ class HotSlots {
   uint32_t restarts() const { return count_ > 0 ? restarts_->load(std::memory_order_acquire) : 0; }
   uint32_t restarts(int64_t slot) const { return slots_[slot].restarts.load(std::memory_order_relaxed); }
 
-  // Whose turn it is to add to the row; nobody waits for it.
+  // Whose turn it is to read or to add to the row; who wants to add comes again instead of waiting.
   bool try_lock(int64_t slot) { return !slots_[slot].taken.test_and_set(std::memory_order_acquire); }
   void unlock(int64_t slot) { slots_[slot].taken.clear(std::memory_order_release); }
   // How often threads have added to the row; counted by who holds the lock.
