@@ -1,0 +1,117 @@
+// Text that is handed out to nodes in pieces.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <set>
+#include <thread>
+
+#include "streamvec/cluster/node_testing.h"
+
+namespace streamvec {
+namespace {
+
+using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
+
+// Takes pieces of the text until there are none, a step each.
+class Reader {
+ public:
+  Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece) {
+    thread_ = std::thread([this, &member, id, a_piece] {
+      if (!member.node->await_start().ok()) return;
+      PieceQueue& pieces = *member.node->pieces();
+      for (int64_t piece = 0; !stop_;) {
+        const PieceQueue::Next next = pieces.take(piece);
+        if (next == PieceQueue::Next::kOver || next == PieceQueue::Next::kStopped) break;
+        if (next == PieceQueue::Next::kNotYet) {
+          pieces.await(std::chrono::milliseconds(5));
+          continue;
+        }
+        member.add_one(static_cast<int>(piece), id);
+        taken.insert(piece);
+        own_.tokens += 10;
+        std::this_thread::sleep_for(a_piece);
+        pieces.finish(piece, own_);
+        if (!member.node->trained(10).ok()) break;
+      }
+      if (stop_) return;
+      const Result<TrainedTotals> all = member.node->finish(own_);
+      status = all.status();
+      if (all.ok()) tokens = all->tokens;
+    });
+  }
+  ~Reader() { join(); }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void die(Member& member) {
+    stop_ = true;
+    join();
+    member.node.reset();
+  }
+
+  std::set<int64_t> taken;
+  Status status;
+  int64_t tokens = 0;
+
+ private:
+  std::atomic<bool> stop_ = false;
+  TrainedTotals own_;
+  std::thread thread_;
+};
+
+TEST(ClusterNode, ADeadNodesPiecesAreTrainedByTheRestAndANewcomerGetsItsPart) {
+  constexpr int64_t kPieces = 1'000;
+  Cluster cluster(3, exact(Admission::kAsync), 0, 2, {0, kPieces});
+  std::deque<Reader> readers;
+  const std::chrono::milliseconds a_piece(4);
+  for (NodeId id = 1; id <= 3; ++id) readers.emplace_back(cluster.members[id - 1], id, a_piece);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  readers[2].die(cluster.members[2]);
+  cluster.join(4);
+  readers.emplace_back(cluster.members[3], 4, a_piece);
+  for (Reader& reader : readers) reader.join();
+  std::set<int64_t> all;
+  for (const size_t alive : {0, 1, 3}) {
+    EXPECT_TRUE(readers[alive].status.ok()) << readers[alive].status.message();
+    EXPECT_GT(readers[alive].taken.size(), 20u) << "node " << alive + 1;
+    all.insert(readers[alive].taken.begin(), readers[alive].taken.end());
+  }
+  // What the dead one had told of before it died nobody trains on again.
+  int64_t only_by_the_dead = 0;
+  for (const int64_t piece : readers[2].taken) only_by_the_dead += all.count(piece) == 0 ? 1 : 0;
+  EXPECT_EQ(static_cast<int64_t>(all.size()) + only_by_the_dead, kPieces);
+  EXPECT_EQ(readers[0].tokens, 10 * kPieces);
+}
+
+TEST(ClusterNode, AFastNodeTrainsOnMoreOfTheText) {
+  Cluster cluster(2, exact(Admission::kAsync), 0, 10, {0, 300});
+  std::deque<Reader> readers;
+  readers.emplace_back(cluster.members[0], 1, std::chrono::milliseconds(4));
+  readers.emplace_back(cluster.members[1], 2, std::chrono::milliseconds(1));
+  for (Reader& reader : readers) reader.join();
+  EXPECT_GT(readers[1].taken.size(), readers[0].taken.size() + 50);
+  EXPECT_EQ(readers[0].taken.size() + readers[1].taken.size(), 300u);
+}
+
+// A node that stops early stays, as an owner of rows; the others train on its part.
+TEST(ClusterNode, WhatANodeThatStopsHasNotFinishedIsTrainedByTheRest) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 10, {0, 200});
+  std::deque<Reader> readers;
+  readers.emplace_back(cluster.members[0], 1, std::chrono::milliseconds(1));
+  Result<TrainedTotals> stopped = TrainedTotals{};
+  std::thread stopping([&] {
+    ASSERT_TRUE(cluster.members[1].node->await_start().ok());
+    PieceQueue& pieces = *cluster.members[1].node->pieces();
+    pieces.await(std::chrono::milliseconds(1'000));
+    stopped = cluster.members[1].node->finish({});
+  });
+  readers[0].join();
+  stopping.join();
+  EXPECT_TRUE(stopped.ok());
+  EXPECT_EQ(readers[0].taken.size(), 200u);
+}
+
+}  // namespace
+}  // namespace streamvec
