@@ -47,6 +47,7 @@ def corpus(tmp_path):
     return tmp_path / "corpus.txt"
 
 
+@support.needs("gRPC")
 class TestLaunch:
     @pytest.mark.parametrize("sync", ["bsp", "backup", "ssp", "softsync", "async", "ring", "hybrid", "auto", "sandblaster"])
     def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
@@ -125,6 +126,7 @@ class TestLaunch:
         assert "launch runs train" in done.err
 
 
+@support.needs("gRPC")
 class TestNodes:
     def test_the_model_of_two_nodes_is_nearly_that_of_one(self, corpus, tmp_path):
         """Held-out loss beside a single node's, and beside a model of half the text."""
@@ -166,6 +168,7 @@ class TestNodes:
         assert "node 1, which leads, was not heard" in err
 
 
+@support.needs("MPI")
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun (openmpi-bin)")
 class TestRanks:
     """The same train, started by mpirun."""
@@ -248,6 +251,7 @@ def roster(etcd, job):
     return {} if lines[0].split()[0] == "0" else {line.split()[0]: line.split()[-1] for line in lines[1:]}
 
 
+@support.needs("gRPC")
 class TestEtcd:
     def start(self, tmp_path, etcd, port, *options):
         command = [support.PROGRAM, "train", "corpus.txt", "--out", "model", "--threads", "1", "--dim", "16", "--json", "--etcd",
@@ -359,6 +363,7 @@ class TestEtcd:
         assert node.returncode == 1 and f"etcd at http://127.0.0.1:{nobody}" in err
 
 
+@support.needs("gRPC")
 class TestBadOptions:
     @pytest.mark.parametrize("options, words", [(["--rank", "2"], "--rank is 2"), (["--servers", "2"], "at least one has to"),
                                                 (["--stream"], "give --vocab-max"), (["--model", "glove"], "not glove"),

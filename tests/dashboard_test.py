@@ -75,6 +75,7 @@ class TestLive:
             assert running.stop() == 0
 
 
+@support.needs("gRPC")
 class TestCluster:
     def test_every_nodes_clock_staleness_and_traffic_are_shown(self, text, tmp_path):
         with serving("-n", 2, "--", "train", text, "--out", tmp_path / "model", "--dim", 16, "--epochs", 1_000_000, "--threads", 1,

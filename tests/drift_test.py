@@ -130,7 +130,7 @@ class TestGoingOn:
         before, all_steps = steps
         assert before == sorted(before) and all_steps == sorted(all_steps), steps
         assert len(all_steps) > len(before) > 0 and all_steps[:len(before)] == before, steps
-        assert all_steps[len(before)] > before[-1], steps
+        assert all_steps[-1] > before[-1], steps
 
 
 class TestMisuse:

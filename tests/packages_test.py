@@ -128,6 +128,7 @@ class TestService:
         assert support.newest(tmp_path / "m").exists()
 
 
+@support.needs("gRPC")
 class TestCluster:
     @pytest.fixture(scope="class")
     def objects(self):

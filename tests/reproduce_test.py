@@ -10,6 +10,8 @@ import xml.etree.ElementTree
 import pytest
 import support
 
+pytestmark = support.needs("gRPC")
+
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 import support
 
+pytestmark = support.needs("gRPC")
+
 
 @pytest.fixture
 def corpus(tmp_path):

@@ -65,6 +65,7 @@ def guarded(trained, tmp_path_factory):
         yield running
 
 
+@support.needs("gRPC-service")
 class TestTokens:
     @pytest.mark.parametrize("token", [None, WRONG, EXPIRED, "", QUERY[:-1], QUERY + "q"])
     @pytest.mark.parametrize("path", CALLS + FIGURES + ["/api/nothing", "/nothing"])
@@ -114,6 +115,7 @@ class TestTokens:
         assert not any(QUERY in line or METRICS in line for line in guarded.stdout + guarded.stderr)
 
 
+@support.needs("gRPC-service")
 class TestGrpc:
     @pytest.fixture(scope="class")
     def channel(self, guarded):
@@ -198,6 +200,7 @@ class TestGrpc:
         assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
+@support.needs("gRPC-service")
 class TestCertificates:
     @pytest.fixture(scope="class")
     def files(self, tmp_path_factory):

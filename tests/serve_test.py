@@ -320,6 +320,7 @@ class TestWhileTraining:
             events.close()
             assert running.stop() == 0
 
+    @support.needs("gRPC")
     def test_a_cluster_tells_how_every_node_fares(self, text, tmp_path):
         with serving("-n", 2, "--servers", 1, "--", "train", text, "--out", tmp_path / "model", "--dim", 16, "--epochs", 1_000_000,
                      "--threads", 1, "--sync-words", 1000, command="launch") as running:

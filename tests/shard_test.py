@@ -43,6 +43,7 @@ class TestRefusals:
         assert np.array_equal(vectors(tmp_path / "model"), before)
 
 
+@support.needs("gRPC")
 class TestShards:
     @pytest.mark.parametrize("owners", [1, 3])
     def test_one_worker_learns_what_one_process_learns(self, owners, corpus, tmp_path):
@@ -121,6 +122,7 @@ def short_corpus(tmp_path):
     return tmp_path / "corpus.txt"
 
 
+@support.needs("gRPC")
 class TestColumns:
     @pytest.mark.parametrize("count", [2, 3])
     def test_nodes_learn_what_one_process_learns(self, count, short_corpus, tmp_path):

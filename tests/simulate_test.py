@@ -4,6 +4,8 @@ import json
 import pytest
 import support
 
+pytestmark = support.needs("gRPC")
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):

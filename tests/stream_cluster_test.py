@@ -6,6 +6,8 @@ import subprocess
 import support
 from stream_support import Redis, assert_each_counted_once, counts, planted_text
 
+pytestmark = support.needs("gRPC")
+
 QUICK = ["--vocab-max", "2000", "--dim", "16", "--min-count", "1", "--threads", "1", "--sync-words", "1000", "--no-drift",
          "--evaluate-every", "0"]
 

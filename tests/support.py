@@ -10,12 +10,20 @@ import struct
 import subprocess
 import time
 
+import pytest
+
 PROGRAM = os.environ.get("STREAMVEC_BIN", str(pathlib.Path(__file__).parent.parent / "build/release/streamvec"))
 SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
+LACKS = os.environ.get("STREAMVEC_LACKS", "").split()  # optional parts that the program was built without
 TIMEOUT_S = 240 if SANITIZED else 60
 
 # A quick training that still learns something of the text below.
 QUICK = ["--dim", "16", "--epochs", "1", "--threads", "1", "--min-count", "1"]
+
+
+def needs(part):
+    """A test, or all of a class or file (pytestmark), that a build without this part cannot pass."""
+    return pytest.mark.skipif(part in LACKS, reason=f"this build has no {part}")
 
 
 def start(*args, **options):

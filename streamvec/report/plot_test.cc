@@ -1,5 +1,8 @@
 #include "streamvec/report/plot.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <limits>
 #include <regex>
 

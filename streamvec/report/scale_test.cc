@@ -1,5 +1,8 @@
 #include "streamvec/report/scale.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,8 @@
 // The faults of 2018, each seen at work and seen gone where it can be mended.
 #include "streamvec/reproduce/cluster_2018.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <numeric>
 #include <set>

@@ -1,5 +1,8 @@
 #include "streamvec/reproduce/experiment.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>

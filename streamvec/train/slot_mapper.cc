@@ -45,6 +45,11 @@ std::shared_ptr<const SamplingTables> GrowingSlotMapper::map(const Tokens& token
   return tables_.tables();
 }
 
+int64_t GrowingSlotMapper::slots() const {
+  const std::lock_guard lock(mutex_);
+  return vocabulary_.size();
+}
+
 const Vocabulary& GrowingSlotMapper::vocabulary() {
   const std::lock_guard lock(mutex_);
   words_ = vocabulary_.to_vocabulary();

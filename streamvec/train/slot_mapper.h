@@ -22,6 +22,7 @@ class SlotMapper {
   // Fills `chunk` with the slots of the words that have one, and returns the tables to draw from; nullptr when there is
   // nothing to train on yet.
   virtual std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) = 0;
+  virtual int64_t slots() const = 0;  // that words have or had so far
   // The words by slot, for a checkpoint. The reference is good until the next call; nobody maps meanwhile.
   virtual const Vocabulary& vocabulary() = 0;
   // What else a checkpoint has to keep so that mapping goes on as it would have; "" nothing.
@@ -33,6 +34,7 @@ class FixedSlotMapper final : public SlotMapper {
  public:
   FixedSlotMapper(const Vocabulary& vocabulary, double sample);
   std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) override;
+  int64_t slots() const override { return vocabulary_.size(); }
   const Vocabulary& vocabulary() override { return vocabulary_; }
 
  private:
@@ -47,6 +49,7 @@ class GrowingSlotMapper final : public SlotMapper {
  public:
   GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample);
   std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) override;
+  int64_t slots() const override;
   const Vocabulary& vocabulary() override;
   std::string state() const override;
 

@@ -37,6 +37,7 @@ TEST(GrowingSlotMapper, GivesAWordARowWhenItHasBeenMetOftenEnough) {
   ASSERT_NE(tables, nullptr);
   EXPECT_EQ(chunk.slots, (std::vector<Slot>{0, 1}));
   EXPECT_EQ(parameters.rows(), 2);
+  EXPECT_EQ(mapper.slots(), 2);
   EXPECT_EQ(mapper.vocabulary().word(0), "b");
   ASSERT_NE(mapper.map(tokenize(third), chunk), nullptr);
   EXPECT_EQ(chunk.slots, (std::vector<Slot>{1, 1}));

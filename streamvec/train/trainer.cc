@@ -271,6 +271,7 @@ class Training {
 
   TrainProgress progress(const RunState& state, double loss) const {
     TrainProgress progress = start_.progress(state, loss, options_.epochs);
+    progress.vocab = mapper_->slots();
     progress.fraction = feed_.fraction();
     progress.lr = scheduled_rate(start_.schedule, start_.lr, progress.fraction);
     progress.kernel = workers_.front()->kernel_name();

@@ -235,7 +235,7 @@ TrainProgress TrainingStart::progress(const RunState& now, double loss, int32_t 
   progress.seconds = now.seconds;
   progress.loss = loss;
   progress.epoch = std::min(now.epoch + 1, epochs);
-  progress.vocab = std::max<int64_t>(parameters.rows(), vocabulary.size());
+  progress.vocab = vocabulary.size();
   progress.dim = parameters.dim();
   progress.model = model;
   progress.bytes_replaced = now.bytes_replaced;
