@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <fstream>
@@ -55,6 +56,7 @@ class StreamCluster : public testing::Test {
         options.cluster.rank = static_cast<int32_t>(i);
         TrainHooks hooks;
         if (stops != nullptr) hooks.stop = &stops[i];
+        hooks.progress = [this, i](const TrainProgress& now) { documents_read_[i] = now.documents; };
         // What is said to a node that is not there yet is said again two seconds later.
         if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
         results[i].emplace(train(options, {sources[i]}, path("model"), hooks));
@@ -64,10 +66,15 @@ class StreamCluster : public testing::Test {
     for (auto& result : results) all.push_back(std::move(*result));
     return all;
   }
+  void await_a_document_read_by(std::initializer_list<size_t> nodes) const {
+    for (const size_t node : nodes)
+      while (documents_read_[node] == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   Snapshot model() const { return std::move(load_snapshot(path("model"))).value(); }
 
   TemporaryDirectory directory_;
   TrainOptions options_;
+  std::array<std::atomic<int64_t>, 4> documents_read_{};  // by node
 };
 
 // Of the words of all classes, how many have one of their own class for their nearest.
@@ -145,7 +152,7 @@ TEST_F(StreamCluster, AStopOfTheFirstStopsAllAndSaves) {
   std::ofstream(path("more"), std::ios::app) << "some words that come early\n";
   std::atomic<bool> stops[2] = {false, false};
   std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    await_a_document_read_by({0, 1});
     stops[0] = true;
   });
   const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("more") + "?from=start"}, stops);
@@ -160,7 +167,7 @@ TEST_F(StreamCluster, ANodeThatIsStoppedAloneLeavesAndTheOthersGoOn) {
   for (const char* name : {"more", "less"}) std::ofstream(path(name)) << "some words that come early\n";
   std::atomic<bool> stops[2] = {false, false};
   std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    await_a_document_read_by({0, 1});
     stops[1] = true;
     std::ofstream(path("more"), std::ios::app) << "some words that come late\n";
     std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // it waits a second for others that stop, too
