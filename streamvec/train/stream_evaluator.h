@@ -2,6 +2,7 @@
 // looks for words whose meaning has moved. Training and reading go on meanwhile.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -46,7 +47,7 @@ class StreamEvaluator {
     ReplayTable& replay;
     Parameters& parameters;
     const ModelState& own;  // what the model has beyond the parameters' tables
-    Parameters* halves[2] = {nullptr, nullptr};
+    std::array<Parameters*, 2> halves{};
     Intake* intake = nullptr;
     StreamLearner* learner = nullptr;
   };

@@ -1,6 +1,7 @@
 // The training threads of a stream: take chunks from replay, leave out words that have lost their slot, train.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -52,7 +53,7 @@ class StreamLearner {
     const SamplingTablesBuffer& tables;
     ReplayTable& replay;
     Parameters& parameters;
-    Parameters* halves[2] = {nullptr, nullptr};
+    std::array<Parameters*, 2> halves{};
     std::function<void(const Chunk& chunk, double t)> watch = {};
     // Called by the training threads between batches with the tokens of the last; false: training is to stop.
     std::function<bool(int64_t tokens)> trained = {};

@@ -7,9 +7,7 @@
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/heap.h"
-#include "streamvec/core/random.h"
 #include "streamvec/replay/table_file.h"
-#include "streamvec/text/word_filter.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/glove_state.h"
 #include "streamvec/train/live_snapshot.h"
@@ -18,8 +16,8 @@
 #include "streamvec/train/stream_cluster.h"
 #include "streamvec/train/stream_evaluator.h"
 #include "streamvec/train/stream_learner.h"
+#include "streamvec/train/stream_model.h"
 #include "streamvec/train/stream_replay.h"
-#include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -27,15 +25,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *kTablesState = "sampling.bin", *kReplayState = "replay.bin", *kFilterState = "filter.bin",
-                     *kProbeState = "probe.bin";
+constexpr const char *kReplayState = "replay.bin", *kFilterState = "filter.bin", *kProbeState = "probe.bin";
 constexpr double kCheckpointEvery = 60;  // seconds
 // Of the rate that a run of known length begins with: a stream's rate never falls. Of 1, 1/2, 1/4 and 1/8, a half was
 // best on ACL abstracts (docs/BENCHMARKS.md, Replay).
 constexpr double kRateOfStreams = 0.5;
-constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
-constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
-constexpr const char* kHalfSubwords = ".subword.buckets";
 
 ExtraFile bytes_file(const char* name, std::string bytes) {
   return {name, [bytes = std::move(bytes)](const auto& sink) { return sink(bytes); }};
@@ -53,17 +47,14 @@ class StreamTraining {
       return error(Code::kInvalidArgument, "a stream is read once, --epochs asks for ", options_.epochs,
                    "; try --replay-ratio ", options_.epochs, ", which trains on each part as often");
     STREAMVEC_ASSIGN_OR_RETURN(selection_, parse_replay(options_.stream.replay));
-    STREAMVEC_ASSIGN_OR_RETURN(form_of_, open_word_filter(options_));
     STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options_.optimizer));
-    model_ = existing ? existing->model : options_.model.value_or("sgns");
-    lr_ = options_.lr.value_or(default_learning_rate(model_, optimizer) * kRateOfStreams *
-                               rate_of_device(options_, model_));
+    kind_ = existing ? existing->model : options_.model.value_or("sgns");
+    lr_ = options_.lr.value_or(default_learning_rate(kind_, optimizer) * kRateOfStreams *
+                               rate_of_device(options_, kind_));
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
-    if (model_ == "glove") describe_glove(options_, description_);
-    STREAMVEC_RETURN_IF_ERROR(make_vocabulary(existing));
-    std::optional<StreamVocabulary> shared = share_vocabulary();
-    STREAMVEC_RETURN_IF_ERROR(make_parameters(existing, optimizer));
+    if (kind_ == "glove") describe_glove(options_, description_);
+    STREAMVEC_ASSIGN_OR_RETURN(model_, StreamModel::make(options_, kind_, threads_, writes(), existing));
     STREAMVEC_ASSIGN_OR_RETURN(
         replay_, ReplayTable::create(only_reads(options_.cluster) ? relay_options(options_)
                                                                   : replay_options(options_, selection_.selector)));
@@ -74,7 +65,7 @@ class StreamTraining {
     if (existing)
       STREAMVEC_RETURN_IF_ERROR(writes() ? go_on(*existing) : restore_sources(options_.cluster, *existing, *intake_));
     STREAMVEC_RETURN_IF_ERROR(make_learner());
-    return clustered() ? join(std::move(shared)) : Status();
+    return clustered() ? join() : Status();
   }
 
   Result<TrainProgress> run() {
@@ -91,8 +82,8 @@ class StreamTraining {
     if (cluster_ != nullptr) cluster_->start_relay();
     intake_->start();
     if (evaluator_)
-      evaluator_->start(
-          {*vocabulary_, *replay_, parameters_, *own_, {half(0), half(1)}, intake_.get(), learner_.get()});
+      evaluator_->start({model_->vocabulary, *replay_, model_->parameters, *model_->own, model_->halves(),
+                         intake_.get(), learner_.get()});
     const Status watched = watch();
     if (cluster_ != nullptr && writes() && (is_to_stop() || !watched.ok())) cluster_->ask_to_stop();
     if (cluster_ != nullptr) cluster_->stop_relay();  // what was not sent by now is not trained on
@@ -101,7 +92,7 @@ class StreamTraining {
     if (cluster_ != nullptr) cluster_->await_relay();
     const Status settled = learner_->settle();
     const Status parted = part();
-    own_->finish(parameters_);
+    model_->own->finish(model_->parameters);
     seconds_ = seconds_since(begin_);
     if (evaluator_) evaluator_->stop();
     show_.show([&] { return copy_now(); });
@@ -124,95 +115,14 @@ class StreamTraining {
   // Of a cluster the first node leads and writes.
   bool writes() const { return writer_.has_value(); }
 
-  StreamVocabulary::Options vocabulary_options() const {
-    StreamVocabulary::Options options;
-    options.min_count = options_.min_count;
-    options.vocab_max = options_.vocab_max;
-    options.half_life = options_.stream.half_life.value;
-    options.form_of = form_of_;
-    options.seed = options_.seed;
-    options.slots_max = kTableRowsMax;
-    return options;
-  }
-
-  Status make_vocabulary(const std::optional<Checkpoint>& existing) {
-    tables_ = std::make_unique<SamplingTablesBuffer>(SamplingTablesBuffer::Options{.sample = options_.sample});
-    STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(vocabulary_options()));
-    if (!existing) {
-      vocabulary_.emplace(vocabulary_options());
-      return {};
-    }
-    const auto saved = existing->extra.find(kVocabularyState);
-    if (saved == existing->extra.end()) {
-      vocabulary_.emplace(StreamVocabulary::from(vocabulary_options(), existing->vocabulary, 0));
-      return {};
-    }
-    STREAMVEC_ASSIGN_OR_RETURN(StreamVocabulary restored,
-                               StreamVocabulary::restore(vocabulary_options(), saved->second));
-    vocabulary_.emplace(std::move(restored));
-    if (const auto tables = existing->extra.find(kTablesState); tables != existing->extra.end())
-      STREAMVEC_RETURN_IF_ERROR(tables_->restore(tables->second));
-    return {};
-  }
-
-  Status make_parameters(std::optional<Checkpoint>& existing, OptimizerKind optimizer) {
-    Parameters::Options shape;
-    shape.rows_max =
-        options_.vocab_max > 0 ? std::max<int64_t>(options_.vocab_max, vocabulary_->size()) : kTableRowsMax;
-    shape.dim = options_.dim.value_or(200);
-    shape.optimizer = optimizer;
-    shape.seed = options_.seed;
-    shape.threads = threads_;
-    shape.glove = model_ == "glove";
-    std::map<std::string, Matrix> saved_halves;
-    if (existing)
-      for (const char* name : kHalfNames)
-        for (const char* table : {".input", ".output", kHalfSubwords})
-          if (auto found = existing->optimizer.find(std::string(name) + table); found != existing->optimizer.end())
-            saved_halves[found->first] = std::move(found->second);
-    STREAMVEC_ASSIGN_OR_RETURN(parameters_, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
-    parameters_.grow(vocabulary_->size());
-    const Vocabulary words = vocabulary_->to_vocabulary();
-    own_ = make_model_state(model_);
-    STREAMVEC_RETURN_IF_ERROR(own_->begin(options_, existing ? &*existing : nullptr, words, parameters_));
-    if (parameters_.glove) {
-      // Cells are counted where text is met for the first time (make_learner), at its own time. Halves would need a
-      // table of cells each: drift goes without its null.
-      parameters_.glove->counts_chunks = false;
-      return {};
-    }
-    if (!options_.stream.drift || !own_->has_halves() || !writes()) return {};
-    for (int i = 0; i < 2; ++i) {
-      Parameters::Options half_shape = shape;
-      half_shape.dim = parameters_.dim();
-      half_shape.optimizer = OptimizerKind::kSgd;
-      half_shape.rows = vocabulary_->size();
-      // Rows of their own to start from: what the halves then have in common, they have from the text.
-      half_shape.seed = mix(options_.seed, kHalfRows, static_cast<uint64_t>(i));
-      STREAMVEC_ASSIGN_OR_RETURN(halves_[i].emplace(), Parameters::make(half_shape));
-      const auto input = saved_halves.find(std::string(kHalfNames[i]) + ".input");
-      const auto output = saved_halves.find(std::string(kHalfNames[i]) + ".output");
-      const auto ngrams = saved_halves.find(std::string(kHalfNames[i]) + kHalfSubwords);
-      if (parameters_.subwords)
-        STREAMVEC_RETURN_IF_ERROR(add_subwords_like(
-            *parameters_.subwords, ngrams != saved_halves.end() ? &ngrams->second : nullptr, words, *halves_[i]));
-      if (input == saved_halves.end() || output == saved_halves.end()) continue;
-      halves_[i]->input.rows = std::move(input->second);
-      halves_[i]->output.rows = std::move(output->second);
-    }
-    return {};
-  }
-
   // Spent training, over all runs.
   double seconds() const { return seconds_before_ + seconds_.value_or(seconds_since(begin_)); }
-
-  Parameters* half(int i) { return halves_[i] ? &*halves_[i] : nullptr; }
 
   Status make_evaluator() {
     const StreamOptions& stream = options_.stream;
     StreamEvaluator::Options options;
     options.dir = out_;
-    options.model = model_;
+    options.model = kind_;
     options.every_s = stream.evaluate_every_s;
     options.snapshot_every = stream.snapshot_every;
     for (const std::string& path : stream.similarity) {
@@ -226,7 +136,7 @@ class StreamTraining {
     options.probe.pairs.sample = options_.sample;
     options.probe.pairs.seed = options_.seed;
     options.probe.half_life = stream.half_life.value;
-    options.probe.dim = parameters_.dim();
+    options.probe.dim = model_->parameters.dim();
     options.first_step = step_;
     options.on_metrics = hooks_.metrics;
     STREAMVEC_ASSIGN_OR_RETURN(evaluator_, StreamEvaluator::create(std::move(options)));
@@ -242,7 +152,8 @@ class StreamTraining {
                                DocumentFilter::create({.drop_duplicates = options_.stream.drop_duplicates,
                                                        .languages = options_.stream.languages,
                                                        .seed = options_.seed}));
-    Intake::Sinks sinks{*vocabulary_, *tables_, *replay_, [this](std::span<const Slot> slots) { start_rows(slots); }};
+    Intake::Sinks sinks{model_->vocabulary, model_->tables, *replay_,
+                        [this](std::span<const Slot> slots) { start_rows(slots); }};
     if (clustered()) {
       sinks.await_words = [this] { cluster_->await_words(); };
       sinks.await_slots = [this] { cluster_->await_slots(); };
@@ -253,32 +164,16 @@ class StreamTraining {
 
   // Rows of words that are new, under the vocabulary's lock.
   void start_rows(std::span<const Slot> slots) {
-    for (const Slot slot : slots)
-      for (Parameters* table : {&parameters_, half(0), half(1)}) {
-        if (table == nullptr) continue;
-        const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
-        table->restart(slot, vocabulary_->born(slot) - 1);
-        table->set_word(slot, vocabulary_->word(slot));
-      }
+    model_->start_rows(slots);
     if (evaluator_) evaluator_->forget(slots);
   }
 
-  // In a cluster the vocabulary becomes the one that all share, which the first node keeps; each looks words up in a
-  // follower of it.
-  std::optional<StreamVocabulary> share_vocabulary() {
-    if (!clustered()) return std::nullopt;
-    StreamVocabulary shared = std::move(*vocabulary_);
-    vocabulary_.emplace(StreamVocabulary::follower(vocabulary_options(), shared));
-    if (!writes()) return std::nullopt;
-    return shared;
-  }
-
-  Status join(std::optional<StreamVocabulary> shared) {
-    STREAMVEC_ASSIGN_OR_RETURN(cluster_,
-                               StreamCluster::join(options_, model_, threads_,
-                                                   {*vocabulary_, *tables_, *replay_, parameters_, *intake_,
-                                                    [this](std::span<const Slot> slots) { start_rows(slots); }},
-                                                   std::move(shared)));
+  Status join() {
+    STREAMVEC_ASSIGN_OR_RETURN(
+        cluster_, StreamCluster::join(options_, kind_, threads_,
+                                      {model_->vocabulary, model_->tables, *replay_, model_->parameters, *intake_,
+                                       [this](std::span<const Slot> slots) { start_rows(slots); }},
+                                      std::move(model_->shared)));
     return {};
   }
 
@@ -317,32 +212,33 @@ class StreamTraining {
     if (const auto found = existing.extra.find(kFilterState); found != existing.extra.end())
       STREAMVEC_RETURN_IF_ERROR(intake_->restore_filter(found->second));
     if (const auto found = existing.extra.find(kProbeState); found != existing.extra.end())
-      STREAMVEC_RETURN_IF_ERROR(evaluator_->restore(found->second, vocabulary_->size()));
+      STREAMVEC_RETURN_IF_ERROR(evaluator_->restore(found->second, model_->vocabulary.size()));
     return {};
   }
 
   Status check_slots(const ReplaySnapshot& snapshot) const {
     for (const ReplaySnapshot::Held& held : snapshot.held)
       for (const Slot slot : held.item->chunk.slots)
-        if (slot < 0 || slot >= vocabulary_->size())
+        if (slot < 0 || slot >= model_->vocabulary.size())
           return error(Code::kDataLoss, out_, "/", step_, "/", kReplayState, " names slot ", slot, " of ",
-                       vocabulary_->size(), " words; files of different checkpoints were mixed up");
+                       model_->vocabulary.size(), " words; files of different checkpoints were mixed up");
     return {};
   }
 
   Status make_learner() {
     StreamLearner::Options options;
-    options.model = model_options(options_, model_, threads_);
+    options.model = model_options(options_, kind_, threads_);
     options.model.stream = true;
     options.threads = worker_count(options.model);
     options.lr = static_cast<float>(lr_);
     options.seed = options_.seed;
     options.first_batch = step_;
     options.priority = selection_.priority;
-    StreamLearner::Parts parts{*vocabulary_, *tables_, *replay_, parameters_, {half(0), half(1)}};
+    StreamLearner::Parts parts{model_->vocabulary, model_->tables, *replay_, model_->parameters, model_->halves()};
     parts.watch = [this](const Chunk& chunk, double t) {
-      if (parameters_.glove) parameters_.glove->cells->add(chunk, t);
-      if (const auto tables = tables_->tables(); tables != nullptr) evaluator_->watch(chunk, t, tables->subsampling);
+      if (model_->parameters.glove) model_->parameters.glove->cells->add(chunk, t);
+      if (const auto tables = model_->tables.tables(); tables != nullptr)
+        evaluator_->watch(chunk, t, tables->subsampling);
     };
     if (!writes()) parts.watch = {};
     if (clustered()) parts.trained = [this](int64_t tokens) { return cluster_->trained(tokens, lr_); };
@@ -398,7 +294,8 @@ class StreamTraining {
   }
 
   Result<Snapshot> copy_now() {
-    return take_snapshot(model_, step_ + learner_->totals().batches, *vocabulary_, parameters_, *own_, *intake_, true);
+    return take_snapshot(kind_, step_ + learner_->totals().batches, model_->vocabulary, model_->parameters,
+                         *model_->own, *intake_, true);
   }
 
   // With losses since `last`.
@@ -417,10 +314,10 @@ class StreamTraining {
     progress.epoch = 1;
     {
       const auto lock = intake_->lock_vocabulary();  // new words bring rows
-      progress.vocab = parameters_.rows();
+      progress.vocab = model_->parameters.rows();
     }
-    progress.dim = parameters_.dim();
-    progress.model = model_;
+    progress.dim = model_->parameters.dim();
+    progress.model = kind_;
     progress.kernel = learner_->kernel_name();
     progress.bytes_replaced = read.bytes_replaced;
     progress.words_dropped = read.words_dropped;
@@ -459,43 +356,30 @@ class StreamTraining {
 
   Status save_paused() {
     const LearnerTotals learned = learner_->totals();
-    const Vocabulary words = vocabulary_->to_vocabulary();
+    const Vocabulary words = model_->vocabulary.to_vocabulary();
     if (words.size() == 0) return {};  // nothing was admitted yet: there is no model to save
-    for (Parameters* table : {&parameters_, half(0), half(1)})
-      if (table != nullptr) STREAMVEC_RETURN_IF_ERROR(table->fetch_rows());
+    STREAMVEC_RETURN_IF_ERROR(model_->fetch_rows());
     const int64_t step = std::max(step_ + learned.batches, saved_step_ + 1);
     auto replay = std::make_shared<const ReplaySnapshot>(replay_->snapshot());
     CheckpointContent content{.step = step,
-                              .model = model_,
+                              .model = kind_,
                               .vocabulary = words,
-                              .input = parameters_.input.rows.view(),
-                              .output = parameters_.output.rows.view(),
-                              .optimizer = tables_to_save(),
+                              .input = model_->parameters.input.rows.view(),
+                              .output = model_->parameters.output.rows.view(),
+                              .optimizer = model_->tables_to_save(),
                               .state = {{"run", description_}, {"stream", stream_state(learned)}},
                               .cursors = intake_->state()};
     if (cluster_ != nullptr) cluster_->add_cursors(content.cursors);
     content.extra.push_back(
-        bytes_file(kVocabularyState, cluster_ != nullptr ? cluster_->save_vocabulary() : vocabulary_->save()));
-    content.extra.push_back(bytes_file(kTablesState, tables_->save()));
+        bytes_file(kVocabularyState, cluster_ != nullptr ? cluster_->save_vocabulary() : model_->vocabulary.save()));
+    content.extra.push_back(bytes_file(kSamplingState, model_->tables.save()));
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
     content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
-    STREAMVEC_RETURN_IF_ERROR(own_->add_to(content, parameters_));
+    STREAMVEC_RETURN_IF_ERROR(model_->own->add_to(content, model_->parameters));
     STREAMVEC_RETURN_IF_ERROR(writer_->save(content));
     saved_step_ = step;
     return {};
-  }
-
-  std::vector<NamedMatrix> tables_to_save() {
-    std::vector<NamedMatrix> tables = optimizer_tables(parameters_);
-    for (int i = 0; i < 2; ++i) {
-      if (!halves_[i]) continue;
-      tables.push_back({std::string(kHalfNames[i]) + ".input", halves_[i]->input.rows.view()});
-      tables.push_back({std::string(kHalfNames[i]) + ".output", halves_[i]->output.rows.view()});
-      if (halves_[i]->subwords)
-        tables.push_back({kHalfNames[i] + std::string(kHalfSubwords), halves_[i]->subwords->table.rows.view()});
-    }
-    return tables;
   }
 
   json stream_state(const LearnerTotals& learned) const {
@@ -509,8 +393,7 @@ class StreamTraining {
   const std::string out_;
   const TrainHooks& hooks_;
   ReplaySelection selection_{};
-  FormOf form_of_;
-  std::string model_;
+  std::string kind_;  // of model
   double lr_ = 0;
   int32_t threads_ = 1;
   json description_;
@@ -525,11 +408,7 @@ class StreamTraining {
   std::optional<double> seconds_;  // of this run, once it is over
   Clock::time_point begin_ = Clock::now();
 
-  std::optional<StreamVocabulary> vocabulary_;
-  std::unique_ptr<SamplingTablesBuffer> tables_;
-  Parameters parameters_;
-  std::unique_ptr<ModelState> own_;  // what the model has beyond the parameters' tables
-  std::optional<Parameters> halves_[2];
+  std::unique_ptr<StreamModel> model_;
   std::unique_ptr<ReplayTable> replay_;
   std::unique_ptr<StreamEvaluator> evaluator_;
   std::unique_ptr<Intake> intake_;

@@ -1,0 +1,146 @@
+#include "streamvec/train/stream_model.h"
+
+#include <algorithm>
+
+#include "streamvec/core/random.h"
+#include "streamvec/text/word_filter.h"
+#include "streamvec/train/subword_state.h"
+#include "streamvec/train/training_start.h"
+
+namespace streamvec {
+namespace {
+
+constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
+constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
+constexpr const char* kHalfSubwords = ".subword.buckets";
+
+StreamVocabulary::Options vocabulary_options(const TrainOptions& options, FormOf form_of) {
+  StreamVocabulary::Options limits;
+  limits.min_count = options.min_count;
+  limits.vocab_max = options.vocab_max;
+  limits.half_life = options.stream.half_life.value;
+  limits.form_of = std::move(form_of);
+  limits.seed = options.seed;
+  limits.slots_max = kTableRowsMax;
+  return limits;
+}
+
+Result<StreamVocabulary> make_vocabulary(const StreamVocabulary::Options& limits,
+                                         const std::optional<Checkpoint>& existing) {
+  STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(limits));
+  if (!existing) return StreamVocabulary(limits);
+  if (const auto saved = existing->extra.find(kVocabularyState); saved != existing->extra.end())
+    return StreamVocabulary::restore(limits, saved->second);
+  return StreamVocabulary::from(limits, existing->vocabulary, 0);
+}
+
+std::map<std::string, Matrix> take_halves(Checkpoint& existing) {
+  std::map<std::string, Matrix> saved;
+  for (const char* name : kHalfNames)
+    for (const char* table : {".input", ".output", kHalfSubwords})
+      if (auto found = existing.optimizer.find(std::string(name) + table); found != existing.optimizer.end())
+        saved[found->first] = std::move(found->second);
+  return saved;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StreamModel>> StreamModel::make(const TrainOptions& options, const std::string& kind,
+                                                       int32_t threads, bool writes,
+                                                       std::optional<Checkpoint>& existing) {
+  STREAMVEC_ASSIGN_OR_RETURN(FormOf form_of, open_word_filter(options));
+  const StreamVocabulary::Options limits = vocabulary_options(options, std::move(form_of));
+  STREAMVEC_ASSIGN_OR_RETURN(StreamVocabulary words, make_vocabulary(limits, existing));
+  const bool clustered = options.cluster.on();
+  StreamVocabulary own_words = clustered ? StreamVocabulary::follower(limits, words) : std::move(words);
+  std::unique_ptr<StreamModel> model(new StreamModel(std::move(own_words), options.sample));
+  if (clustered && writes) model->shared.emplace(std::move(words));
+  if (existing && existing->extra.count(kVocabularyState) > 0)
+    if (const auto saved = existing->extra.find(kSamplingState); saved != existing->extra.end())
+      STREAMVEC_RETURN_IF_ERROR(model->tables.restore(saved->second));
+  STREAMVEC_RETURN_IF_ERROR(model->make_parameters(options, kind, threads, options.stream.drift && writes, existing));
+  return model;
+}
+
+Status StreamModel::make_parameters(const TrainOptions& options, const std::string& kind, int32_t threads,
+                                    bool with_halves, std::optional<Checkpoint>& existing) {
+  Parameters::Options shape;
+  STREAMVEC_ASSIGN_OR_RETURN(shape.optimizer, parse_optimizer(options.optimizer));
+  shape.rows_max = options.vocab_max > 0 ? std::max<int64_t>(options.vocab_max, vocabulary.size()) : kTableRowsMax;
+  shape.dim = options.dim.value_or(200);
+  shape.seed = options.seed;
+  shape.threads = threads;
+  shape.glove = kind == "glove";
+  std::map<std::string, Matrix> saved_halves;
+  if (existing) saved_halves = take_halves(*existing);
+  STREAMVEC_ASSIGN_OR_RETURN(parameters, existing ? parameters_from(*existing, shape) : Parameters::make(shape));
+  parameters.grow(vocabulary.size());
+  const Vocabulary words = vocabulary.to_vocabulary();
+  own = make_model_state(kind);
+  STREAMVEC_RETURN_IF_ERROR(own->begin(options, existing ? &*existing : nullptr, words, parameters));
+  if (parameters.glove) {
+    // Cells are counted where text is met for the first time (StreamLearner::Parts::watch), at its own time. Halves
+    // would need a table of cells each: drift goes without its null.
+    parameters.glove->counts_chunks = false;
+    return {};
+  }
+  if (!with_halves || !own->has_halves()) return {};
+  return make_halves(shape, words, std::move(saved_halves));
+}
+
+Status StreamModel::make_halves(const Parameters::Options& shape, const Vocabulary& words,
+                                std::map<std::string, Matrix> saved) {
+  for (int i = 0; i < 2; ++i) {
+    Parameters::Options half_shape = shape;
+    half_shape.dim = parameters.dim();
+    half_shape.optimizer = OptimizerKind::kSgd;
+    half_shape.rows = vocabulary.size();
+    // Rows of their own to start from: what the halves then have in common, they have from the text.
+    half_shape.seed = mix(shape.seed, kHalfRows, static_cast<uint64_t>(i));
+    STREAMVEC_ASSIGN_OR_RETURN(halves_[i].emplace(), Parameters::make(half_shape));
+    const auto input = saved.find(std::string(kHalfNames[i]) + ".input");
+    const auto output = saved.find(std::string(kHalfNames[i]) + ".output");
+    const auto ngrams = saved.find(std::string(kHalfNames[i]) + kHalfSubwords);
+    if (parameters.subwords)
+      STREAMVEC_RETURN_IF_ERROR(add_subwords_like(
+          *parameters.subwords, ngrams != saved.end() ? &ngrams->second : nullptr, words, *halves_[i]));
+    if (input == saved.end() || output == saved.end()) continue;
+    halves_[i]->input.rows = std::move(input->second);
+    halves_[i]->output.rows = std::move(output->second);
+  }
+  return {};
+}
+
+std::array<Parameters*, 2> StreamModel::halves() {
+  return {halves_[0] ? &*halves_[0] : nullptr, halves_[1] ? &*halves_[1] : nullptr};
+}
+
+void StreamModel::start_rows(std::span<const Slot> slots) {
+  for (const Slot slot : slots)
+    for (Parameters* table : {&parameters, halves()[0], halves()[1]}) {
+      if (table == nullptr) continue;
+      const RowLocks::Guard guard(table->locks, std::span(&slot, 1), std::span(&slot, 1));
+      table->restart(slot, vocabulary.born(slot) - 1);
+      table->set_word(slot, vocabulary.word(slot));
+    }
+}
+
+Status StreamModel::fetch_rows() {
+  for (Parameters* table : {&parameters, halves()[0], halves()[1]})
+    if (table != nullptr) STREAMVEC_RETURN_IF_ERROR(table->fetch_rows());
+  return {};
+}
+
+std::vector<NamedMatrix> StreamModel::tables_to_save() {
+  std::vector<NamedMatrix> all = optimizer_tables(parameters);
+  for (int i = 0; i < 2; ++i) {
+    if (!halves_[i]) continue;
+    all.push_back({std::string(kHalfNames[i]) + ".input", halves_[i]->input.rows.view()});
+    all.push_back({std::string(kHalfNames[i]) + ".output", halves_[i]->output.rows.view()});
+    if (halves_[i]->subwords)
+      all.push_back({kHalfNames[i] + std::string(kHalfSubwords), halves_[i]->subwords->table.rows.view()});
+  }
+  return all;
+}
+
+}  // namespace streamvec

@@ -1,0 +1,57 @@
+// What a stream has learnt: its words, their rows, and the two halves of the text that drift is judged by. Made anew or
+// as a checkpoint left it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "streamvec/core/status.h"
+#include "streamvec/model/parameters.h"
+#include "streamvec/train/checkpoint.h"
+#include "streamvec/train/model_state.h"
+#include "streamvec/train/trainer.h"
+#include "streamvec/vocab/sampling_buffer.h"
+#include "streamvec/vocab/stream_vocabulary.h"
+
+namespace streamvec {
+
+// The file of a checkpoint that has what a SamplingTablesBuffer keeps.
+constexpr const char* kSamplingState = "sampling.bin";
+
+class StreamModel {
+ public:
+  // `existing` gives its tables away. `writes`: of a cluster, the node that leads.
+  static Result<std::unique_ptr<StreamModel>> make(const TrainOptions& options, const std::string& kind,
+                                                   int32_t threads, bool writes, std::optional<Checkpoint>& existing);
+
+  // Each nullptr where there are no halves.
+  std::array<Parameters*, 2> halves();
+  // Rows of words that are new, under the vocabulary's lock.
+  void start_rows(std::span<const Slot> slots);
+  Status fetch_rows();  // of all tables, from the card
+  // What a checkpoint has beside input and output rows. Views.
+  std::vector<NamedMatrix> tables_to_save();
+
+  StreamVocabulary vocabulary;
+  SamplingTablesBuffer tables;
+  Parameters parameters;
+  std::unique_ptr<ModelState> own;  // what the model has beyond the parameters' tables
+  // Of a cluster's node that leads: the vocabulary that all share. `vocabulary` follows it then, as on every node.
+  std::optional<StreamVocabulary> shared;
+
+ private:
+  StreamModel(StreamVocabulary words, double sample) : vocabulary(std::move(words)), tables({.sample = sample}) {}
+  Status make_parameters(const TrainOptions& options, const std::string& kind, int32_t threads, bool with_halves,
+                         std::optional<Checkpoint>& existing);
+  Status make_halves(const Parameters::Options& shape, const Vocabulary& words, std::map<std::string, Matrix> saved);
+
+  std::optional<Parameters> halves_[2];
+};
+
+}  // namespace streamvec
