@@ -39,9 +39,8 @@ std::string state_after(int chunks) {
   const auto hybrid = Hybrid::make({.dim = kDim, .words_max = kWords, .bag = {.bucket_bits = 8}}).value();
   for (Slot slot = 0; slot < kWords; ++slot) hybrid->set_word(slot, kVocabulary[slot]);
   for (int i = 0; i < chunks; ++i) hybrid->learn(all_words(), parameters);
-  const auto saved = hybrid->save();
-  STREAMVEC_CHECK(saved.ok());
-  return static_cast<char>(saved->rows.rows()) + saved->state;
+  const Hybrid::Saved saved = hybrid->save();
+  return static_cast<char>(saved.rows.rows) + saved.state;
 }
 
 void check_vectors(const Hybrid& hybrid) {
@@ -67,11 +66,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace streamvec;
   FuzzInput input(data, size);
   const Matrix rows = rows_of(input.byte());
-  const auto restored = Hybrid::restore(input.rest(), "hybrid.bin", kWords, rows, Matrix());
+  const auto restored = Hybrid::restore(input.rest(), "hybrid.bin", kWords, rows.view(), {});
   if (!restored.ok() || (*restored)->options().dim != kDim) return 0;
   Hybrid& hybrid = **restored;
-  const auto saved = hybrid.save();
-  STREAMVEC_CHECK(saved.ok() && saved->state == input.rest());
+  STREAMVEC_CHECK(hybrid.save().state == input.rest());
   check_vectors(hybrid);
   for (Slot slot = 0; slot < kWords; ++slot) hybrid.restore_word(slot, kVocabulary[slot]);
   Parameters parameters = tables();

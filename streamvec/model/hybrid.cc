@@ -1,6 +1,7 @@
 #include "streamvec/model/hybrid.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -15,8 +16,9 @@ namespace {
 constexpr float kKnown = 100;  // occurrences that make half of a word's weight
 constexpr float kOwn = 15;     // occurrences that make half of a word's served vector
 constexpr float kWell = 300;   // occurrences that make half of a word's say in how long vectors are
-// Rows of n-grams touched for each word trained on: about a third of the time that training takes.
-constexpr double kWorkPerToken = 0.7;
+// Rows of n-grams touched for each word trained on: about an eighth of the time that training takes. More than twice as
+// many (.7) make nothing better.
+constexpr double kWorkPerToken = 0.3;
 constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
 constexpr int64_t kLastPasses = 2;
 // In all, the first of them for the mean alone. A card is done with a text before the walk has gone around often.
@@ -34,22 +36,14 @@ float length_of(const float* row, int32_t dim) {
   return std::sqrt(mean_square(row, dim) * static_cast<float>(dim));
 }
 
-float distance(const float* a, const float* b, int32_t dim) {
-  double sum = 0;
-  for (int32_t d = 0; d < dim; ++d) sum += (double{a[d]} - b[d]) * (double{a[d]} - b[d]);
-  return static_cast<float>(std::sqrt(sum));
-}
-
-// The slot at a place of a walk that meets every slot once, neighbours far apart.
-Slot slot_at(int64_t place, int64_t slots) {
-  int64_t stride = std::max<int64_t>(1, static_cast<int64_t>(0.618 * static_cast<double>(slots)));
-  while (std::gcd(stride, slots) != 1) ++stride;
-  return static_cast<Slot>(place % slots * stride % slots);
-}
-
 void copy_row(Parameters& parameters, Slot slot, float* out) {
   const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
   std::copy_n(parameters.input.rows.row(slot), parameters.dim(), out);
+}
+
+void expect_row(const Parameters& parameters, Slot slot) {
+  const float* row = parameters.input.rows.row(slot);
+  for (int64_t d = 0; d < parameters.dim(); d += 16) __builtin_prefetch(row + d);
 }
 
 // What is further off than these bounds makes sums that are not finite.
@@ -68,6 +62,11 @@ Status damaged(const std::string& path, const char* what) {
 }
 
 }  // namespace
+
+SlotWalk::SlotWalk(int64_t slots) : slots_(slots) {
+  stride_ = std::max<int64_t>(1, static_cast<int64_t>(0.618 * static_cast<double>(slots)));
+  while (slots > 0 && std::gcd(stride_, slots) != 1) ++stride_;
+}
 
 Result<std::unique_ptr<Hybrid>> Hybrid::make(const Options& options) {
   std::unique_ptr<Hybrid> made(new Hybrid(options));
@@ -118,15 +117,15 @@ void Hybrid::make_vector(std::string_view word, float* row) const {
 }
 
 // What the row means: without the mean, and lengthened halfway, by its logarithm, to the length of well-known words'
-// vectors where it is shorter. A row that was hardly trained is little more than the mean. False where it has no length
-// or one that is not finite.
-bool Hybrid::take_meaning(float* row) const {
+// vectors where it is shorter. A row that was hardly trained is little more than the mean. Returns how long it was
+// without the mean; 0, and the row is of no use, where that is not finite.
+float Hybrid::take_meaning(float* row) const {
   add_scaled(rows_.row(kMean), -1, dim(), row);
   const float length = length_of(row, dim());
-  if (!(length > 0) || !std::isfinite(length)) return false;
+  if (!(length > 0) || !std::isfinite(length)) return 0;
   const float factor = std::sqrt(std::max(1.0f, static_cast<float>(length_) / length));
   for (int32_t d = 0; d < dim(); ++d) row[d] *= factor;
-  return true;
+  return length;
 }
 
 void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
@@ -169,10 +168,13 @@ double Hybrid::distil_next(Parameters& parameters) {
     if (place_ >= words_) end_pass();
     if (words_ == 0) return kWorkMax;
     begins = place_ == 0;
-    slot = slot_at(place_++, words_);
+    if (walk_.slots() != words_) walk_ = SlotWalk(words_);
+    slot = walk_.at(place_++);
     told = told_;
-    // What the next step will touch lies anywhere.
-    if (passes_ > 0) bag_.expect(slot_at(place_, words_), slot_at(place_ + 1, words_));
+    // What the next steps will touch lies anywhere.
+    const Slot next[] = {walk_.at(place_), walk_.at(place_ + 1), walk_.at(place_ + 2)};
+    expect_row(parameters, next[0]);
+    if (passes_ > 0) bag_.expect(next);
   }
   if (begins) (void)parameters.fetch_rows();  // of a card, whose error the next step tells
   if (met(slot) == 0) return 1;
@@ -186,8 +188,8 @@ double Hybrid::distil_next(Parameters& parameters) {
   add_scaled(target, weight, dim(), rows_.row(kSum));
   sum_weight_ += weight;
   if (passes_ == 0) return 2;  // the mean comes first
-  const float length = distance(target, rows_.row(kMean), dim());
-  if (!take_meaning(target)) return 2;
+  const float length = take_meaning(target);
+  if (length == 0) return 2;
   const double well = std::pow(share_of(met, kWell), 2);
   sum_length_ += well * length;
   sum_length_weight_ += well;
@@ -222,13 +224,15 @@ Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {
   for (Slot slot = 0; slot < rows; ++slot) {
     copy_row(parameters, slot, served.row(slot));
     const std::lock_guard lock(mutex_);
-    if (passes_ > 0) blend(slot, made.row(0), served.row(slot));
+    if (passes_ == 0) continue;
+    bag_.expect(std::array{slot + 1, slot + 2, slot + 3});
+    blend(slot, made.row(0), served.row(slot));
   }
   return served;
 }
 
 void Hybrid::blend(Slot slot, float* made, float* row) const {
-  if (!take_meaning(row)) std::fill_n(row, options_.dim, 0.0f);
+  if (take_meaning(row) == 0) std::fill_n(row, options_.dim, 0.0f);
   std::fill_n(made, options_.dim, 0.0f);
   bag_.add_vector(slot, made);
   const float own = share_of(met(slot), kOwn);
@@ -236,12 +240,10 @@ void Hybrid::blend(Slot slot, float* made, float* row) const {
 }
 
 // Magic, version, dim, bag's settings, fold_case; the walk; counts by slot; mean and sum; buckets by row.
-Result<Hybrid::Saved> Hybrid::save() const {
+Hybrid::Saved Hybrid::save() const {
+  std::unique_lock still(distilling_);
   const std::lock_guard lock(mutex_);
-  Saved saved{encode(), {}, {}};
-  STREAMVEC_ASSIGN_OR_RETURN(saved.rows, bag_.rows().copy());
-  STREAMVEC_ASSIGN_OR_RETURN(saved.duals, bag_.duals().copy());
-  return saved;
+  return {std::move(still), encode(), bag_.rows().view(), bag_.duals().view()};
 }
 
 Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {
@@ -252,7 +254,7 @@ Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {
     state = encode();
     STREAMVEC_ASSIGN_OR_RETURN(rows, bag_.rows().copy());
   }
-  return restore(state, "the generator", options_.words_max, rows, Matrix());
+  return restore(state, "the generator", options_.words_max, rows.view(), {});
 }
 
 std::string Hybrid::encode() const {
@@ -279,7 +281,7 @@ std::string Hybrid::encode() const {
 }
 
 Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const std::string& path, int64_t words_max,
-                                                const Matrix& rows, const Matrix& duals) {
+                                                MatrixView<const float> rows, MatrixView<const float> duals) {
   StateReader reader(bytes);
   char magic[8] = {};
   reader.get_all(std::span<char>(magic));

@@ -29,6 +29,18 @@ namespace streamvec {
 
 class Parameters;
 
+// An order that meets every slot below `slots` once, neighbours far apart.
+class SlotWalk {
+ public:
+  explicit SlotWalk(int64_t slots = 0);
+  int64_t slots() const { return slots_; }
+  // REQUIRES: slots() > 0; place >= 0. After the last slot it begins again.
+  Slot at(int64_t place) const { return static_cast<Slot>(place % slots_ * stride_ % slots_); }
+
+ private:
+  int64_t slots_, stride_ = 1;
+};
+
 // Thread-safe.
 class Hybrid {
  public:
@@ -68,16 +80,18 @@ class Hybrid {
   // The vectors of the first `rows` words as queries read them. Threads may be training meanwhile.
   Result<Matrix> served_rows(Parameters& parameters, int64_t rows) const;
 
-  // What a checkpoint keeps, of one moment. Threads may be distilling meanwhile.
+  // What a checkpoint keeps, of one moment: while it lives nothing is distilled. Threads may be training meanwhile.
+  // REQUIRES: no word is told as long as it lives, and it goes on the thread that has asked for it.
   struct Saved {
+    std::unique_lock<std::mutex> still;
     std::string state;
-    Matrix rows, duals;  // of the bag
+    MatrixView<const float> rows, duals;  // of the bag, borrowed
   };
-  Result<Saved> save() const;
+  Saved save() const;
   // The same generator again, to which the words have yet to be told with restore_word(). kDataLoss, with `path`, for
   // a state that save() does not write and for tables of other shapes.
   static Result<std::unique_ptr<Hybrid>> restore(std::string_view bytes, const std::string& path, int64_t words_max,
-                                                 const Matrix& rows, const Matrix& duals);
+                                                 MatrixView<const float> rows, MatrixView<const float> duals);
   // A copy that makes vectors of spellings as this one does now; it knows no slot's word. Threads may be training
   // meanwhile.
   Result<std::unique_ptr<Hybrid>> copy_spellings() const;
@@ -97,20 +111,21 @@ class Hybrid {
   void end_pass();
   bool means_can_be() const;
   void blend(Slot slot, float* made, float* row) const;
-  bool take_meaning(float* row) const;
+  float take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }
   int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
 
   const Options options_;
   std::vector<std::atomic<uint32_t>> met_;  // by slot: how often its word was trained on
   std::atomic<double> work_ = 0;            // rows of n-grams that wait to be touched
-  std::mutex distilling_;                   // held by the thread that distils; before mutex_
+  mutable std::mutex distilling_;           // held by who distils, or saves; before mutex_
   mutable std::mutex mutex_;                // of what follows, but for the row kTarget
   NgramBag bag_;
   Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
   int64_t words_ = 0;  // slots below this have words
   int64_t told_ = 0;   // words told so far
-  int64_t place_ = 0;  // in the walk over the words
+  SlotWalk walk_;      // over the words
+  int64_t place_ = 0;  // in it
   int64_t passes_ = 0;
   double sum_weight_ = 0, sum_length_ = 0, sum_length_weight_ = 0;  // of this pass
   double length_ = 0;                                               // of well-known words' vectors without the mean

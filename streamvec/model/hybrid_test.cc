@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "streamvec/model/hybrid_vectors.h"
@@ -146,22 +149,50 @@ TEST(Hybrid, GoesOnBitForBitAfterItWasRestored) {
   Parameters parameters = planted(0.5f);
   learn(parameters, each_word(3), 7);
   Parameters again = planted(0.5f);
-  const Hybrid::Saved saved = std::move(parameters.hybrid->save()).value();
-  again.hybrid = std::move(Hybrid::restore(saved.state, "x", 2 * kWords, saved.rows, saved.duals)).value();
+  {
+    const Hybrid::Saved saved = parameters.hybrid->save();
+    again.hybrid = std::move(Hybrid::restore(saved.state, "x", 2 * kWords, saved.rows, saved.duals)).value();
+  }
   for (Slot slot = 0; slot < kWords; ++slot) again.hybrid->restore_word(slot, word_of(slot));
-  EXPECT_EQ(again.hybrid->save()->state, parameters.hybrid->save()->state);
+  EXPECT_EQ(again.hybrid->save().state, parameters.hybrid->save().state);
   for (Parameters* each : {&parameters, &again}) learn(*each, each_word(3), 5);
-  EXPECT_EQ(again.hybrid->save()->state, parameters.hybrid->save()->state);
+  EXPECT_EQ(again.hybrid->save().state, parameters.hybrid->save().state);
   for (const char* word : {"boatist", "windy", "x"})
     EXPECT_EQ(made_of(*again.hybrid, word), made_of(*parameters.hybrid, word));
   EXPECT_EQ(testing::values_of(std::move(again.hybrid->served_rows(again, kWords)).value()),
             testing::values_of(std::move(parameters.hybrid->served_rows(parameters, kWords)).value()));
 }
 
+TEST(Hybrid, NothingIsDistilledWhileItIsSaved) {
+  Parameters parameters = planted(0.5f);
+  learn(parameters, each_word(3), 7);
+  const auto rows = [&] { return testing::values_of(parameters.hybrid->bag().rows()); };
+  const auto learn_elsewhere = [&] { std::thread(learn, std::ref(parameters), each_word(3), 5).join(); };
+  const auto before = rows();
+  {
+    const Hybrid::Saved saved = parameters.hybrid->save();
+    learn_elsewhere();
+    EXPECT_EQ(rows(), before);
+  }
+  learn_elsewhere();
+  EXPECT_NE(rows(), before);
+}
+
+TEST(SlotWalk, MeetsEverySlotOnce) {
+  for (const int64_t slots : {1, 2, 3, 8, 97, 1'000}) {
+    const SlotWalk walk(slots);
+    std::set<Slot> met;
+    for (int64_t place = 0; place < slots; ++place) met.insert(walk.at(place));
+    EXPECT_EQ(static_cast<int64_t>(met.size()), slots);
+    EXPECT_EQ(*met.begin(), 0);
+    EXPECT_EQ(*met.rbegin(), slots - 1);
+  }
+}
+
 TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
   Parameters parameters = planted();
   learn(parameters, each_word(3), 7);
-  const Hybrid::Saved saved = std::move(parameters.hybrid->save()).value();
+  const Hybrid::Saved saved = parameters.hybrid->save();
   const std::string& state = saved.state;
   const auto code_of = [&](std::string_view bytes) {
     return Hybrid::restore(bytes, "x", 2 * kWords, saved.rows, saved.duals).status().code();

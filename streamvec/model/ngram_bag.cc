@@ -50,19 +50,23 @@ Result<NgramBag> NgramBag::make(const Options& options, int64_t dim, int64_t wor
 
 void NgramBag::set_word(Slot slot, std::string_view word) {
   const auto index = static_cast<size_t>(slot);
-  if (index >= words_.size()) words_.resize(index + 1);
   if (slot >= duals_.rows()) duals_.grow(slot + 1);
-  if (!words_[index].spelling.empty()) forget(slot);
-  words_[index].spelling = word;
+  if (index >= words_.size()) words_.resize(index + 1);
+  if (!words_[index].empty()) forget(slot);
   ngram_features(word, options_, features_);
+  words_[index].reserve(features_.size());
   for (const NgramFeature& feature : features_) {
     uint32_t& entry = table_[feature.bucket];
-    if (entry == 0)
-      entry = kOneWord | static_cast<uint32_t>(slot);
-    else if ((entry & kOneWord) != 0 && (entry & ~kOneWord) != static_cast<uint32_t>(slot))
-      share(feature.bucket, static_cast<Slot>(entry & ~kOneWord));
+    const uint32_t alone = kOneWord | static_cast<uint32_t>(slot);
+    if (entry == 0) entry = alone;
+    if (entry == alone) {
+      words_[index].push_back({kOneWord | feature.bucket, feature.weight});
+      continue;
+    }
+    if ((entry & kOneWord) != 0) share(feature.bucket, static_cast<Slot>(entry & ~kOneWord));
+    words_[index].push_back({entry - 1, feature.weight});
+    ++users_[entry - 1];
   }
-  list_rows(slot);
 }
 
 // Gives the bucket of the only word that has it a row, because another word has come. The word has said something
@@ -79,74 +83,72 @@ void NgramBag::share(uint32_t bucket, Slot other) {
     buckets_[row] = bucket;
   }
   table_[bucket] = row + 1;
-  for (const uint32_t mine : words_[static_cast<size_t>(other)].rows) --users_[mine];
-  list_rows(other);
-  const Word& word = words_[static_cast<size_t>(other)];
-  const auto width = static_cast<int32_t>(dim());
-  for (size_t i = 0; i < word.rows.size(); ++i)
-    if (word.rows[i] == row) add_scaled(duals_.row(other), word.weights[i] / options_.shrinkage, width, rows_.row(row));
-}
-
-// In the order of the spelling, so that sums are the same whenever rows have come.
-void NgramBag::list_rows(Slot slot) {
-  Word& word = words_[static_cast<size_t>(slot)];
-  ngram_features(word.spelling, options_, other_features_);
-  word.rows.clear();
-  word.weights.clear();
-  for (const NgramFeature& feature : other_features_) {
-    const uint32_t entry = table_[feature.bucket];
-    if (entry == 0 || (entry & kOneWord) != 0) continue;
-    ++users_[entry - 1];
-    word.rows.push_back(entry - 1);
-    word.weights.push_back(feature.weight);
+  for (Part& part : words_[static_cast<size_t>(other)]) {
+    if (part.place != (kOneWord | bucket)) continue;
+    part.place = row;
+    ++users_[row];
+    add_scaled(duals_.row(other), part.weight / options_.shrinkage, static_cast<int32_t>(dim()), rows_.row(row));
   }
 }
 
 void NgramBag::forget(Slot slot) {
   Word& word = words_[static_cast<size_t>(slot)];
   const auto width = static_cast<int32_t>(dim());
-  for (size_t i = 0; i < word.rows.size(); ++i) {
-    const uint32_t row = word.rows[i];
-    add_scaled(duals_.row(slot), -word.weights[i] / options_.shrinkage, width, rows_.row(row));
-    if (--users_[row] > 0) continue;
-    std::fill_n(rows_.row(row), width, 0.0f);  // rounding may have left something
-    table_[buckets_[row]] = 0;
-    buckets_[row] = kNoBucket;
-    free_rows_.push_back(row);
+  for (const Part& part : word) {
+    if (!part.has_row()) {
+      table_[part.place & ~kOneWord] = 0;
+      continue;
+    }
+    add_scaled(duals_.row(slot), -part.weight / options_.shrinkage, width, rows_.row(part.place));
+    if (--users_[part.place] > 0) continue;
+    std::fill_n(rows_.row(part.place), width, 0.0f);  // rounding may have left something
+    table_[buckets_[part.place]] = 0;
+    buckets_[part.place] = kNoBucket;
+    free_rows_.push_back(part.place);
   }
   std::fill_n(duals_.row(slot), width, 0.0f);
-  ngram_features(word.spelling, options_, features_);
-  for (const NgramFeature& feature : features_)
-    if (table_[feature.bucket] == (kOneWord | static_cast<uint32_t>(slot))) table_[feature.bucket] = 0;
+  word.clear();
 }
 
-void NgramBag::expect(Slot slot, Slot later) const {
-  if (static_cast<size_t>(slot) >= words_.size()) return;
-  __builtin_prefetch(words_.data() + later);
+int64_t NgramBag::cost(Slot slot) const {
+  return std::ranges::count_if(words_[static_cast<size_t>(slot)], &Part::has_row);
+}
+
+void NgramBag::expect(std::span<const Slot, 3> next) const {
+  const auto word_at = [&](size_t i) { return words_.data() + next[i]; };
+  const auto known = [&](size_t i) { return static_cast<size_t>(next[i]) < words_.size(); };
+  if (known(2)) __builtin_prefetch(word_at(2));
+  constexpr size_t kPartsFetched = 24, kPartsOfLine = 64 / sizeof(Part);  // most words have fewer
+  if (known(1))
+    for (size_t i = 0; i < kPartsFetched; i += kPartsOfLine) __builtin_prefetch(word_at(1)->data() + i);
+  if (!known(0)) return;
   const auto fetch = [&](const float* row) {
     for (int64_t d = 0; d < dim(); d += 16) __builtin_prefetch(row + d, 1, 2);
   };
-  fetch(duals_.row(slot));
-  for (const uint32_t row : words_[static_cast<size_t>(slot)].rows) fetch(rows_.row(row));
+  fetch(duals_.row(next[0]));
+  for (const Part& part : *word_at(0))
+    if (part.has_row()) fetch(rows_.row(part.place));
 }
 
-float NgramBag::fit(Slot slot, const float* target, float weight) {
+void NgramBag::fit(Slot slot, const float* target, float weight) {
   const Word& word = words_[static_cast<size_t>(slot)];
+  if (word.empty()) return;  // no n-gram is as short: nothing to say, and nothing to take back
   const auto width = static_cast<int32_t>(dim());
   pointers_.clear();
+  weights_.clear();
   float squares = 0;
-  for (size_t i = 0; i < word.rows.size(); ++i) {
-    pointers_.push_back(rows_.row(word.rows[i]));
-    squares += word.weights[i] * word.weights[i];
+  for (const Part& part : word) {
+    if (!part.has_row()) continue;
+    pointers_.push_back(rows_.row(part.place));
+    weights_.push_back(part.weight);
+    squares += part.weight * part.weight;
   }
   const auto count = static_cast<int32_t>(pointers_.size());
   float* step = scratch_.row(0);
-  sum_scaled_rows(pointers_.data(), word.weights.data(), count, width, step);
-  const float error = dual_step(target, 1 / weight, squares / options_.shrinkage, width, duals_.row(slot), step);
-  if (count == 0) return error;
-  for (int32_t d = 0; d < width; ++d) step[d] /= options_.shrinkage;
-  add_scaled_to_rows(step, word.weights.data(), width, pointers_.data(), count);
-  return error;
+  sum_scaled_rows(pointers_.data(), weights_.data(), count, width, step);
+  dual_step(target, 1 / weight, squares / options_.shrinkage, width, duals_.row(slot), step);
+  for (float& scale : weights_) scale /= options_.shrinkage;
+  add_scaled_to_rows(step, weights_.data(), width, pointers_.data(), count);
 }
 
 void NgramBag::add_vector(std::string_view word, float* out) const {
@@ -158,16 +160,15 @@ void NgramBag::add_vector(std::string_view word, float* out) const {
 }
 
 void NgramBag::add_vector(Slot slot, float* out) const {
-  const Word& word = words_[static_cast<size_t>(slot)];
-  for (size_t i = 0; i < word.rows.size(); ++i)
-    add_scaled(rows_.row(word.rows[i]), word.weights[i], static_cast<int32_t>(dim()), out);
+  for (const Part& part : words_[static_cast<size_t>(slot)])
+    if (part.has_row()) add_scaled(rows_.row(part.place), part.weight, static_cast<int32_t>(dim()), out);
 }
 
-Status NgramBag::adopt(std::span<const uint32_t> buckets, const Matrix& rows, const Matrix& duals) {
+Status NgramBag::adopt(std::span<const uint32_t> buckets, MatrixView<const float> rows, MatrixView<const float> duals) {
   STREAMVEC_CHECK(buckets_.empty() && words_.empty());
-  if (static_cast<int64_t>(buckets.size()) != rows.rows() || (rows.rows() > 0 && rows.cols() != dim()) ||
-      (duals.rows() > 0 && duals.cols() != dim()) || duals.rows() > duals_.rows_max())
-    return error(Code::kDataLoss, "there are ", rows.rows(), " rows of ", rows.cols(), " values for ", buckets.size(),
+  if (static_cast<int64_t>(buckets.size()) != rows.rows || (rows.rows > 0 && rows.cols != dim()) ||
+      (duals.rows > 0 && duals.cols != dim()) || duals.rows > duals_.rows_max())
+    return error(Code::kDataLoss, "there are ", rows.rows, " rows of ", rows.cols, " values for ", buckets.size(),
                  " n-grams of ", dim());
   for (size_t row = 0; row < buckets.size(); ++row) {
     const uint32_t bucket = buckets[row];
@@ -181,10 +182,10 @@ Status NgramBag::adopt(std::span<const uint32_t> buckets, const Matrix& rows, co
   }
   buckets_.assign(buckets.begin(), buckets.end());
   users_.assign(buckets.size(), 0);
-  rows_.grow(rows.rows());
-  for (int64_t i = 0; i < rows.rows(); ++i) std::copy_n(rows.row(i), dim(), rows_.row(i));
-  duals_.grow(duals.rows());
-  for (int64_t i = 0; i < duals.rows(); ++i) std::copy_n(duals.row(i), dim(), duals_.row(i));
+  rows_.grow(rows.rows);
+  for (int64_t i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), dim(), rows_.row(i));
+  duals_.grow(duals.rows);
+  for (int64_t i = 0; i < duals.rows; ++i) std::copy_n(duals.row(i), dim(), duals_.row(i));
   return {};
 }
 

@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,13 +51,14 @@ class NgramBag {
   // Gives the slot a word. What a former word of the slot has said is taken back.
   void set_word(Slot slot, std::string_view word);
   // How many rows of n-grams a fit() of the slot reads and writes: what it costs.
-  int64_t cost(Slot slot) const { return static_cast<int64_t>(words_[static_cast<size_t>(slot)].rows.size()); }
-  // Fetches what fit() will read and write, for who fits the slot a little later, and of another slot where to find
-  // it. REQUIRES: both have words.
-  void expect(Slot slot, Slot later) const;
-  // Lets the word say what its vector should be. `target` has a padded row's length. Returns the squared distance that
-  // its vector had from it. REQUIRES: the slot has a word; weight > 0.
-  float fit(Slot slot, const float* target, float weight);
+  int64_t cost(Slot slot) const;
+  // For who fits these slots next, in that order, and says so before each: fetches what fit() will read and write for
+  // the first, which rows these are for the second, and where that stands for the third. Slots without a word are
+  // passed over.
+  void expect(std::span<const Slot, 3> next) const;
+  // Lets the word say what its vector should be. `target` has a padded row's length. REQUIRES: the slot has a word;
+  // weight > 0.
+  void fit(Slot slot, const float* target, float weight);
 
   // Adds the vector of any spelling to `out`, a padded row.
   void add_vector(std::string_view word, float* out) const;
@@ -72,26 +72,26 @@ class NgramBag {
   const Matrix& duals() const { return duals_; }
   // Takes it back, before any word is set; `duals` may have no rows where the bag is only asked. kDataLoss for buckets
   // that are out of range or come twice, and for rows that are not as many.
-  Status adopt(std::span<const uint32_t> buckets, const Matrix& rows, const Matrix& duals);
+  Status adopt(std::span<const uint32_t> buckets, MatrixView<const float> rows, MatrixView<const float> duals);
 
   const Options& options() const { return options_; }
   int64_t dim() const { return rows_.cols(); }
 
  private:
-  // By bucket: nothing, the only slot that has it (kOneWord set), or a row + 1.
   static constexpr uint32_t kOneWord = uint32_t{1} << 31;
-  struct Word {
-    std::string spelling;
-    std::vector<uint32_t> rows;
-    std::vector<float> weights;
+  // An n-gram of a word, as often as the word has it: its row, or its bucket with kOneWord while no other word has it.
+  struct Part {
+    uint32_t place;
+    float weight;
+    bool has_row() const { return (place & kOneWord) == 0; }
   };
+  using Word = std::vector<Part>;  // in the order of the spelling, so that sums are the same whenever rows have come
 
   void forget(Slot slot);
-  void list_rows(Slot slot);
   void share(uint32_t bucket, Slot other);
 
   Options options_;
-  std::vector<uint32_t> table_;    // by bucket
+  std::vector<uint32_t> table_;    // by bucket: nothing, the only slot that has it (kOneWord set), or a row + 1
   std::vector<uint32_t> buckets_;  // by row
   std::vector<uint32_t> users_;    // by row: how often words have it
   std::vector<uint32_t> free_rows_;
@@ -99,7 +99,8 @@ class NgramBag {
   std::vector<Word> words_;  // by slot
   RowBuffer scratch_;
   std::vector<float*> pointers_;
-  std::vector<NgramFeature> features_, other_features_;
+  std::vector<float> weights_;
+  std::vector<NgramFeature> features_;
 };
 
 }  // namespace streamvec

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Hybrid>> restored(Checkpoint& existing, const std::string
     return error(Code::kDataLoss, "the checkpoint of step ", existing.step, " is of a hybrid model and has no ",
                  kHybridFile);
   auto hybrid = Hybrid::restore(state->second, directory + "/" + kHybridFile, words_max,
-                                existing.optimizer[kHybridNgrams], existing.optimizer[kHybridDuals]);
+                                existing.optimizer[kHybridNgrams].view(), existing.optimizer[kHybridDuals].view());
   for (const char* table : {kHybridNgrams, kHybridDuals}) existing.optimizer.erase(table);
   return hybrid;
 }
@@ -58,10 +58,11 @@ Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
   STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
   content.input = std::as_const(served_).view();
   content.optimizer.push_back({kHybridWords, std::as_const(parameters.input.rows).view()});
-  STREAMVEC_ASSIGN_OR_RETURN(saved_, hybrid.save());
-  content.optimizer.push_back({kHybridNgrams, std::as_const(saved_.rows).view()});
-  content.optimizer.push_back({kHybridDuals, std::as_const(saved_.duals).view()});
-  content.extra.push_back({kHybridFile, [this](const auto& sink) { return sink(saved_.state); }});
+  // Goes with the content: nothing is distilled until then.
+  const auto saved = std::make_shared<const Hybrid::Saved>(hybrid.save());
+  content.optimizer.push_back({kHybridNgrams, saved->rows});
+  content.optimizer.push_back({kHybridDuals, saved->duals});
+  content.extra.push_back({kHybridFile, [saved](const auto& sink) { return sink(saved->state); }});
   return {};
 }
 

@@ -28,7 +28,6 @@ class HybridState final : public ModelState {
 
  private:
   Matrix served_;
-  Hybrid::Saved saved_;
 };
 
 }  // namespace streamvec
