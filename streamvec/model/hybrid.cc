@@ -16,13 +16,12 @@ namespace {
 constexpr float kKnown = 100;  // occurrences that make half of a word's weight
 constexpr float kOwn = 15;     // occurrences that make half of a word's served vector
 constexpr float kWell = 300;   // occurrences that make half of a word's say in how long vectors are
-// Rows of n-grams touched for each word trained on: about an eighth of the time that training takes. More than twice as
-// many (.7) make nothing better.
+// Rows of n-grams touched for each word trained on: about an eighth of the time that training takes. Rows move on
+// meanwhile; what brings the bag to its solution is the passes at the end.
 constexpr double kWorkPerToken = 0.3;
 constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
-constexpr int64_t kLastPasses = 2;
-// In all, the first of them for the mean alone. A card is done with a text before the walk has gone around often.
-constexpr int64_t kPassesLeast = 3, kPassesOfCard = 8;
+constexpr int64_t kLastPasses = 3;
+constexpr int64_t kPassesOfCard = 8;    // in all: it is done with a text before the walk has gone around often
 constexpr int32_t kBucketBitsMax = 26;  // a quarter of a gigabyte for an index: no file asks for more
 
 constexpr std::string_view kHybridMagic = "svhybrid";
@@ -150,11 +149,19 @@ void Hybrid::add_met(std::span<const float> more) {
       met_[slot].fetch_add(static_cast<uint32_t>(std::lround(more[slot])), std::memory_order_relaxed);
 }
 
+// Words that share n-grams come one after the other: their rows are in the cache then, and a pass comes nearer to the
+// solution than one that leaps about.
 void Hybrid::finish(Parameters& parameters) {
   const std::lock_guard lock(distilling_);
-  const int64_t least = parameters.card != nullptr ? kPassesOfCard : kPassesLeast;
-  const int64_t passes = std::max(kLastPasses, least - passes_);
+  const int64_t passes = std::max(kLastPasses, parameters.card != nullptr ? kPassesOfCard - passes_ : 0);
+  {
+    const std::lock_guard state_lock(mutex_);
+    walk_ = SlotWalk(bag_.slots_by_ngrams());
+    begin_pass();
+  }
   for (int64_t left = passes * words_; left > 0; --left) distil_next(parameters);
+  const std::lock_guard state_lock(mutex_);
+  walk_ = SlotWalk();
 }
 
 // One step of the walk. Returns what it cost, in rows of n-grams. The row is copied without the lock, because whoever
@@ -206,16 +213,20 @@ bool Hybrid::means_can_be() const {
          far_below(kSum, kFar * sum_weight_) && (sum_weight_ == 0 || sum_weight_ >= kWeightLeast);
 }
 
-void Hybrid::end_pass() {
+void Hybrid::begin_pass() {
   place_ = 0;
-  if (sum_weight_ <= 0) return;
-  std::fill_n(rows_.row(kMean), dim(), 0.0f);
-  add_scaled(rows_.row(kSum), static_cast<float>(1 / sum_weight_), dim(), rows_.row(kMean));
   std::fill_n(rows_.row(kSum), dim(), 0.0f);
-  sum_weight_ = 0;
-  if (sum_length_weight_ > 0) length_ = sum_length_ / sum_length_weight_;
-  sum_length_ = sum_length_weight_ = 0;
-  ++passes_;
+  sum_weight_ = sum_length_ = sum_length_weight_ = 0;
+}
+
+void Hybrid::end_pass() {
+  if (sum_weight_ > 0) {
+    std::fill_n(rows_.row(kMean), dim(), 0.0f);
+    add_scaled(rows_.row(kSum), static_cast<float>(1 / sum_weight_), dim(), rows_.row(kMean));
+    if (sum_length_weight_ > 0) length_ = sum_length_ / sum_length_weight_;
+    ++passes_;
+  }
+  begin_pass();
 }
 
 Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {

@@ -29,15 +29,21 @@ namespace streamvec {
 
 class Parameters;
 
-// An order that meets every slot below `slots` once, neighbours far apart.
+// An order that meets every slot once.
 class SlotWalk {
  public:
+  // Over the slots below `slots`, neighbours far apart.
   explicit SlotWalk(int64_t slots = 0);
+  explicit SlotWalk(std::vector<Slot> order) : order_(std::move(order)), slots_(static_cast<int64_t>(order_.size())) {}
   int64_t slots() const { return slots_; }
   // REQUIRES: slots() > 0; place >= 0. After the last slot it begins again.
-  Slot at(int64_t place) const { return static_cast<Slot>(place % slots_ * stride_ % slots_); }
+  Slot at(int64_t place) const {
+    const int64_t in_turn = place % slots_;
+    return order_.empty() ? static_cast<Slot>(in_turn * stride_ % slots_) : order_[static_cast<size_t>(in_turn)];
+  }
 
  private:
+  std::vector<Slot> order_;  // where it was given
   int64_t slots_, stride_ = 1;
 };
 
@@ -108,6 +114,7 @@ class Hybrid {
   explicit Hybrid(const Options& options) : options_(options) {}
   std::string encode() const;
   double distil_next(Parameters& parameters);
+  void begin_pass();
   void end_pass();
   bool means_can_be() const;
   void blend(Slot slot, float* made, float* row) const;

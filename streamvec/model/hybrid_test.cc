@@ -189,6 +189,26 @@ TEST(SlotWalk, MeetsEverySlotOnce) {
   }
 }
 
+TEST(SlotWalk, GoesByTheOrderThatItIsGivenAndBeginsAgain) {
+  const SlotWalk walk(std::vector<Slot>{2, 0, 1});
+  EXPECT_EQ(walk.slots(), 3);
+  std::vector<Slot> met;
+  for (int64_t place = 0; place < 5; ++place) met.push_back(walk.at(place));
+  EXPECT_EQ(met, (std::vector<Slot>{2, 0, 1, 2, 0}));
+}
+
+TEST(Hybrid, TheEndOfARunBringsItNearToItsSolution) {
+  Parameters parameters = planted(0.5f), solved = planted(0.5f);
+  learn(parameters, each_word(3), 5);  // its walk is somewhere in the middle
+  learn(solved, each_word(3), 5);
+  for (Parameters* each : {&parameters, &solved}) each->hybrid->finish(*each);
+  for (int i = 0; i < 50; ++i) solved.hybrid->finish(solved);
+  for (const char* word : {"boatist", "windy", "lampless"}) {
+    const std::vector<float> made = made_of(*parameters.hybrid, word), best = made_of(*solved.hybrid, word);
+    EXPECT_LT(distance(made, best), 0.02 * distance(best, solved.hybrid->mean())) << word;
+  }
+}
+
 TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
   Parameters parameters = planted();
   learn(parameters, each_word(3), 7);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
@@ -112,6 +113,16 @@ void NgramBag::forget(Slot slot) {
 
 int64_t NgramBag::cost(Slot slot) const {
   return std::ranges::count_if(words_[static_cast<size_t>(slot)], &Part::has_row);
+}
+
+std::vector<Slot> NgramBag::slots_by_ngrams() const {
+  std::vector<Slot> slots(words_.size());
+  std::iota(slots.begin(), slots.end(), Slot{0});
+  const auto word_of = [&](Slot slot) -> const Word& { return words_[static_cast<size_t>(slot)]; };
+  const auto before = [](const Part& a, const Part& b) { return a.place < b.place; };
+  std::ranges::stable_sort(
+      slots, [&](Slot a, Slot b) { return std::ranges::lexicographical_compare(word_of(a), word_of(b), before); });
+  return slots;
 }
 
 void NgramBag::expect(std::span<const Slot, 3> next) const {

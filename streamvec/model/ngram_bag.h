@@ -52,6 +52,8 @@ class NgramBag {
   void set_word(Slot slot, std::string_view word);
   // How many rows of n-grams a fit() of the slot reads and writes: what it costs.
   int64_t cost(Slot slot) const;
+  // All slots that were told a word, those with the same n-grams at their beginning next to each other.
+  std::vector<Slot> slots_by_ngrams() const;
   // For who fits these slots next, in that order, and says so before each: fetches what fit() will read and write for
   // the first, which rows these are for the second, and where that stands for the third. Slots without a word are
   // passed over.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -203,6 +204,17 @@ TEST(NgramBag, RefusesBucketsAndRowsThatDoNotBelongTogether) {
   EXPECT_EQ(new_bag().adopt(one, two.view(), none.view()).code(), Code::kDataLoss);
   EXPECT_EQ(new_bag().adopt(fine, other.view(), none.view()).code(), Code::kDataLoss);
   EXPECT_TRUE(new_bag().adopt(fine, two.view(), none.view()).ok());
+}
+
+TEST(NgramBag, SlotsByNgramsHaveWordsThatBeginAlikeTogether) {
+  NgramBag bag = new_bag();
+  tell(bag, {"walked", "jumped", "walks", "jumps", "walking", "jumping"});
+  const std::vector<Slot> slots = bag.slots_by_ngrams();
+  ASSERT_EQ(slots.size(), 6u);
+  std::string parities;
+  for (const Slot slot : slots) parities += slot % 2 == 0 ? 'w' : 'j';
+  EXPECT_TRUE(parities == "wwwjjj" || parities == "jjjwww") << parities;
+  EXPECT_EQ(std::set<Slot>(slots.begin(), slots.end()).size(), 6u);
 }
 
 TEST(NgramBag, WordsThatShareAStemHelpEachOther) {
