@@ -50,4 +50,10 @@ void Matrix::grow(int64_t rows) {
   rows_ = rows;
 }
 
+void Matrix::take_pages() {
+#ifdef MADV_POPULATE_WRITE
+  if (rows_ > 0) ::madvise(data_.get(), static_cast<size_t>(rows_ * stride_) * sizeof(float), MADV_POPULATE_WRITE);
+#endif
+}
+
 }  // namespace streamvec

@@ -225,6 +225,9 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.own = make_model_state(start.model);
   STREAMVEC_RETURN_IF_ERROR(
       start.own->begin(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
+  // Input rows were just drawn; output rows are zeros that nobody has touched, and training would stand still for each
+  // of their pages.
+  if (!start.parameters.rbsg) start.parameters.output.rows.take_pages();
   return start;
 }
 
