@@ -314,8 +314,8 @@ Result<Checkpoint> load_newest(const std::string& dir, bool with_optimizer, int6
 
 }  // namespace
 
-Result<CheckpointWriter> CheckpointWriter::open(const std::string& dir) {
-  STREAMVEC_ASSIGN_OR_RETURN(FileHandle lock, lock_model_directory(dir));
+Result<CheckpointWriter> CheckpointWriter::open(const std::string& dir, Lock how) {
+  STREAMVEC_ASSIGN_OR_RETURN(FileHandle lock, lock_model_directory(dir, how == Lock::kTakeOver));
   return CheckpointWriter(dir, std::move(lock));
 }
 
@@ -342,7 +342,15 @@ Status CheckpointWriter::settle(int64_t step) {
   return {};
 }
 
+// One that has lost the directory finds there what it does not expect: why, is what to say then.
 Status CheckpointWriter::save(const CheckpointContent& content) {
+  STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));
+  Status written = write(content);
+  if (!written.ok()) STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));
+  return written;
+}
+
+Status CheckpointWriter::write(const CheckpointContent& content) {
   check_content(content);
   if (!settled_) STREAMVEC_RETURN_IF_ERROR(settle(content.step));
   remove_leftovers(dir_);
@@ -350,6 +358,7 @@ Status CheckpointWriter::save(const CheckpointContent& content) {
   const std::string path = dir_ + "/" + std::to_string(content.step), replaced = path + ".replaced";
   STREAMVEC_ASSIGN_OR_RETURN(DurableDirectory directory, DurableDirectory::create(path));
   STREAMVEC_RETURN_IF_ERROR(write_files(directory.partial_path(), content));
+  STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));  // this process may have been stopped for long meanwhile
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) STREAMVEC_RETURN_IF_ERROR(rename_path(path, replaced));
   STREAMVEC_RETURN_IF_ERROR(directory.commit());

@@ -54,18 +54,21 @@ class CheckpointWriter {
  public:
   // Makes `dir` if it is not there and locks it. kFailedPrecondition: another process writes there, or it holds other
   // things and no model; nothing is changed then.
-  static Result<CheckpointWriter> open(const std::string& dir);
+  // kTakeOver, for who knows that its writer has lost the right to it, be it alive or not: takes the lock from it.
+  enum class Lock { kWant, kTakeOver };
+  static Result<CheckpointWriter> open(const std::string& dir, Lock lock = Lock::kWant);
 
   // Saves and syncs, then removes what is older than the checkpoint before this one, and what interrupted saves left.
   // On an error the checkpoints that were there are untouched and the disk space is given back. A checkpoint of the
   // same step is replaced; kFailedPrecondition when the directory holds a sound one of a later step. The first save
   // reads what it finds there: damaged ones are renamed to `<step>.damaged`, so that they do not count as the one
-  // before.
+  // before. kAborted when another process has taken the directory over.
   Status save(const CheckpointContent& content);
 
  private:
   CheckpointWriter(std::string dir, FileHandle lock) : dir_(std::move(dir)), lock_(std::move(lock)) {}
   Status settle(int64_t step);
+  Status write(const CheckpointContent& content);
 
   std::string dir_;
   FileHandle lock_;

@@ -129,10 +129,35 @@ Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir) {
   return found;
 }
 
-Result<FileHandle> lock_model_directory(const std::string& dir) {
+namespace {
+
+// Another file under the name of the lock: its holder has one that nobody looks at any more.
+Result<FileHandle> replace_lock(const std::string& path) {
+  const std::string beside = path + "." + std::to_string(::getpid());
+  FileHandle lock(::open(beside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (lock.get() < 0) return file_error(errno, "create", beside);
+  (void)::flock(lock.get(), LOCK_EX | LOCK_NB);  // nobody else has it; file systems without locks go by the name alone
+  if (::rename(beside.c_str(), path.c_str()) != 0) return file_error(errno, "replace", path);
+  return lock;
+}
+
+}  // namespace
+
+Status check_lock(const std::string& dir, const FileHandle& lock) {
+  const std::string path = dir + "/.lock";
+  struct stat held = {}, named = {};
+  if (::fstat(lock.get(), &held) != 0) return file_error(errno, "look at", path);
+  if (::stat(path.c_str(), &named) != 0) return errno == ENOENT ? Status() : file_error(errno, "look at", path);
+  if (held.st_ino == named.st_ino && held.st_dev == named.st_dev) return {};
+  return error(Code::kAborted, dir, " was taken over by another process, which leads in place of this one; nothing ",
+               "more is written here");
+}
+
+Result<FileHandle> lock_model_directory(const std::string& dir, bool take_over) {
   STREAMVEC_RETURN_IF_ERROR(make_directory(dir));
   STREAMVEC_RETURN_IF_ERROR(refuse_foreign(dir));
   const std::string path = dir + "/.lock";
+  if (take_over) return replace_lock(path);
   FileHandle lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lock.get() < 0) return file_error(errno, "create", path);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {

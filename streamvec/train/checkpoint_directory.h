@@ -32,8 +32,10 @@ struct CheckpointPath {
 Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir);
 
 // Makes `dir` if needed and takes its lock. kFailedPrecondition when another process has it, or when the directory
-// holds something and no model.
-Result<FileHandle> lock_model_directory(const std::string& dir);
+// holds something and no model. `take_over`: a process that has it loses it.
+Result<FileHandle> lock_model_directory(const std::string& dir, bool take_over = false);
+// kAborted when another process has taken it over.
+Status check_lock(const std::string& dir, const FileHandle& lock);
 
 // Renames the checkpoint out of sight, then removes the files that belong to one; a file that somebody else put there
 // keeps its directory. Errors are ignored: what is left is tried again after the next save.

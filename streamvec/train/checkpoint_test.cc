@@ -232,6 +232,21 @@ TEST_F(CheckpointTest, ASecondWriterIsRefused) {
   EXPECT_TRUE(save(3, 3).ok());
 }
 
+TEST_F(CheckpointTest, AWriterFromWhichTheDirectoryWasTakenOverWritesNothingMore) {
+  auto first = CheckpointWriter::open(dir_);
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(first->save(TestModel(1).content(1)).ok());
+  auto second = CheckpointWriter::open(dir_, CheckpointWriter::Lock::kTakeOver);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_EQ(first->save(TestModel(5).content(5)).code(), Code::kAborted);
+  expect_version(1);
+  EXPECT_TRUE(second->save(TestModel(2).content(2)).ok());
+  EXPECT_EQ(CheckpointWriter::open(dir_).status().code(), Code::kFailedPrecondition) << "it is locked as ever";
+  first = error(Code::kCancelled, "done");
+  EXPECT_EQ(CheckpointWriter::open(dir_).status().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(names(), UnorderedElementsAre(".lock", "latest", "1", "2"));
+}
+
 TEST_F(CheckpointTest, ValuesThatAreNotFiniteAreNoted) {
   TestModel model(1);
   model.input.row(1)[0] = std::numeric_limits<float>::infinity();
