@@ -232,9 +232,9 @@ def etcd(tmp_path):
     process.wait()
 
 
-def ask_etcd(etcd, call, job, **values):
-    """What etcd answers to a call about the job's roster; values are text."""
-    values["key"] = f"/streamvec/{job}/roster"
+def ask_etcd(etcd, call, job, key="roster", **values):
+    """What etcd answers to a call about the job's roster, or another of its keys; values are text."""
+    values["key"] = f"/streamvec/{job}/{key}"
     asked = json.dumps({name: base64.b64encode(value.encode()).decode() for name, value in values.items()})
     with urllib.request.urlopen(f"{etcd}/v3/kv/{call}", data=asked.encode(), timeout=5) as answer:
         return json.loads(answer.read())
@@ -308,7 +308,44 @@ class TestEtcd:
         assert report["tokens"] == epochs * len(corpus.read_text().split())  # each part counted once, whoever had it
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
-    def test_a_leader_ends_when_another_has_written_the_roster_and_not_when_only_its_own_was_touched(self, etcd, corpus, tmp_path):
+    def begin_to_train(self, tmp_path, etcd, job, epochs):
+        """Three nodes that train, by their numbers; the first leads."""
+        options = ["--job", job, "--workers", "3", "--epochs", str(epochs), "--sync-words", "1000", "--dead-after", "2",
+                   "--checkpoint-every", "0.2"]
+        nodes = {f"127.0.0.1:{port}": self.start(tmp_path, etcd, port, *options) for port in support.free_ports(3)}
+        support.wait_for(lambda: len(roster(etcd, job)) == 3 and (tmp_path / "model" / "latest").exists(), "a checkpoint")
+        return {number: nodes[address] for number, address in roster(etcd, job).items()}
+
+    def files_of(self, model):
+        return sorted((str(path), path.stat().st_mtime_ns) for path in model.rglob("*"))
+
+    @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+    def test_when_the_leader_is_killed_or_stopped_another_leads_and_saves(self, fault, etcd, corpus, tmp_path):
+        words = len(corpus.read_text().split())
+        for epochs in [100, 400, 1600, 6400]:  # a run that is over before is made longer
+            shutil.rmtree(tmp_path / "model", ignore_errors=True)
+            job = f"led{epochs}"
+            nodes = self.begin_to_train(tmp_path, etcd, job, epochs)
+            leader = nodes.pop("1")
+            leader.send_signal(fault)
+            over = lambda: all(node.poll() is not None for node in nodes.values())
+            support.wait_for(lambda: over() or (1 < len(roster(etcd, job)) and "1" not in roster(etcd, job)), "another leader")
+            went_on = not over()
+            reports = [node.communicate(timeout=200) for node in nodes.values()]
+            saved = self.files_of(tmp_path / "model")
+            leader.send_signal(signal.SIGCONT)
+            _, err = leader.communicate(timeout=100)
+            if went_on:
+                break
+        assert [node.returncode for node in nodes.values()] == [0, 0], reports
+        tokens = [json.loads(out)["tokens"] for out, _ in reports]
+        assert max(tokens) == epochs * words and {json.loads(out)["nodes"] for out, _ in reports} == {2}, reports
+        if fault == signal.SIGSTOP:
+            assert leader.returncode == 1 and ("leads" in err and "nothing more is written here" in err), err
+        assert self.files_of(tmp_path / "model") == saved  # the one that came back has not touched it
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_a_leader_ends_when_another_has_its_key_and_not_when_only_its_roster_was_touched(self, etcd, corpus, tmp_path):
         options = ["--job", "twice", "--epochs", "1000000", "--dead-after", "2"]
         ports = support.free_ports(3)
         nodes = [self.start(tmp_path, etcd, port, *options) for port in ports[:2]]
@@ -317,14 +354,13 @@ class TestEtcd:
         nodes.append(self.start(tmp_path, etcd, ports[2], *options))
         support.wait_for(lambda: len(roster(etcd, "twice")) == 3, "a third")
         leader = ports.index(int(roster(etcd, "twice")["1"].split(":")[1]))
-        ask_etcd(etcd, "put", "twice", value="5 1\n1 1 1 - 127.0.0.1:9\n")
+        ask_etcd(etcd, "put", "twice", "leader", value="another")
         nodes[2].kill()
-        nodes[2].communicate()
         _, err = nodes[leader].communicate(timeout=100)
         assert nodes[leader].returncode == 1 and "another node leads the job 'twice'" in err, err
-        nodes[1 - leader].kill()
-        nodes[1 - leader].communicate()
-        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+        for node in nodes:
+            node.kill()
+            node.communicate()
 
     def test_one_with_other_options_cannot_join_and_is_told_why(self, etcd, corpus, tmp_path):
         ports = support.free_ports(3)

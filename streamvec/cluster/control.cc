@@ -24,7 +24,7 @@ TrainedTotals totals_from(const json& trained) {
 }
 
 bool is_kind(int kind) {
-  return (kind >= static_cast<int>(ControlKind::kHello) && kind <= static_cast<int>(ControlKind::kEnd)) ||
+  return (kind >= static_cast<int>(ControlKind::kHello) && kind <= static_cast<int>(ControlKind::kSaved)) ||
          (kind >= static_cast<int>(ControlKind::kAsk) && kind <= static_cast<int>(ControlKind::kTextOver));
 }
 
@@ -33,28 +33,41 @@ void add_pieces(const Control& control, json& value) {
   for (const PieceRange& range : control.pieces) value["pieces"].push_back({range.begin, range.end});
   if (control.kind == ControlKind::kAsk)
     value.update({{"wanted", control.wanted}, {"trained", to_json(control.trained)}});
-  if (control.kind == ControlKind::kPieces || control.kind == ControlKind::kTextOver)
-    value["standing"] = {control.standing.finished_before, control.standing.tokens, control.standing.pairs};
+  const TextStanding& standing = control.standing;
+  if (control.kind != ControlKind::kPieces && control.kind != ControlKind::kTextOver &&
+      control.kind != ControlKind::kGreeting)
+    return;
+  value["standing"] = {standing.finished_before, standing.tokens, standing.pairs};
+  for (const PieceRange& range : standing.finished) value["finished"].push_back({range.begin, range.end});
+  for (const auto& [node, trained] : standing.trained)
+    value["trained_by"].push_back({node, trained.tokens, trained.pairs});
 }
 
 constexpr int64_t kPiecesMax = 1 << 20;  // of a message
 
-bool are_pieces(const std::vector<PieceRange>& pieces) {
+bool are_pieces(const std::vector<PieceRange>& pieces, int64_t count_max) {
   int64_t count = 0;
   for (const PieceRange& range : pieces) {
-    if (range.begin < 0 || range.end < range.begin || range.end - range.begin > kPiecesMax - count) return false;
+    if (range.begin < 0 || range.end < range.begin || range.end - range.begin > count_max - count) return false;
     count += range.end - range.begin;
   }
   return true;
 }
 
+void read_ranges(const json& value, const char* name, std::vector<PieceRange>& ranges) {
+  if (const auto found = value.find(name); found != value.end())
+    for (const json& range : *found) ranges.push_back({range.at(0).get<int64_t>(), range.at(1).get<int64_t>()});
+}
+
 void read_pieces(const json& value, Control& control) {
-  if (const auto pieces = value.find("pieces"); pieces != value.end())
-    for (const json& range : *pieces)
-      control.pieces.push_back({range.at(0).get<int64_t>(), range.at(1).get<int64_t>()});
+  read_ranges(value, "pieces", control.pieces);
   control.wanted = value.value("wanted", int64_t{0});
   if (const auto standing = value.find("standing"); standing != value.end())
     control.standing = {standing->at(0).get<int64_t>(), standing->at(1).get<int64_t>(), standing->at(2).get<int64_t>()};
+  read_ranges(value, "finished", control.standing.finished);
+  if (const auto by = value.find("trained_by"); by != value.end())
+    for (const json& node : *by)
+      control.standing.trained[node.at(0).get<NodeId>()] = {node.at(1).get<int64_t>(), node.at(2).get<int64_t>(), 0, 0};
   if (control.kind == ControlKind::kFinished || control.kind == ControlKind::kAsk)
     control.trained = totals_from(value.at("trained"));
 }
@@ -77,7 +90,7 @@ std::string encode(const Control& control) {
   if (control.kind == ControlKind::kView)
     value.update({{"workers", control.view.workers}, {"servers", control.view.servers}});
   if (control.view.epoch > 0) value["epoch"] = control.view.epoch;
-  if (control.kind == ControlKind::kHello)
+  if (control.kind == ControlKind::kHello || control.kind == ControlKind::kGreeting)
     value.update({{"fingerprint", control.fingerprint}, {"rows", control.rows}, {"address", control.address}});
   for (const auto& [node, address] : control.addresses) value["addresses"].push_back({node, address});
   if (control.kind == ControlKind::kFinished) value["trained"] = to_json(control.trained);
@@ -114,7 +127,9 @@ Result<Control> decode_control(std::string_view bytes) {
       control.view.servers = value.at("servers").get<std::vector<NodeId>>();
     }
     read_pieces(value, control);
-    if (!are_pieces(control.pieces)) return damaged();
+    if (!are_pieces(control.pieces, kPiecesMax)) return damaged();
+    // Which nobody counts out beyond the text.
+    if (!are_pieces(control.standing.finished, std::numeric_limits<int64_t>::max())) return damaged();
     if (const auto figures = value.find("figures"); figures != value.end())
       control.figures = {figures->at(0).get<int64_t>(), figures->at(1).get<int64_t>(), figures->at(2).get<int64_t>()};
     return control;

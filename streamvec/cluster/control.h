@@ -24,6 +24,9 @@ enum class ControlKind : uint8_t {
   kSettle = 8,     // from the leader: they have everybody's, at that clock; all are to take what the others told
   kSettled = 9,    // to the leader: we have
   kEnd = 10,       // from the leader: everybody has; the cluster may part
+  kLead = 11,      // from a node that leads from now on, in place of one that is gone
+  kGreeting = 12,  // to that one: a node takes part, and what it has and knows of the text
+  kSaved = 13,     // from the leader, where others could take its place: the model is written
   kAsk = 20,       // to the leader: pieces of the text that are finished, and how many more are wanted
   kPieces = 21,    // from the leader: pieces to train on
   kTextOver = 22,  // from the leader: every piece is finished
@@ -37,17 +40,27 @@ struct PieceRange {
 // To ranges whose pieces are all before it.
 void append(int64_t piece, std::vector<PieceRange>& ranges);
 
-// How far all nodes together are.
-struct TextStanding {
-  int64_t finished_before = 0;  // all pieces before it are finished
-  int64_t tokens = 0, pairs = 0;
-};
-
 // What was trained, by one worker or by all.
 struct TrainedTotals {
   int64_t tokens = 0, pairs = 0;
   double loss = 0;  // summed over loss_pairs
   int64_t loss_pairs = 0;
+};
+
+// How far all nodes together are.
+struct TextStanding {
+  int64_t finished_before = 0;  // all pieces before it are finished
+  int64_t tokens = 0, pairs = 0;
+  // For whoever has to lead after the one that says this: what else is finished, and what each node, gone ones too, has
+  // trained in all of these pieces (tokens and pairs).
+  std::vector<PieceRange> finished = {};
+  std::map<NodeId, TrainedTotals> trained = {};
+};
+
+// What a node has at hand of the text, and knows of all of it, its own part included.
+struct KnownText {
+  std::vector<PieceRange> held = {};
+  TextStanding standing = {};
 };
 
 // How a node fares, as it tells the leader.
@@ -58,17 +71,17 @@ struct NodeFigures {
 
 struct Control {
   ControlKind kind = ControlKind::kAlive;
-  View view = {};                           // of kView; its epoch also of kFlushed and kSettled
-  uint64_t fingerprint = 0;                 // of kHello
-  TrainedTotals trained = {};               // of kFinished; of kAsk: so far
-  int64_t clock = 0;                        // of kFlushed and kSettle
-  std::string text = {};                    // of kHello: what the fingerprint is of, in words; of kRefusal: why
+  View view = {};              // of kView; its epoch also of kFlushed, kSettled, kLead (when it began to) and kGreeting
+  uint64_t fingerprint = 0;    // of kHello and kGreeting
+  TrainedTotals trained = {};  // of kFinished; of kAsk: so far
+  int64_t clock = 0;           // of kFlushed and kSettle
+  std::string text = {};       // of kHello: what the fingerprint is of, in words; of kRefusal: why
   std::optional<NodeFigures> figures = {};  // of all that goes to the leader
-  std::vector<PieceRange> pieces = {};      // of kAsk: finished; of kPieces: to be trained on
+  std::vector<PieceRange> pieces = {};      // of kAsk: finished; of kPieces: to be trained on; of kGreeting: at hand
   int64_t wanted = 0;                       // of kAsk
-  TextStanding standing = {};               // of kPieces and kTextOver
-  uint64_t rows = 0;                        // of kHello: a fingerprint of the rows, which only those compare who begin
-  std::string address = {};                 // of kHello, by one that joins: where it is reached
+  TextStanding standing = {};               // of kPieces, kTextOver and kGreeting
+  uint64_t rows = 0;         // of kHello and kGreeting: a fingerprint of the rows, which only those compare who begin
+  std::string address = {};  // of kHello, by one that joins: where it is reached
   std::map<NodeId, std::string> addresses = {};  // of kView, where nodes may join: where those are reached
 };
 

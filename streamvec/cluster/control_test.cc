@@ -19,5 +19,23 @@ TEST(Control, ALossThatHasDivergedIsToldAsNoNumber) {
   }
 }
 
+TEST(Control, AGreetingSaysWhatIsAtHandAndWhatIsKnownOfTheText) {
+  Control greeting{ControlKind::kGreeting};
+  greeting.view.epoch = 7;
+  greeting.fingerprint = 3;
+  greeting.pieces = {{4, 6}, {9, 10}};
+  greeting.standing = {3, 50, 5, {{7, 9}}, {{1, {20, 2, 0, 0}}, {2, {30, 3, 0, 0}}}};
+  const Result<Control> told = decode_control(encode(greeting));
+  ASSERT_TRUE(told.ok()) << told.status().message();
+  EXPECT_EQ(told->view.epoch, 7);
+  EXPECT_EQ(told->fingerprint, 3);
+  EXPECT_EQ(told->pieces, greeting.pieces);
+  EXPECT_EQ(told->standing.finished, greeting.standing.finished);
+  EXPECT_EQ(told->standing.trained.at(2).tokens, 30);
+  EXPECT_EQ(told->standing.trained.at(1).pairs, 2);
+  greeting.standing.finished = {{9, 7}};
+  EXPECT_FALSE(decode_control(encode(greeting)).ok());
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -132,18 +132,23 @@ Status EtcdClient::put(const std::string& key, const std::string& value, int64_t
   return call("/v3/kv/put", json_text(put_request(key, value, lease)), deadline).status();
 }
 
-Result<int64_t> EtcdClient::put_if(const std::string& key, const std::string& value, int64_t lease, int64_t modified,
-                                   Deadline deadline) const {
-  const Json compare = {
-      {"key", encode64(key)}, {"target", "MOD"}, {"result", "EQUAL"}, {"mod_revision", std::to_string(modified)}};
-  const Json put = {{"request_put", put_request(key, value, lease)}};
-  const Json asked = {{"compare", Json::array({compare})}, {"success", Json::array({put})}};
+Result<int64_t> EtcdClient::write_if(const std::vector<EtcdKey>& unchanged, const std::vector<Write>& writes,
+                                     Deadline deadline) const {
+  Json asked = {{"compare", Json::array()}, {"success", Json::array()}};
+  for (const EtcdKey& key : unchanged)
+    asked["compare"].push_back({{"key", encode64(key.key)},
+                                {"target", "MOD"},
+                                {"result", "EQUAL"},
+                                {"mod_revision", std::to_string(key.modified)}});
+  for (const Write& write : writes)
+    asked["success"].push_back(write.value ? Json{{"request_put", put_request(write.key, *write.value, write.lease)}}
+                                           : Json{{"request_delete_range", {{"key", encode64(write.key)}}}});
   STREAMVEC_ASSIGN_OR_RETURN(const std::string answer, call("/v3/kv/txn", json_text(asked), deadline));
   const Json told = parse_json(answer);
   if (!told.is_object() || !told.contains("header"))
     return error(Code::kUnavailable, "etcd at ", url_, " answers ", answer.substr(0, 200));
   if (told.find("succeeded") == told.end() || told["succeeded"] != true)
-    return error(Code::kAborted, key, " was written by somebody else");
+    return error(Code::kAborted, unchanged.front().key, " was written by somebody else");
   return number_of(told["header"], "revision");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,15 @@ class EtcdClient {
   Status revoke(int64_t lease, Deadline deadline) const;
   // `lease` 0: for ever.
   Status put(const std::string& key, const std::string& value, int64_t lease, Deadline deadline) const;
-  // The same only if the key was last written at that revision (0: is not there); the revision that it then has.
-  // kAborted when it was not: nothing is changed.
-  Result<int64_t> put_if(const std::string& key, const std::string& value, int64_t lease, int64_t modified,
-                         Deadline deadline) const;
+  struct Write {
+    std::string key;
+    std::optional<std::string> value;  // none: the key goes
+    int64_t lease = 0;
+  };
+  // All of the writes, if each of the keys `unchanged` was last written at the revision it has there (0: is not there);
+  // the revision that the written ones then have. kAborted when one was not: nothing is changed.
+  Result<int64_t> write_if(const std::vector<EtcdKey>& unchanged, const std::vector<Write>& writes,
+                           Deadline deadline) const;
   // All keys that begin so, in the order in which they came to be.
   Result<std::vector<EtcdKey>> list(const std::string& prefix, Deadline deadline) const;
 

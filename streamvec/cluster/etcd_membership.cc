@@ -4,13 +4,18 @@
 #include <chrono>
 #include <limits>
 #include <sstream>
+#include <utility>
+
+#include "streamvec/core/clock.h"
 
 namespace streamvec {
 namespace {
 
 constexpr auto kEtcdCall = std::chrono::seconds(5);
 constexpr auto kRosterLook = std::chrono::milliseconds(100);
-constexpr auto kWriteAgain = std::chrono::seconds(1);
+constexpr auto kAgain =
+    std::chrono::milliseconds(250);  // what could not be written, or found, is tried again after this
+constexpr double kSeek_s = 1;        // after the last call of seek()
 
 Deadline call_deadline() {
   return Deadline::after(kEtcdCall);
@@ -35,6 +40,7 @@ Result<std::unique_ptr<EtcdMembership>> EtcdMembership::join(const Options& opti
 
 // The lease's number is etcd's, and nobody else's: so is the key.
 Status EtcdMembership::add_key() {
+  reached_s_ = kept_s_ = clock_seconds();
   STREAMVEC_ASSIGN_OR_RETURN(lease_, etcd_.grant_lease(options_.lease_s, call_deadline()));
   key_ = prefix() + "nodes/" + std::to_string(lease_);
   return etcd_.put(key_, options_.address, lease_, call_deadline());
@@ -47,96 +53,228 @@ EtcdMembership::~EtcdMembership() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  // Of a leader that has failed the others need it.
+  if (leads_ && status_.ok() && (finished_ || !published_))
+    (void)etcd_.write_if({{leader_key(), "", 0, leader_key_at_}, {roster_key(), "", 0, roster_at_}},
+                         {{roster_key(), std::nullopt, 0}}, call_deadline());
   if (lease_ != 0) (void)etcd_.revoke(lease_, call_deadline());
 }
 
 // An etcd that is away for a while changes nothing: nodes know each other by then.
 void EtcdMembership::keep_alive() {
   std::unique_lock lock(mutex_);
-  const auto wakes = [&] { return leaving_ || pending_.has_value(); };
+  const auto wakes = [&] { return leaving_ || pending_.has_value() || seeks(); };
   while (!leaving_) {
     changed_.wait_for(lock, std::chrono::duration<double>(options_.lease_s / 4), wakes);
     if (leaving_) return;
     lock.unlock();
-    if (etcd_.keep_alive(lease_, call_deadline()).code() == Code::kNotFound) renew_lease();
+    renew();
     write_pending();
+    look_for_leader();
     lock.lock();
-    // What could not be written is tried again, not at once.
-    if (pending_) changed_.wait_for(lock, kWriteAgain, [&] { return leaving_; });
+    if (pending_ || seeks()) changed_.wait_for(lock, kAgain, [&] { return leaving_; });
   }
 }
 
-// Its end took the roster along. That is written again, unless another has taken its place.
+void EtcdMembership::renew() {
+  const double begun_s = clock_seconds();
+  const Status kept = etcd_.keep_alive(lease_, call_deadline());
+  if (kept.ok()) reached_s_ = kept_s_ = begun_s;
+  if (kept.code() == Code::kNotFound) renew_lease();
+}
+
+// Its end took the key of a leader along, which it takes again, unless another has had it meanwhile.
 void EtcdMembership::renew_lease() {
+  {
+    const std::lock_guard lock(mutex_);
+    leader_key_at_ = 0;
+    if (leads_ && !pending_) pending_ = written_;
+  }
+  const double begun_s = clock_seconds();
   const Result<int64_t> lease = etcd_.grant_lease(options_.lease_s, call_deadline());
   if (!lease.ok()) return;
   lease_ = *lease;
-  (void)etcd_.put(key_, options_.address, lease_, call_deadline());
-  const std::lock_guard lock(mutex_);
-  if (written_.empty()) return;
-  modified_ = 0;
-  if (!pending_) pending_ = written_;
+  if (etcd_.put(key_, options_.address, lease_, call_deadline()).ok()) reached_s_ = kept_s_ = begun_s;
+}
+
+Result<int64_t> EtcdMembership::write(const std::string& text, int64_t leader, int64_t roster) {
+  std::vector<EtcdClient::Write> writes = {{roster_key(), text, 0}};
+  if (leader == 0) writes.push_back({leader_key(), key_, lease_});
+  return etcd_.write_if({{leader_key(), "", 0, leader}, {roster_key(), "", 0, roster}}, writes, call_deadline());
+}
+
+// REQUIRES: mutex_ is held.
+void EtcdMembership::wrote(const Text& written, int64_t revision) {
+  if (leader_key_at_ == 0) leader_key_at_ = revision;
+  roster_at_ = revision;
+  written_ = written;
+  leads_ = true;
 }
 
 void EtcdMembership::write_pending() {
-  std::string text;
-  int64_t modified = 0;
+  Text pending;
+  int64_t leader = 0, roster = 0;
   {
     const std::lock_guard lock(mutex_);
     if (!pending_ || !status_.ok()) return;
-    text = *pending_;
-    modified = modified_;
+    pending = *pending_;
+    leader = leader_key_at_;
+    roster = roster_at_;
   }
-  const Result<int64_t> written = etcd_.put_if(roster_key(), text, lease_, modified, call_deadline());
-  if (written.status().code() == Code::kAborted) return find_roster();
-  if (!written.ok()) return;
+  const double begun_s = clock_seconds();
+  const Result<int64_t> revision = write(pending.text, leader, roster);
+  if (revision.status().code() == Code::kAborted) return find_out();
+  if (!revision.ok()) return;
+  reached_s_ = begun_s;
   const std::lock_guard lock(mutex_);
-  modified_ = *written;
-  written_ = text;
-  if (pending_ == text) pending_.reset();
-}
-
-// It is not as we knew it: it went with a lease, it was written by us without our hearing of that, or by another.
-void EtcdMembership::find_roster() {
-  const Result<std::vector<EtcdKey>> keys = etcd_.list(roster_key(), call_deadline());
-  if (!keys.ok()) return;
-  const std::lock_guard lock(mutex_);
-  modified_ = keys->empty() ? 0 : keys->front().modified;
-  uint32_t epoch = 0;
-  int64_t first_created = 0;
-  if (!keys->empty()) std::istringstream(keys->front().value) >> epoch >> first_created;
-  if (keys->empty() || first_created == first_created_) return;
-  pending_.reset();
-  status_ = error(Code::kAborted, "another node leads the job '", options_.job,
-                  "' by now: etcd has not heard of this one for ", options_.lease_s,
-                  " s; what was learnt here is saved, start it again under another --job to go on");
+  wrote(pending, *revision);
+  if (pending_->text == pending.text) pending_.reset();
 }
 
 namespace {
 
-// "epoch first-key's-revision", then a line each: id, whether it trains, whether it owns rows, its key in etcd or "-",
-// where it is reached.
-std::string roster_text(uint32_t epoch, int64_t first_created, const std::vector<Registry::Member>& members,
+// "epoch first-key's-revision leader", then a line each: id, whether it trains, whether it owns rows, its key in etcd
+// or
+// "-", where it is reached.
+std::string header_text(uint32_t epoch, int64_t job, NodeId leader) {
+  std::ostringstream text;
+  text << epoch << " " << job << " " << leader << "\n";
+  return text.str();
+}
+
+std::string roster_text(uint32_t epoch, int64_t job, NodeId leader, const std::vector<Registry::Member>& members,
                         const std::vector<std::string>& keys) {
   std::ostringstream text;
-  text << epoch << " " << first_created << "\n";
+  text << header_text(epoch, job, leader);
   for (size_t i = 0; i < members.size(); ++i)
     text << members[i].node << " " << members[i].worker << " " << members[i].server << " "
          << (keys.empty() ? "-" : keys[i]) << " " << members[i].address << "\n";
   return text.str();
 }
 
+struct RosterText {
+  Registry::Written written;
+  int64_t job = 0;
+  std::vector<std::string> keys;  // of the members
+};
+
+RosterText parse_roster(const std::string& text) {
+  RosterText roster;
+  std::istringstream lines(text);
+  lines >> roster.written.epoch >> roster.job >> roster.written.leader;
+  Registry::Member member;
+  for (std::string key; lines >> member.node >> member.worker >> member.server >> key >> member.address;) {
+    roster.written.members.push_back(member);
+    roster.keys.push_back(key);
+  }
+  return roster;
+}
+
 }  // namespace
+
+// A key is not as we left it: it went with a lease, it was written by us without our hearing of that, or by another.
+void EtcdMembership::find_out() {
+  const Result<Keys> keys = read_keys();
+  if (!keys.ok()) return;
+  const std::lock_guard lock(mutex_);
+  const RosterText roster = keys->roster ? parse_roster(keys->roster->value) : RosterText();
+  const bool is_led = keys->leader && keys->leader->value != key_;
+  if (!is_led && roster.job == job_ && roster.written.leader == id_) {
+    leader_key_at_ = keys->leader ? keys->leader->modified : 0;
+    roster_at_ = keys->roster->modified;
+    return;
+  }
+  pending_.reset();
+  status_ = error(Code::kAborted, "another node leads the job '", options_.job,
+                  "' by now, or did until its end: etcd had not heard of this one for ", options_.lease_s,
+                  " s; the others have gone on without it, and nothing more is written here");
+}
 
 void EtcdMembership::publish(uint32_t epoch, std::vector<Member> members) {
   const std::lock_guard lock(mutex_);
-  pending_ = roster_text(epoch, first_created_, members, {});
+  published_ = true;
+  pending_ = {epoch, roster_text(epoch, job_, id_, members, {})};
   changed_.notify_all();
+}
+
+uint32_t EtcdMembership::written() const {
+  const std::lock_guard lock(mutex_);
+  return written_.epoch;
 }
 
 Status EtcdMembership::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
+}
+
+bool EtcdMembership::reached() const {
+  return clock_seconds() - reached_s_ <= options_.lease_s;
+}
+
+bool EtcdMembership::holds() const {
+  const std::lock_guard lock(mutex_);
+  return leads_ && status_.ok() && leader_key_at_ != 0 && clock_seconds() - kept_s_ <= options_.lease_s;
+}
+
+void EtcdMembership::seek(bool may_lead) {
+  const std::lock_guard lock(mutex_);
+  if (leads_) return;
+  if (!seeks()) {
+    found_.reset();
+    changed_.notify_all();
+  }
+  may_lead_ = may_lead;
+  seeking_s_ = clock_seconds();
+}
+
+// REQUIRES: mutex_ is held.
+bool EtcdMembership::seeks() const {
+  return !leads_ && !over_ && clock_seconds() - seeking_s_ < kSeek_s;
+}
+
+std::optional<Registry::Written> EtcdMembership::found() const {
+  const std::lock_guard lock(mutex_);
+  return found_;
+}
+
+bool EtcdMembership::over() const {
+  const std::lock_guard lock(mutex_);
+  return over_;
+}
+
+void EtcdMembership::finish() {
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+}
+
+void EtcdMembership::look_for_leader() {
+  bool may_lead = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!seeks()) return;
+    may_lead = may_lead_;
+  }
+  const Result<Keys> keys = read_keys();
+  if (!keys.ok()) return;
+  RosterText roster = keys->roster ? parse_roster(keys->roster->value) : RosterText();
+  std::unique_lock lock(mutex_);
+  over_ = roster.job != job_;
+  if (over_) return;
+  found_ = roster.written;
+  if (keys->leader || !may_lead) return;
+  // Nobody's. Its members stay as they are, keys included, for those who have yet to read their place.
+  found_->leader = 0;
+  lock.unlock();
+  const std::string& text = keys->roster->value;
+  const Text taken{roster.written.epoch + 1, header_text(roster.written.epoch + 1, roster.job, id_) +
+                                                 text.substr(std::min(text.find('\n') + 1, text.size()))};
+  const Result<int64_t> revision = write(taken.text, 0, keys->roster->modified);
+  if (!revision.ok()) return;
+  lock.lock();
+  wrote(taken, *revision);
+  published_ = true;
+  found_->epoch = taken.epoch;
+  found_->leader = id_;
 }
 
 Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const std::atomic<bool>* stop) {
@@ -152,61 +290,64 @@ Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const
   }
 }
 
-Result<EtcdMembership::Roster> EtcdMembership::look(int64_t& present) {
-  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<EtcdKey> keys, etcd_.list(prefix(), call_deadline()));
-  std::vector<EtcdKey> nodes;
-  const EtcdKey* roster = nullptr;
-  for (const EtcdKey& key : keys) {
-    if (key.key == roster_key()) roster = &key;
-    if (key.key.rfind(prefix() + "nodes/", 0) == 0) nodes.push_back(key);
+Result<EtcdMembership::Keys> EtcdMembership::read_keys() {
+  const double begun_s = clock_seconds();
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<EtcdKey> all, etcd_.list(prefix(), call_deadline()));
+  reached_s_ = begun_s;
+  Keys keys;
+  for (const EtcdKey& key : all) {
+    if (key.key == roster_key()) keys.roster = key;
+    if (key.key == leader_key()) keys.leader = key;
+    if (key.key.rfind(prefix() + "nodes/", 0) == 0) keys.nodes.push_back(key);
   }
-  if (roster != nullptr) return read_roster(roster->value, nodes);
-  present = static_cast<int64_t>(nodes.size());
-  if (present < options_.nodes || nodes.front().key != key_) return Roster();
-  return write_first(nodes);
+  return keys;
 }
 
-// With the first node's lease: the next job of that name begins without one.
-Result<EtcdMembership::Roster> EtcdMembership::write_first(const std::vector<EtcdKey>& nodes) {
+// A roster without a leader is about to get one, or was left by a job that was killed as a whole: nobody of it is left
+// when the oldest key of a node is ours.
+Result<EtcdMembership::Roster> EtcdMembership::look(int64_t& present) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Keys keys, read_keys());
+  if (keys.roster && keys.leader) return read_roster(keys.roster->value, keys.nodes);
+  present = static_cast<int64_t>(keys.nodes.size());
+  if (present < options_.nodes || keys.nodes.front().key != key_) return Roster();
+  return write_first(keys);
+}
+
+Result<EtcdMembership::Roster> EtcdMembership::write_first(const Keys& keys) {
   std::vector<Member> members;
-  std::vector<std::string> keys;
+  std::vector<std::string> node_keys;
   for (int32_t i = 0; i < options_.nodes; ++i) {
     const bool only_owns = i >= options_.nodes - options_.servers;
-    members.push_back({static_cast<NodeId>(i + 1), nodes[static_cast<size_t>(i)].value, !only_owns,
+    members.push_back({static_cast<NodeId>(i + 1), keys.nodes[static_cast<size_t>(i)].value, !only_owns,
                        only_owns || options_.servers == 0});
-    keys.push_back(nodes[static_cast<size_t>(i)].key);
+    node_keys.push_back(keys.nodes[static_cast<size_t>(i)].key);
   }
-  const std::string text = roster_text(0, nodes.front().created, members, keys);
-  const Result<int64_t> written = etcd_.put_if(roster_key(), text, lease_, 0, call_deadline());
-  if (written.status().code() == Code::kAborted) return Roster();  // another was first: it is read next time
-  STREAMVEC_RETURN_IF_ERROR(written.status());
+  const Text first{0, roster_text(0, keys.nodes.front().created, 1, members, node_keys)};
+  const Result<int64_t> revision = write(first.text, 0, keys.roster ? keys.roster->modified : 0);
+  if (revision.status().code() == Code::kAborted) return Roster();  // another was first: it is read next time
+  STREAMVEC_RETURN_IF_ERROR(revision.status());
   {
     const std::lock_guard lock(mutex_);
-    modified_ = *written;
-    written_ = text;
-    first_created_ = nodes.front().created;
+    wrote(first, *revision);
   }
-  return read_roster(text, nodes);
+  return read_roster(first.text, keys.nodes);
 }
 
-Result<EtcdMembership::Roster> EtcdMembership::read_roster(const std::string& text,
-                                                           const std::vector<EtcdKey>& nodes) const {
+Result<EtcdMembership::Roster> EtcdMembership::read_roster(const std::string& text, const std::vector<EtcdKey>& nodes) {
+  const RosterText read = parse_roster(text);
   Roster roster;
   roster.rank = -1;
-  std::istringstream lines(text);
-  uint32_t epoch = 0;
-  int64_t first_created = 0;
-  lines >> epoch >> first_created;
+  roster.leader = read.written.leader;
   std::vector<Member> only_own;
-  Member member;
-  for (std::string key; lines >> member.node >> member.worker >> member.server >> key >> member.address;) {
-    if (key == key_) roster.rank = static_cast<int32_t>(roster.nodes.size() + only_own.size());
+  for (size_t i = 0; i < read.keys.size(); ++i) {
+    const Member& member = read.written.members[i];
+    if (read.keys[i] == key_) roster.rank = static_cast<int32_t>(roster.nodes.size() + only_own.size());
     (member.worker ? roster.nodes : only_own).push_back(member);
   }
   if (roster.rank < 0) {
     // Others have begun. No key is older than the first one's, and no two are of one age: nobody else has this id.
     const auto own = std::find_if(nodes.begin(), nodes.end(), [&](const EtcdKey& key) { return key.key == key_; });
-    const int64_t id = own == nodes.end() ? 0 : own->created - first_created + 1;
+    const int64_t id = own == nodes.end() ? 0 : own->created - read.job + 1;
     if (roster.nodes.empty() || id <= 1 || id > std::numeric_limits<NodeId>::max())
       return error(Code::kUnavailable, "the roster of the job '", options_.job, "' in etcd cannot be read; is another ",
                    "version of streamvec running? Choose another --job, or wait for its end");
@@ -215,6 +356,9 @@ Result<EtcdMembership::Roster> EtcdMembership::read_roster(const std::string& te
     roster.nodes.push_back({static_cast<NodeId>(id), options_.address, true, only_own.empty()});
   }
   roster.nodes.insert(roster.nodes.end(), only_own.begin(), only_own.end());
+  const std::lock_guard lock(mutex_);
+  job_ = read.job;
+  id_ = roster.nodes[static_cast<size_t>(roster.rank)].node;
   return roster;
 }
 

@@ -22,6 +22,7 @@ class HybridNode final : public Synchronizer {
   Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
   Status trained(int64_t words, double lr = 1) override;
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  bool leads() const override { return rows_->leads(); }
   ClusterStats stats() const override;
 
  private:

@@ -12,11 +12,24 @@ std::set<NodeId> all_of(const View& view) {
   return all;
 }
 
+Leader Leader::successor(Options options, double now_s) {
+  Leader leader(std::move(options), now_s);
+  leader.view_ = leader.options_.all;
+  leader.gathers_ = true;
+  return leader;
+}
+
 void Leader::receive(NodeId from, const Control& control) {
   const bool is_of_now = control.view.epoch == view_.epoch;
   switch (control.kind) {
     case ControlKind::kHello:
-      present_.insert(from);
+      if (gathers_)  // it takes no part yet
+        for (std::vector<NodeId>* nodes : {&view_.workers, &view_.servers}) std::erase(*nodes, from);
+      else
+        present_.insert(from);
+      break;
+    case ControlKind::kGreeting:
+      if (gathers_ && is_of_now) present_.insert(from);
       break;
     case ControlKind::kFinished:
       finished_.insert(from);
@@ -47,6 +60,7 @@ TrainedTotals Leader::trained() const {
 }
 
 Result<std::vector<Control>> Leader::decide(double now_s, const std::map<NodeId, double>& heard_s) {
+  if (gathers_) return gather(now_s);
   if (view_.epoch == 0) return begin(now_s);
   std::vector<Control> orders;
   View next = without_silent(now_s, heard_s);
@@ -54,9 +68,7 @@ Result<std::vector<Control>> Leader::decide(double now_s, const std::map<NodeId,
   const bool grows = !joining_.empty() && !ending_;
   if (grows) add_joining(next);
   if (shrinks || grows) {
-    if (next.workers.empty() || next.servers.empty())
-      return error(Code::kUnavailable, "no ", next.workers.empty() ? "worker" : "owner of rows",
-                   " is left: none was heard for ", options_.dead_after_s, " s");
+    STREAMVEC_RETURN_IF_ERROR(check_kinds(next));
     take_view(next, orders);
   }
   end_stages(orders);
@@ -76,6 +88,28 @@ Result<std::vector<Control>> Leader::begin(double now_s) {
     if (present_.count(node) == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
   return error(Code::kUnavailable, "node ", missing, " did not come within ", options_.start_within_s,
                " s; are all nodes started with the same --nodes?");
+}
+
+Status Leader::check_kinds(const View& view) const {
+  if (!view.workers.empty() && !view.servers.empty()) return {};
+  return error(Code::kUnavailable, "no ", view.workers.empty() ? "worker" : "owner of rows",
+               " is left: none was heard for ", options_.dead_after_s, " s");
+}
+
+Result<std::vector<Control>> Leader::gather(double now_s) {
+  std::vector<Control> orders;
+  const std::set<NodeId> wanted = all_of(view_);
+  if (!std::includes(present_.begin(), present_.end(), wanted.begin(), wanted.end()) &&
+      now_s - started_s_ <= options_.start_within_s)
+    return orders;
+  View next{view_.epoch + 1, {}, {}};
+  const auto greeted = [&](NodeId node) { return present_.count(node) > 0; };
+  std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), greeted);
+  std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), greeted);
+  STREAMVEC_RETURN_IF_ERROR(check_kinds(next));
+  gathers_ = false;
+  take_view(next, orders);
+  return orders;
 }
 
 View Leader::without_silent(double now_s, const std::map<NodeId, double>& heard_s) const {

@@ -27,6 +27,11 @@ class Leader {
     double start_within_s = 60, dead_after_s = 10;
   };
   Leader(Options options, double now_s) : options_(std::move(options)), started_s_(now_s) {}
+  // One in place of another that is gone: `all` are those of the last membership that it may have told anybody of,
+  // without it, and `all.epoch` is later than that and anything else that was ever told. Those that greet, or tell that
+  // they have only come to join, are not waited for; who has not greeted within `start_within_s` is left out.
+  static Leader successor(Options options, double now_s);
+  bool gathers() const { return gathers_; }  // greetings are still awaited
 
   // What a node has said, this one included. Flushes and settlements of an earlier membership count for nothing.
   void receive(NodeId from, const Control& control);
@@ -40,13 +45,15 @@ class Leader {
   // failed.
   Result<std::vector<Control>> decide(double now_s, const std::map<NodeId, double>& heard_s);
 
-  const std::set<NodeId>& present() const { return present_; }  // those that have come
+  const std::set<NodeId>& present() const { return present_; }  // those that have come, or greeted
   TrainedTotals trained() const;                                // by the workers that have finished
   bool has_finished(NodeId node) const { return trained_.count(node) > 0; }
   std::set<NodeId> members() const { return all_of(view_); }  // nobody before the beginning
 
  private:
   Result<std::vector<Control>> begin(double now_s);
+  Result<std::vector<Control>> gather(double now_s);
+  Status check_kinds(const View& view) const;
   void add_joining(View& view);
   View without_silent(double now_s, const std::map<NodeId, double>& heard_s) const;
   void take_view(const View& view, std::vector<Control>& orders);
@@ -57,6 +64,7 @@ class Leader {
   const double started_s_;
   View view_;
   std::map<NodeId, bool> joining_;  // and whether they own rows
+  bool gathers_ = false;
   std::set<NodeId> present_, finished_, flushed_, settled_;
   int64_t flushed_clock_ = 0;                // the highest of those that have flushed
   bool ending_ = false;                      // all have finished

@@ -104,6 +104,42 @@ TEST_F(LeaderOfThree, TakesNewcomersIntoTheNextMembership) {
   EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1, 2, 3, 9}));
 }
 
+TEST(SuccessorOfOne, WaitsForThoseThatAreLeftAndGoesOnWithWhoeverGreets) {
+  Leader leader = Leader::successor({2, {8, {2, 3, 4, 5}, {2, 3, 4, 5}}, 10, 10}, 100);
+  Control greeting{ControlKind::kGreeting};
+  greeting.view.epoch = 7;
+  leader.receive(4, greeting);  // to another
+  greeting.view.epoch = 8;
+  leader.receive(2, greeting);
+  leader.receive(3, greeting);
+  leader.receive(5, {ControlKind::kHello});  // was about to join
+  EXPECT_TRUE(leader.decide(110, {})->empty());
+  EXPECT_TRUE(leader.gathers());
+  const std::vector<Control> orders = *leader.decide(110.5, {});
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].view.epoch, 9);
+  EXPECT_EQ(orders[0].view.workers, (std::vector<NodeId>{2, 3}));
+  EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{2, 3}));
+  EXPECT_FALSE(leader.gathers());
+}
+
+TEST(SuccessorOfOne, DoesNotWaitWhenAllHaveGreeted) {
+  Leader leader = Leader::successor({2, {8, {2, 3}, {2, 3}}, 10, 10}, 100);
+  Control greeting{ControlKind::kGreeting};
+  greeting.view.epoch = 8;
+  for (const NodeId node : {2, 3}) leader.receive(node, greeting);
+  EXPECT_EQ(leader.decide(100, {})->size(), 1);
+}
+
+TEST(SuccessorOfOne, FailsWhenNobodyIsLeftToOwnRows) {
+  Leader leader = Leader::successor({2, {8, {2}, {3}}, 10, 10}, 100);
+  Control greeting{ControlKind::kGreeting};
+  greeting.view.epoch = 8;
+  leader.receive(2, greeting);
+  EXPECT_TRUE(leader.decide(110, {})->empty());
+  EXPECT_EQ(leader.decide(111, {}).status().code(), Code::kUnavailable);
+}
+
 TEST_F(LeaderOfThree, WaitsForNewcomersToFinishAndTakesNobodyInAfterThat) {
   all_say(ControlKind::kHello);
   decided(0, 0);

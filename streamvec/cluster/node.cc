@@ -38,13 +38,14 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
             pulls_of(options)) {
   const View all_nodes{0, options.workers, options.servers};
   const std::set<NodeId> all = all_of(all_nodes);
-  leader_ = *all.begin();
+  leader_ = options.leader != 0 ? options.leader : *all.begin();
   is_worker_ = is_among(options.workers, self_);
   for (const NodeId node : all) links_.emplace(node, kLink);
   known_ = all_nodes;
   addresses_ = options.addresses;
   const double now = clock_seconds();
   for (const NodeId node : all) heard_s_[node] = now;
+  stepped_s_ = now;
   if (self_ == leader_)
     leading_.emplace(Leader::Options{self_, all_nodes, options.start_within_s, options.dead_after_s}, now);
   if (options.text == PieceRange()) return;
@@ -120,8 +121,8 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline dea
     phase_ = Phase::kFinished;
     if (pieces_ != nullptr) tell_finished(pieces_->last_report());
     if (const Status told = exchange_words(clock_seconds()); !told.ok()) fail(told);
-    Control finished;
-    finished.kind = ControlKind::kFinished;
+    own_totals_ = own;
+    Control finished{ControlKind::kFinished};
     finished.trained = own;
     tell_leader(finished);
   }
@@ -132,13 +133,13 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline dea
   stats_.finishing_s += clock_seconds() - begun;
   if (!status_.ok()) return status_;
   if (phase_ != Phase::kEnded) return error(Code::kDeadlineExceeded, "the other nodes have not finished yet");
-  if (!leads()) return own;
+  if (!is_leader()) return own;
   await_hearing(lock);
   TrainedTotals all = leading_->trained();
   if (!board_) return all;
   pieces_->give({}, board_->standing(), workers_now());
-  all.tokens += options_.trained_before.tokens;
-  all.pairs += options_.trained_before.pairs;
+  all.tokens += board_->before().tokens;
+  all.pairs += board_->before().pairs;
   for (const auto& [node, trained] : board_->trained())
     if (!leading_->has_finished(node)) all.tokens += trained.tokens, all.pairs += trained.pairs;
   return all;
@@ -196,12 +197,7 @@ int64_t ClusterNode::staleness_at(int64_t clock) const {
 void ClusterNode::run() {
   {
     const std::lock_guard lock(mutex_);
-    Control hello{ControlKind::kHello};
-    hello.fingerprint = options_.fingerprint;
-    hello.rows = options_.rows;
-    hello.text = options_.fingerprint_of;
-    if (options_.joins) hello.address = options_.addresses.at(self_);
-    tell_leader(hello);
+    tell_leader(hello());
   }
   for (bool failed = false; !stopping_ && !failed;) {  // a node that has failed falls silent: the others go on
     NodeId from = 0;
@@ -209,6 +205,7 @@ void ClusterNode::run() {
     const Status got = transport_->receive(Deadline::after(kReceiveWait), from, frame);
     const std::lock_guard lock(mutex_);
     const double now = clock_seconds();
+    forgive_pause(now);
     if (got.ok()) {
       // One may have heard of us before we have of it.
       if (options_.joinable && forgotten_.count(from) == 0) links_.try_emplace(from, kLink);
@@ -228,13 +225,20 @@ void ClusterNode::run() {
   }
 }
 
+// A node that was stopped itself has not heard the others for just as long: that is not their silence.
+void ClusterNode::forgive_pause(double now_s) {
+  const double paused_s = now_s - std::exchange(stepped_s_, now_s);
+  if (paused_s > options_.dead_after_s / 2)
+    for (auto& [node, heard_s] : heard_s_) heard_s = std::min(heard_s + paused_s, now_s);
+}
+
 void ClusterNode::step(double now_s) {
   deliver_own();
   if (!status_.ok()) return;
   keep_in_touch(now_s);
   if (pieces_ != nullptr && phase_ == Phase::kTraining)
     if (const auto report = pieces_->report(now_s)) tell_finished(*report);
-  if (leads()) lead(now_s);
+  if (is_leader()) lead(now_s);
   if (const Status told = exchange_words(now_s); !told.ok()) return fail(told);
   push_if_due(now_s);
   deliver_own();

@@ -3,8 +3,9 @@
 // answered and enough was trained, so that a fast network syncs often and a slow one rarely, by itself. A node whose
 // text comes slowly pushes now and then all the same: no scheme waits for its words. One that has failed is silent.
 //
-// The node with the lowest id leads: it waits for all, says who takes part, leaves out nodes that are silent, and knows
-// when everybody has finished. A node that loses the leader ends with an error; what it has learnt can be saved.
+// One node leads, at first the one with the lowest id: it waits for all, says who takes part, leaves out nodes that are
+// silent, and knows when everybody has finished. Where there is a registry another takes its place when it is silent
+// (node_succession.cc); elsewhere a node that loses the leader ends with an error, and what it has learnt can be saved.
 //
 // A node that joins later says so to the leader, with its address. The leader sends it the rows as it knows them and
 // takes it into the next membership, in which owners tell it what has changed.
@@ -62,7 +63,10 @@ struct ClusterOptions {
   bool joinable = false;
   bool joins = false;                       // this node does: `workers` and `servers` are those of now, and this one
   std::map<NodeId, std::string> addresses;  // of all of these
-  Registry* registry = nullptr;             // borrowed, of the leader: is told every membership
+  // Borrowed: has to have a membership before the leader tells it to anybody, and knows who leads when nobody is heard
+  // to. None: all that there ever are are known, and nobody takes the leader's place.
+  Registry* registry = nullptr;
+  NodeId leader = 0;             // 0: the lowest of all
   PieceRange text;               // that is handed out to those who train; empty: nodes have text of their own
   TrainedTotals trained_before;  // by the run, before it came to this text
 };
@@ -80,6 +84,10 @@ class ClusterNode final : public Synchronizer {
   Result<TrainedTotals> finish(const TrainedTotals& own) override { return finish(own, Deadline::never()); }
   // kDeadlineExceeded when the others have not finished by then: it goes on talking, and may be called again.
   Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline);
+  bool leads() const override;
+  bool holds_lead() const override;
+  void saved() override;
+  Status await_saved() override;
   ClusterStats stats() const override;
   PieceQueue* pieces() override { return pieces_.get(); }
 
@@ -91,6 +99,7 @@ class ClusterNode final : public Synchronizer {
   bool has_begun() const;
   void run();
   void step(double now_s);
+  void forgive_pause(double now_s);
   void receive_message(NodeId from, const std::string& bytes);
   Status receive_rows(NodeId from, const std::string& bytes);
   Status take_rows(NodeId from, const Message& message);
@@ -102,13 +111,27 @@ class ClusterNode final : public Synchronizer {
   std::string differences_of(NodeId node, const Control& hello) const;
   void receive_hello(NodeId from, const Control& hello);
   void welcome();
-  void tell_order(const Control& order, const std::set<NodeId>& before);
   void know(NodeId node, const std::string& address);
   void forget_gone(double now_s);
   void receive_from_leader(const Control& control);
   void take_view(const View& view);
   void lead(double now_s);
+  void decide_orders(double now_s);
+  bool may_tell_orders(double now_s);
+  void tell_orders();
+  void publish(const View& view);
+  bool any_silent(double now_s) const;
   void hand_out();
+  Control hello() const;
+  Control as_greeting(Control hello) const;
+  void seek_leader(double now_s);
+  void receive_lead(NodeId from, const Control& lead);
+  void follow(NodeId leader, uint32_t epoch);
+  void greet();
+  void receive_greeting(NodeId from, const Control& greeting);
+  void look_if_leading(double now_s);
+  void begin_to_lead(const Registry::Written& written, double now_s);
+  void resume_text();
   void tell(NodeId node, const Control& control);
   void receive_ask(NodeId from, const Control& ask);
   void leave_text(NodeId node);
@@ -133,12 +156,11 @@ class ClusterNode final : public Synchronizer {
   void await_hearing(std::unique_lock<std::mutex>& lock);
   void deliver_own();
   void fail(Status status);
-  bool leads() const { return self_ == leader_; }
+  bool is_leader() const { return self_ == leader_; }
 
   const ClusterOptions options_;
   const std::unique_ptr<Transport> transport_;
   const NodeId self_;
-  NodeId leader_ = 0;
   bool is_worker_ = false;
   std::atomic<int64_t> ahead_max_;  // clocks that a node may be ahead of the slowest and train (SSP)
   std::unique_ptr<Replica> replica_;
@@ -156,13 +178,28 @@ class ClusterNode final : public Synchronizer {
   Phase phase_ = Phase::kStarting;
   Status status_;
   View view_;
+  NodeId leader_ = 0;
+  uint32_t led_since_ = 0;    // when it took another's place; 0: it did not
+  bool sought_ = false;       // this node has asked for its place, and may get it
+  bool model_saved_ = false;  // by the leader
+  TrainedTotals own_totals_;  // of one that has finished
   std::map<NodeId, double> heard_s_;
   std::map<NodeId, std::pair<NodeFigures, int64_t>> told_;  // of the leader: by the others, and how stale they were
   std::optional<Leader> leading_;                           // when this node leads
   std::optional<PieceBoard> board_;                         // likewise, where the text is handed out
-  std::set<NodeId> welcome_;                                // that want to join, and may
-  std::map<NodeId, int64_t> wanted_;                        // pieces, by nodes that have asked
-  bool text_over_ = false;                                  // and told
+  struct Orders {
+    std::vector<Control> controls;
+    uint32_t epoch = 0;       // of the membership among them; 0: there is none
+    std::set<NodeId> before;  // who took part until then
+    double since_s = 0;
+  };
+  std::optional<Orders> orders_;           // likewise: decided, until the registry has their membership
+  std::map<NodeId, KnownText> greetings_;  // in place of another: as long as they are awaited
+  std::vector<std::pair<NodeId, Control>> before_greetings_;  // about the text, while nothing is known of it
+  std::vector<std::pair<NodeId, Control>> before_leading_;    // by those that know before we do that we lead
+  std::set<NodeId> welcome_;                                  // that want to join, and may
+  std::map<NodeId, int64_t> wanted_;                          // pieces, by nodes that have asked
+  bool text_over_ = false;                                    // and told
   int64_t settle_clock_ = 0;
   int32_t stage_pushes_ = 0;  // begun since flushing or settling began
   PushPace pace_;
@@ -171,6 +208,7 @@ class ClusterNode final : public Synchronizer {
   int64_t seen_words_ = 0;   // trained when it was last looked, and since when
   double seen_s_ = 0;
   double alive_sent_s_ = 0, refreshed_s_ = 0;
+  double stepped_s_ = 0;      // when this node was last seen to run
   StalenessFinder finder_;    // of an adaptive scheme
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   ClusterStats stats_;

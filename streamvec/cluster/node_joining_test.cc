@@ -104,7 +104,7 @@ TEST(ClusterNode, OneWithAnotherVocabularyCannotJoinAndIsToldWhy) {
 TEST(ClusterNode, ALeaderThatAnotherHasTakenThePlaceOfEnds) {
   Cluster cluster(2, exact(Admission::kAsync));
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
-  cluster.notebook.set_status(error(Code::kAborted, "another node leads"));
+  cluster.notebook.set_status(1, error(Code::kAborted, "another node leads"));
   EXPECT_EQ(cluster.members[0].node->finish({}).status().code(), Code::kAborted);
 }
 

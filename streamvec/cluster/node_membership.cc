@@ -11,19 +11,35 @@ namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0;
+constexpr double kSeekAfter =
+    0.75;  // of `dead_after_s`: etcd says whether the leader is gone, so that asking early is safe
+
+bool is_to_leader(ControlKind kind) {
+  return kind == ControlKind::kHello || kind == ControlKind::kGreeting || kind == ControlKind::kAsk ||
+         kind == ControlKind::kFinished;
+}
 
 }  // namespace
 
 void ClusterNode::receive_control(NodeId from, const Control& control) {
-  if (leads())
+  if (control.kind == ControlKind::kLead)
+    receive_lead(from, control);
+  else if (is_leader())
     receive_from_follower(from, control);
   else if (from == leader_)
     receive_from_leader(control);
+  else if (options_.registry != nullptr && is_to_leader(control.kind))
+    before_leading_.emplace_back(from, control);
 }
 
 void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
   if (control.figures && from != self_) told_[from] = {*control.figures, staleness_at(control.figures->clock)};
   if (control.kind == ControlKind::kHello) return receive_hello(from, control);
+  if (control.kind == ControlKind::kGreeting) return receive_greeting(from, control);
+  if (leading_->gathers() && (control.kind == ControlKind::kAsk || control.kind == ControlKind::kFinished)) {
+    before_greetings_.emplace_back(from, control);
+    return;
+  }
   if (control.kind == ControlKind::kAsk) return receive_ask(from, control);
   if (board_ && control.kind == ControlKind::kFinished) leave_text(from);
   leading_->receive(from, control);
@@ -40,13 +56,33 @@ void ClusterNode::leave_text(NodeId node) {
   wanted_.erase(node);
 }
 
+// By one that has all rows that it needs: it takes part, or is one of the first.
+Control ClusterNode::as_greeting(Control hello) const {
+  hello.kind = ControlKind::kGreeting;
+  hello.view.epoch = led_since_;
+  return hello;
+}
+
+Control ClusterNode::hello() const {
+  Control hello{ControlKind::kHello};
+  hello.fingerprint = options_.fingerprint;
+  hello.rows = options_.rows;
+  hello.text = options_.fingerprint_of;
+  if (options_.joins) hello.address = options_.addresses.at(self_);
+  return hello;
+}
+
 void ClusterNode::receive_hello(NodeId from, const Control& hello) {
   const bool is_first = all_of({0, options_.workers, options_.servers}).count(from) > 0;
   if (!is_first) know(from, hello.address);
   if (hello.fingerprint != options_.fingerprint || (is_first && hello.rows != options_.rows))
     return refuse(from, differences_of(from, hello));
-  if (is_first) return leading_->receive(from, hello);
-  welcome_.insert(from);
+  if (!is_first) welcome_.insert(from);
+  if (is_first && leading_->gathers()) return receive_greeting(from, as_greeting(hello));
+  if (is_first && view_.epoch > 0 && leading_->members().count(from) == 0)
+    return refuse(from,
+                  "the others have begun without node " + std::to_string(from) + "; start it again, and it joins");
+  if (is_first || leading_->gathers()) leading_->receive(from, hello);
 }
 
 std::string ClusterNode::differences_of(NodeId node, const Control& hello) const {
@@ -65,7 +101,8 @@ void ClusterNode::refuse(NodeId node, const std::string& why) {
 // At a moment when each of our pushes is answered: we know every row as its owner has it then, but for what others have
 // changed, which the owners will tell the newcomer.
 void ClusterNode::welcome() {
-  if (welcome_.empty() || view_.epoch == 0 || !replica_->idle()) return;
+  if (welcome_.empty() || view_.epoch <= led_since_ || !replica_->idle()) return;
+  if (options_.registry != nullptr && !options_.registry->reached()) return;  // who joins has to be written down
   const bool owns_rows = options_.servers == options_.workers;
   for (const NodeId node : std::exchange(welcome_, {})) {
     if (text_over_ || leading_->ending()) {
@@ -100,6 +137,9 @@ void ClusterNode::receive_from_leader(const Control& control) {
       return pieces_->end(PieceQueue::Next::kOver);
     case ControlKind::kEnd:
       phase_ = Phase::kEnded;
+      return changed_.notify_all();
+    case ControlKind::kSaved:
+      model_saved_ = true;
       return changed_.notify_all();
     default:
       return;
@@ -149,30 +189,73 @@ void ClusterNode::forget_gone(double now_s) {
 
 void ClusterNode::lead(double now_s) {
   if (options_.registry != nullptr && !options_.registry->status().ok()) return fail(options_.registry->status());
+  if (phase_ == Phase::kEnded) return;
   welcome();
-  const std::set<NodeId> before = leading_->members();
-  const Result<std::vector<Control>> orders = leading_->decide(now_s, heard_s_);
-  if (!orders.ok()) return fail(orders.status());
-  for (const Control& order : *orders) tell_order(order, before);
-  if (!board_) return;
-  for (const NodeId node : before)
-    if (!is_among(view_.workers, node) && !is_among(view_.servers, node)) leave_text(node);
-  hand_out();
+  if (!orders_) decide_orders(now_s);
+  if (orders_ && may_tell_orders(now_s)) tell_orders();
+  if (board_ && status_.ok()) hand_out();
 }
 
-void ClusterNode::tell_order(const Control& order, const std::set<NodeId>& before) {
-  std::set<NodeId> nodes = leading_->members();
-  if (order.kind != ControlKind::kView) return tell_all(order, nodes);
-  Control view = order;
+void ClusterNode::decide_orders(double now_s) {
+  Orders decided;
+  decided.before = leading_->members();
+  decided.since_s = now_s;
+  const bool gathers = leading_->gathers();
+  if (gathers) decided.before.merge(all_of(view_));
+  Result<std::vector<Control>> controls = leading_->decide(now_s, heard_s_);
+  if (!controls.ok()) return fail(controls.status());
+  if (controls->empty()) return;
+  if (gathers) resume_text();
+  decided.controls = std::move(*controls);
+  for (const Control& order : decided.controls)
+    if (order.kind == ControlKind::kView) {
+      decided.epoch = order.view.epoch;
+      publish(order.view);
+    }
+  orders_ = std::move(decided);
+}
+
+void ClusterNode::publish(const View& view) {
+  if (options_.registry == nullptr) return;
   std::vector<Registry::Member> members;
-  for (const NodeId node : nodes) {
-    if (!options_.joinable) break;
-    const std::string& address = view.addresses[node] = addresses_.at(node);
-    members.push_back({node, address, is_among(order.view.workers, node), is_among(order.view.servers, node)});
+  for (const NodeId node : all_of(view))
+    members.push_back({node, addresses_.at(node), is_among(view.workers, node), is_among(view.servers, node)});
+  options_.registry->publish(view.epoch, std::move(members));
+}
+
+// A membership is told only when it is written down. Who cannot have it written, and has lost the others too, may have
+// a successor by now.
+bool ClusterNode::may_tell_orders(double now_s) {
+  if (options_.registry == nullptr || orders_->epoch == 0) return true;
+  if (options_.registry->written() >= orders_->epoch) return true;
+  const bool patient = !any_silent(now_s) && now_s - orders_->since_s <= options_.dead_after_s;
+  if (!patient && !options_.registry->reached())
+    fail(error(Code::kAborted, "node ", self_, ", which led, hears neither all of the others nor etcd for ",
+               options_.dead_after_s, " s, and cannot go on alone: they may have another leader by now; nothing more ",
+               "is written here"));
+  return false;
+}
+
+bool ClusterNode::any_silent(double now_s) const {
+  const std::set<NodeId> all = all_of(view_);
+  return std::any_of(all.begin(), all.end(),
+                     [&](NodeId node) { return node != self_ && now_s - heard_s_.at(node) > options_.dead_after_s; });
+}
+
+void ClusterNode::tell_orders() {
+  const Orders orders = *std::exchange(orders_, std::nullopt);
+  for (Control order : orders.controls) {
+    std::set<NodeId> nodes = leading_->members();
+    if (order.kind == ControlKind::kView) {
+      for (const NodeId node : nodes)
+        if (options_.joinable) order.addresses[node] = addresses_.at(node);
+      nodes.insert(orders.before.begin(), orders.before.end());
+    }
+    tell_all(order, nodes);
   }
-  nodes.insert(before.begin(), before.end());
-  tell_all(view, nodes);
-  if (options_.registry != nullptr) options_.registry->publish(order.view.epoch, std::move(members));
+  if (!board_) return;
+  for (const NodeId node : orders.before)
+    if (!is_among(view_.workers, node) && !is_among(view_.servers, node)) leave_text(node);
 }
 
 void ClusterNode::hand_out() {
@@ -211,7 +294,7 @@ void ClusterNode::tell_all(const Control& control, const std::set<NodeId>& nodes
 
 void ClusterNode::tell_leader(Control control) {
   control.figures = own_figures();
-  leads() ? receive_from_follower(self_, control) : send(leader_, encode(control));
+  is_leader() ? receive_from_follower(self_, control) : send(leader_, encode(control));
 }
 
 void ClusterNode::keep_in_touch(double now_s) {
@@ -220,13 +303,14 @@ void ClusterNode::keep_in_touch(double now_s) {
     link.tick(now_s, frames);
     for (std::string& frame : frames) transport_->send(node, std::move(frame));
   }
-  if (!leads() && phase_ != Phase::kEnded && now_s - heard_s_[leader_] > options_.dead_after_s)
-    fail(error(Code::kUnavailable, "node ", leader_, ", which leads, was not heard for ", options_.dead_after_s,
-               " s; what was learnt here is saved, start the cluster again to go on"));
+  const bool needs_leader = phase_ != Phase::kEnded || (options_.registry != nullptr && !model_saved_);
+  const double patience_s = options_.dead_after_s * (options_.registry != nullptr ? kSeekAfter : 1);
+  if (!is_leader() && needs_leader && now_s - heard_s_[leader_] > patience_s) seek_leader(now_s);
   if (options_.joinable) forget_gone(now_s);
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
   alive_sent_s_ = now_s;
-  if (!leads()) return tell_leader({});
+  if (sought_ && !is_leader()) look_if_leading(now_s);
+  if (!is_leader()) return tell_leader({});
   const std::string alive = encode(Control{});
   for (const NodeId node : view_.epoch == 0 ? leading_->present() : all_of(view_))
     if (node != self_) send(node, alive);

@@ -1,7 +1,6 @@
 // Text that is handed out to nodes in pieces.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <set>
@@ -14,53 +13,6 @@ namespace {
 
 using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
 
-// Takes pieces of the text until there are none, a step each.
-class Reader {
- public:
-  Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece) {
-    thread_ = std::thread([this, &member, id, a_piece] {
-      if (!member.node->await_start().ok()) return;
-      PieceQueue& pieces = *member.node->pieces();
-      for (int64_t piece = 0; !stop_;) {
-        const PieceQueue::Next next = pieces.take(piece);
-        if (next == PieceQueue::Next::kOver || next == PieceQueue::Next::kStopped) break;
-        if (next == PieceQueue::Next::kNotYet) {
-          pieces.await(std::chrono::milliseconds(5));
-          continue;
-        }
-        member.add_one(static_cast<int>(piece), id);
-        taken.insert(piece);
-        own_.tokens += 10;
-        std::this_thread::sleep_for(a_piece);
-        pieces.finish(piece, own_);
-        if (!member.node->trained(10).ok()) break;
-      }
-      if (stop_) return;
-      const Result<TrainedTotals> all = member.node->finish(own_);
-      status = all.status();
-      if (all.ok()) tokens = all->tokens;
-    });
-  }
-  ~Reader() { join(); }
-  void join() {
-    if (thread_.joinable()) thread_.join();
-  }
-  void die(Member& member) {
-    stop_ = true;
-    join();
-    member.node.reset();
-  }
-
-  std::set<int64_t> taken;
-  Status status;
-  int64_t tokens = 0;
-
- private:
-  std::atomic<bool> stop_ = false;
-  TrainedTotals own_;
-  std::thread thread_;
-};
-
 TEST(ClusterNode, ADeadNodesPiecesAreTrainedByTheRestAndANewcomerGetsItsPart) {
   constexpr int64_t kPieces = 1'000;
   Cluster cluster(3, exact(Admission::kAsync), 0, 2, {0, kPieces});
@@ -68,7 +20,8 @@ TEST(ClusterNode, ADeadNodesPiecesAreTrainedByTheRestAndANewcomerGetsItsPart) {
   const std::chrono::milliseconds a_piece(4);
   for (NodeId id = 1; id <= 3; ++id) readers.emplace_back(cluster.members[id - 1], id, a_piece);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  readers[2].die(cluster.members[2]);
+  readers[2].stop();
+  cluster.kill(3);
   cluster.join(4);
   readers.emplace_back(cluster.members[3], 4, a_piece);
   for (Reader& reader : readers) reader.join();

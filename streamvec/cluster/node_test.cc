@@ -122,8 +122,8 @@ TEST(ClusterNode, ANodeThatHasNothingToTrainOnHoldsNobodyUp) {
   EXPECT_EQ(cluster.members[1].sum(1), 500);
 }
 
-TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLost) {
-  Cluster cluster(2, exact(Admission::kBsp), 0, 2);
+TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLostAndNobodyMayTakeItsPlace) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 2, {}, false);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.members[0].node.reset();
   const Result<TrainedTotals> left = cluster.members[1].node->finish({});

@@ -2,10 +2,14 @@
 // them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -45,38 +49,122 @@ struct Member {
   }
 };
 
-// Keeps what the leader writes down.
-class Notebook final : public Registry {
+// What etcd is to a cluster: knows who leads and takes part. Each node has a page of its own.
+class Notebook {
  public:
-  void publish(uint32_t epoch, std::vector<Member> members) override {
+  class Page final : public Registry {
+   public:
+    Page(Notebook& book, NodeId self) : book_(book), self_(self) {}
+
+    void publish(uint32_t epoch, std::vector<Member> members) override {
+      const std::lock_guard lock(book_.mutex_);
+      if (cut_) return;
+      if (book_.leader_ != self_) {
+        status_ = error(Code::kAborted, "another node leads");
+        return;
+      }
+      book_.epochs.push_back(epoch);
+      book_.epoch_ = written_ = epoch;
+      book_.last = std::move(members);
+    }
+    uint32_t written() const override {
+      const std::lock_guard lock(book_.mutex_);
+      return written_;
+    }
+    Status status() const override {
+      const std::lock_guard lock(book_.mutex_);
+      return status_;
+    }
+    bool reached() const override {
+      const std::lock_guard lock(book_.mutex_);
+      return !cut_;
+    }
+    bool holds() const override {
+      const std::lock_guard lock(book_.mutex_);
+      return book_.leader_ == self_ && !cut_;
+    }
+    void seek(bool may_lead) override {
+      const std::lock_guard lock(book_.mutex_);
+      if (cut_ || book_.over_) return;
+      if (book_.leader_ == 0 && may_lead) {
+        book_.leader_ = self_;
+        book_.epochs.push_back(++book_.epoch_);
+        written_ = book_.epoch_;
+        led_ = std::chrono::steady_clock::now();
+      }
+      found_ = Written{book_.epoch_, book_.leader_, book_.last};
+    }
+    // Others may know that this node leads before it does.
+    std::optional<Written> found() const override {
+      const std::lock_guard lock(book_.mutex_);
+      const bool knows = std::chrono::steady_clock::now() - led_ > std::chrono::milliseconds(30);
+      return found_ && (found_->leader != self_ || knows) ? found_ : std::nullopt;
+    }
+    bool over() const override {
+      const std::lock_guard lock(book_.mutex_);
+      return book_.over_;
+    }
+    void finish() override {
+      const std::lock_guard lock(book_.mutex_);
+      book_.over_ = true;
+    }
+
+   private:
+    friend class Notebook;
+    Notebook& book_;
+    const NodeId self_;
+    bool cut_ = false;
+    Status status_;
+    uint32_t written_ = 0;
+    std::chrono::steady_clock::time_point led_;  // since when this node does
+    std::optional<Written> found_;
+  };
+
+  Page& page(NodeId node) {
     const std::lock_guard lock(mutex_);
-    epochs.push_back(epoch);
-    last = std::move(members);
+    return pages_.try_emplace(node, *this, node).first->second;
   }
-  Status status() const override {
+  void forget(NodeId node) {  // it is gone, or its lease is
     const std::lock_guard lock(mutex_);
-    return broken;
+    if (leader_ == node) leader_ = 0;
   }
-  void set_status(Status status) {
+  void cut(NodeId node) {  // which cannot reach it any more
+    forget(node);
+    Page& of_node = page(node);
     const std::lock_guard lock(mutex_);
-    broken = std::move(status);
+    of_node.cut_ = true;
+  }
+  void set_status(NodeId node, Status status) {
+    Page& of_node = page(node);
+    const std::lock_guard lock(mutex_);
+    of_node.status_ = std::move(status);
   }
   size_t size() const {
     const std::lock_guard lock(mutex_);
     return last.size();
   }
+  NodeId leader() const {
+    const std::lock_guard lock(mutex_);
+    return leader_;
+  }
 
   std::vector<uint32_t> epochs;
-  std::vector<Member> last;
-  Status broken;
+  std::vector<Registry::Member> last;
 
  private:
   mutable std::mutex mutex_;
+  NodeId leader_ = 1;
+  uint32_t epoch_ = 0;
+  bool over_ = false;
+  std::map<NodeId, Page> pages_;
 };
 
 class Cluster {
  public:
-  Cluster(int nodes, Scheme scheme, int servers = 0, double dead_after_s = 10, PieceRange text = {}) {
+  // Not `elastic`: nobody joins, and nobody takes the leader's place. `absent` are expected and never come.
+  Cluster(int nodes, Scheme scheme, int servers = 0, double dead_after_s = 10, PieceRange text = {},
+          bool elastic = true, const std::set<NodeId>& absent = {})
+      : elastic_(elastic) {
     for (int i = 0; i < nodes; ++i) options.workers.push_back(static_cast<NodeId>(i + 1));
     options.servers = options.workers;
     if (servers > 0) options.servers.clear();
@@ -87,13 +175,18 @@ class Cluster {
     options.words_min = 50;
     options.words_max = 1'000;
     options.dead_after_s = dead_after_s;
-    options.joinable = true;
-    options.registry = &notebook;
+    options.joinable = elastic;
     options.text = text;
     options.fingerprint = 7;
     options.fingerprint_of = "7 words";
-    for (int i = 0; i < nodes + servers; ++i) options.addresses[static_cast<NodeId>(i + 1)] = "";
-    for (int i = 0; i < nodes + servers; ++i) start(static_cast<NodeId>(i + 1), options);
+    for (int i = 0; i < nodes + servers; ++i) {
+      const auto id = static_cast<NodeId>(i + 1);
+      options.addresses[id] = "";
+      notebook.last.push_back({id, "", is_among(options.workers, id), is_among(options.servers, id)});
+    }
+    for (const NodeId node : absent) notebook.forget(node);
+    for (int i = 0; i < nodes + servers; ++i)
+      if (const auto id = static_cast<NodeId>(i + 1); absent.count(id) == 0) start(id, options);
   }
 
   // A node that comes while others train. Its rows are not what the others' were at first.
@@ -105,6 +198,7 @@ class Cluster {
     if (now.servers == now.workers) now.servers.push_back(id);
     now.workers.push_back(id);
     now.addresses[id] = "";
+    now.leader = notebook.leader();
     start(id, now, 1000);
   }
 
@@ -117,6 +211,7 @@ class Cluster {
       table = std::move(Matrix::make(kRows, kDim)).value();
       for (int64_t i = 0; i < kRows; ++i) std::fill_n(table.row(i), kDim, rows);
     }
+    if (elastic_) of_node.registry = &notebook.page(id);
     of_node.sync.live_mutex = member.mutex.get();
     of_node.changed = &member.changed;
     member.node =
@@ -143,11 +238,70 @@ class Cluster {
     return statuses;
   }
 
+  // Parts at once, and its lease ends.
+  void kill(NodeId id) {
+    members[id - 1].node.reset();
+    notebook.forget(id);
+  }
+
   ClusterOptions options;
   InprocNetwork network;
   Notebook notebook;
   std::deque<Member> members;
   std::vector<int64_t> totals;
+
+ private:
+  const bool elastic_;
+};
+
+// Takes pieces of the text until there are none, a step each.
+class Reader {
+ public:
+  Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece) {
+    thread_ = std::thread([this, &member, id, a_piece] {
+      if (!member.node->await_start().ok()) return;
+      PieceQueue& pieces = *member.node->pieces();
+      for (int64_t piece = 0; !stop_;) {
+        const PieceQueue::Next next = pieces.take(piece);
+        if (next == PieceQueue::Next::kOver || next == PieceQueue::Next::kStopped) break;
+        if (next == PieceQueue::Next::kNotYet) {
+          pieces.await(std::chrono::milliseconds(5));
+          continue;
+        }
+        member.add_one(static_cast<int>(piece), id);
+        taken.insert(piece);
+        own_.tokens += 10;
+        std::this_thread::sleep_for(a_piece);
+        pieces.finish(piece, own_);
+        if (!member.node->trained(10).ok()) break;
+      }
+      if (stop_) return;
+      const Result<TrainedTotals> all = member.node->finish(own_);
+      status = all.status();
+      if (all.ok()) tokens = all->tokens;
+      if (status.ok() && !member.node->leads()) status = member.node->await_saved();
+      led = member.node->leads();
+      if (status.ok() && led) member.node->saved();
+    });
+  }
+  ~Reader() { join(); }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void stop() {
+    stop_ = true;
+    join();
+  }
+
+  std::set<int64_t> taken;
+  Status status;
+  int64_t tokens = 0;
+  bool led = false;  // at the end
+
+ private:
+  std::atomic<bool> stop_ = false;
+  TrainedTotals own_;
+  std::thread thread_;
 };
 
 // Every change arrives whole, so that sums can be compared.

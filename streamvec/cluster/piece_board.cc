@@ -41,15 +41,65 @@ bool PieceBoard::over() const {
          std::all_of(in_work_.begin(), in_work_.end(), [](const auto& node) { return node.second.empty(); });
 }
 
+std::set<int64_t> PieceBoard::open() const {
+  std::set<int64_t> open = returned_;
+  for (const auto& [node, pieces] : in_work_) open.insert(pieces.begin(), pieces.end());
+  return open;
+}
+
 TextStanding PieceBoard::standing() const {
-  TextStanding standing{returned_.empty() ? next_ : std::min(next_, *returned_.begin()), before_.tokens, before_.pairs};
-  for (const auto& [node, pieces] : in_work_)
-    if (!pieces.empty()) standing.finished_before = std::min(standing.finished_before, *pieces.begin());
+  TextStanding standing{next_, before_.tokens, before_.pairs, {}, trained_};
+  int64_t last = -1;  // of those that are open
+  for (const int64_t piece : open()) {
+    if (last < 0)
+      standing.finished_before = piece;
+    else if (piece > last + 1)
+      standing.finished.push_back({last + 1, piece});
+    last = piece;
+  }
+  if (last >= 0 && next_ > last + 1) standing.finished.push_back({last + 1, next_});
   for (const auto& [node, trained] : trained_) {
     standing.tokens += trained.tokens;
     standing.pairs += trained.pairs;
   }
   return standing;
+}
+
+// Standings only ever grow, so that all of them together are the latest.
+PieceBoard PieceBoard::resumed(PieceRange text, const TrainedTotals& before, const std::map<NodeId, KnownText>& known) {
+  PieceBoard board(text, before);
+  int64_t told_most = 0;
+  for (const auto& [node, knows] : known) {
+    const TextStanding& standing = knows.standing;
+    board.next_ = std::max(board.next_, std::min(standing.finished_before, text.end));
+    if (standing.tokens > told_most) {
+      told_most = standing.tokens;
+      board.before_ = {standing.tokens, standing.pairs, 0, 0};
+      for (const auto& [by, trained] : standing.trained) {
+        board.before_.tokens -= trained.tokens;
+        board.before_.pairs -= trained.pairs;
+      }
+    }
+    for (const auto& [by, trained] : standing.trained)
+      if (trained.tokens >= board.trained_[by].tokens) board.trained_[by] = trained;
+  }
+  const int64_t begin = board.next_;
+  const auto each = [&](const std::vector<PieceRange>& ranges, const auto& use) {
+    for (const PieceRange& range : ranges)
+      for (int64_t piece = std::max(range.begin, begin); piece < std::min(range.end, text.end); ++piece) {
+        use(piece);
+        board.next_ = std::max(board.next_, piece + 1);
+      }
+  };
+  std::set<int64_t> settled;  // finished, or somebody has them
+  for (const auto& [node, knows] : known) each(knows.standing.finished, [&](int64_t piece) { settled.insert(piece); });
+  for (const auto& [node, knows] : known)
+    each(knows.held, [&, node = node](int64_t piece) {
+      if (settled.insert(piece).second) board.in_work_[node].insert(piece);
+    });
+  for (int64_t piece = begin; piece < board.next_; ++piece)
+    if (settled.count(piece) == 0) board.returned_.insert(piece);
+  return board;
 }
 
 }  // namespace streamvec

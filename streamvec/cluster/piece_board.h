@@ -20,6 +20,9 @@ class PieceBoard {
   // `before`: what the run had trained before it came to this text.
   explicit PieceBoard(PieceRange text, const TrainedTotals& before = {})
       : next_(text.begin), end_(text.end), before_(before) {}
+  // The board of a leader that is gone, by what those that are left have and know: what none of them has at hand or
+  // knows to be finished is handed out again. `before` counts only if none was ever told of the run.
+  static PieceBoard resumed(PieceRange text, const TrainedTotals& before, const std::map<NodeId, KnownText>& known);
 
   // Up to `wanted` pieces for the node, those that others have left first; towards the end fewer, so that `workers`
   // nodes end together. None: all are handed out, and may still come back.
@@ -33,11 +36,14 @@ class PieceBoard {
   // Of the run, with what nodes that are gone have finished.
   TextStanding standing() const;
   const std::map<NodeId, TrainedTotals>& trained() const { return trained_; }
+  const TrainedTotals& before() const { return before_; }
 
  private:
+  std::set<int64_t> open() const;  // handed out, and not finished or left
+
   int64_t next_;
-  const int64_t end_;
-  const TrainedTotals before_;
+  int64_t end_;
+  TrainedTotals before_;
   std::set<int64_t> returned_;
   std::map<NodeId, std::set<int64_t>> in_work_;
   std::map<NodeId, TrainedTotals> trained_;

@@ -18,7 +18,7 @@ PieceQueue::Next PieceQueue::take(int64_t& piece) {
   if (waiting_.empty()) return Next::kNotYet;
   piece = waiting_.front();
   waiting_.pop_front();
-  ++in_work_;
+  in_work_.insert(piece);
   return Next::kPiece;
 }
 
@@ -29,8 +29,9 @@ void PieceQueue::await(std::chrono::milliseconds most) {
 
 void PieceQueue::finish(int64_t piece, const TrainedTotals& own) {
   const std::lock_guard lock(mutex_);
-  --in_work_;
+  in_work_.erase(piece);
   finished_.push_back(piece);
+  unheard_.insert(piece);
   ++pieces_since_;
   if (own.tokens >= own_.tokens) own_ = own;  // threads may come in another order than they were counted in
 }
@@ -50,6 +51,9 @@ void PieceQueue::give(std::span<const PieceRange> pieces, const TextStanding& st
   for (const PieceRange& range : pieces)
     for (int64_t piece = range.begin; piece < range.end; ++piece) waiting_.push_back(piece);
   standing_ = standing;
+  unheard_.erase(unheard_.begin(), unheard_.lower_bound(standing.finished_before));
+  for (const PieceRange& range : standing.finished)
+    unheard_.erase(unheard_.lower_bound(range.begin), unheard_.lower_bound(range.end));
   counted_ = told_;
   workers_ = workers;
   if (pieces.empty()) return;
@@ -68,7 +72,7 @@ std::optional<PieceQueue::Report> PieceQueue::report(double now_s) {
   const std::lock_guard lock(mutex_);
   if (end_ != Next::kNotYet) return std::nullopt;
   const double since_s = now_s - told_s_;
-  const bool idle = waiting_.empty() && in_work_ == 0;
+  const bool idle = waiting_.empty() && in_work_.empty();
   const auto left = static_cast<int64_t>(waiting_.size());
   if (now_s - rated_s_ >= kReport_s) {
     pieces_per_s_ = static_cast<double>(std::exchange(pieces_since_, 0)) / (now_s - rated_s_);
@@ -98,9 +102,24 @@ PieceQueue::Report PieceQueue::take_finished() {
   return report;
 }
 
+KnownText PieceQueue::known(NodeId self) {
+  const std::lock_guard lock(mutex_);
+  std::set<int64_t> held = in_work_;
+  held.insert(waiting_.begin(), waiting_.end());
+  KnownText known{{}, standing_};
+  for (const int64_t piece : held) append(piece, known.held);
+  for (const int64_t piece : unheard_) append(piece, known.standing.finished);
+  TrainedTotals& counted = known.standing.trained[self];
+  known.standing.tokens += own_.tokens - counted.tokens;
+  known.standing.pairs += own_.pairs - counted.pairs;
+  counted = own_;
+  asked_ = false;
+  return known;
+}
+
 bool PieceQueue::dry() const {
   const std::lock_guard lock(mutex_);
-  return given_ && waiting_.empty() && in_work_ == 0;
+  return given_ && waiting_.empty() && in_work_.empty();
 }
 
 }  // namespace streamvec

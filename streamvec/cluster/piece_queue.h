@@ -8,6 +8,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,9 @@ class PieceQueue {
   std::optional<Report> report(double now_s);
   // All that is finished and was not told yet, without a wish for more.
   Report last_report();
+  // For one that begins to lead in another's place: what is at hand here and known of the text. What was asked of the
+  // other is asked again.
+  KnownText known(NodeId self);
   // Had something to train on, and has nothing at the moment.
   bool dry() const;
 
@@ -60,8 +64,9 @@ class PieceQueue {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<int64_t> waiting_;
-  int64_t in_work_ = 0;
+  std::set<int64_t> in_work_;
   std::vector<int64_t> finished_;  // and not told
+  std::set<int64_t> unheard_;      // finished, and not in any standing that was told here
   TrainedTotals own_;
   int64_t told_ = 0;     // of the tokens of `own_`, that the leader was told of
   int64_t counted_ = 0;  // of these, that are in `standing_`

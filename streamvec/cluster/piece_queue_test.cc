@@ -79,6 +79,24 @@ TEST(PieceQueue, TakesTheOthersForAsFastAsItselfUntilItIsToldTheirWords) {
   EXPECT_EQ(queue.tokens_of_all(), 78);
 }
 
+TEST(PieceQueue, TellsTheNextLeaderWhatItHasAndWhatNobodyElseMayKnowOf) {
+  PieceQueue queue(1);
+  queue.report(0);
+  queue.give(std::vector<PieceRange>{{0, 6}}, {0, 50, 0, {}, {{1, {50, 0, 0, 0}}}}, 2);
+  TrainedTotals own;
+  train(queue, 3, own);
+  queue.report(0.3);  // which may be lost
+  queue.give({}, {1, 51, 0, {{2, 3}}, {{1, {50, 0, 0, 0}}, {2, {1, 0, 0, 0}}}}, 2);
+  int64_t in_work = 0;
+  ASSERT_EQ(queue.take(in_work), Next::kPiece);
+  const KnownText known = queue.known(2);
+  EXPECT_EQ(known.held, (std::vector<PieceRange>{{3, 6}}));
+  EXPECT_EQ(known.standing.finished, (std::vector<PieceRange>{{2, 3}, {1, 2}}));
+  EXPECT_EQ(known.standing.trained.at(2).tokens, own.tokens);
+  EXPECT_EQ(known.standing.tokens, 50 + own.tokens);
+  EXPECT_GT(queue.report(0.4)->wanted, 0) << "it asks again";
+}
+
 TEST(PieceQueue, EndsForEverybodyAtOnce) {
   PieceQueue over(2), failed(2);
   over.end(Next::kOver);

@@ -51,6 +51,7 @@ class RingNode final : public Synchronizer {
   Status trained(int64_t words, double lr = 1) override;
   // At the end every node's tables are equal, to the last bits of their sums.
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  bool leads() const override { return transport_->self() == options_.nodes.front(); }
   ClusterStats stats() const override;
 
  private:

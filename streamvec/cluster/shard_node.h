@@ -51,6 +51,7 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   // The leader returns when everybody's text is over and every change is in its row; the others when the leader parts,
   // so that it can read all rows meanwhile.
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  bool leads() const override { return self_ == leader_; }
   ClusterStats stats() const override;
 
   uint64_t ask(std::span<const uint32_t> rows) override;
@@ -78,7 +79,6 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   Status await_owners();
   void post(NodeId to, const SandblasterMessage& message) { transport_->send(to, encode(message)); }
   void fail(const Status& status);
-  bool leads() const { return self_ == leader_; }
 
   const ShardNodeOptions options_;
   NodeId self_ = 0, leader_ = 0;

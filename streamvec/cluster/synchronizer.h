@@ -52,6 +52,14 @@ class Synchronizer {
   // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
   // others learnt. The leader returns what all have trained, the others what they have.
   virtual Result<TrainedTotals> finish(const TrainedTotals& own) = 0;
+  // This node speaks for all, and writes the model. Where nodes may come and go that may come to be so at any time.
+  virtual bool leads() const = 0;
+  // The same beyond doubt: one that was stopped for long may take itself for the leader and not be it any more.
+  virtual bool holds_lead() const { return leads(); }
+  // Where another node takes the leader's place when it fails. Of the leader: the model is written, the others may go.
+  // Of the others, after finish(): waits until it is, or until this node leads and has to write it.
+  virtual void saved() {}
+  virtual Status await_saved() { return {}; }
   virtual ClusterStats stats() const = 0;
   // Where the text is handed out: the pieces that this node is to train on. nullptr: it is divided by equal shares.
   virtual PieceQueue* pieces() { return nullptr; }

@@ -350,7 +350,8 @@ void let_join(const ClusterSettings& settings, ClusterOptions& cluster) {
   if (settings.registry == nullptr) return;
   cluster.joinable = true;
   cluster.joins = settings.joins;
-  cluster.registry = settings.rank == 0 ? settings.registry : nullptr;
+  cluster.registry = settings.registry;
+  cluster.leader = settings.leader;
   for (size_t i = 0; i < settings.nodes.size(); ++i)
     cluster.addresses[node_of(settings, static_cast<int32_t>(i))] = settings.nodes[i];
 }

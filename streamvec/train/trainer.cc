@@ -15,6 +15,7 @@
 #include "streamvec/optim/schedule.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
+#include "streamvec/train/checkpoint_directory.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/columns_trainer.h"
 #include "streamvec/train/device_choice.h"
@@ -53,7 +54,7 @@ class KeptPieces {
 // The run itself: workers over a feed, watched by the calling thread.
 class Training {
  public:
-  // Of a cluster only the first node writes; the others have no writer.
+  // Of a cluster only the first node writes; the others have no writer, unless they come to lead.
   Training(TrainingStart start, std::optional<CheckpointWriter> writer, std::string out, const TrainOptions& options,
            const TrainHooks& hooks)
       : start_(std::move(start)),
@@ -95,8 +96,10 @@ class Training {
     if (shards_ == nullptr) show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
     const bool all_finished = finished && parted.ok();
+    if (parted.code() == Code::kAborted) return parted;  // another node leads: the model is that one's to write
     STREAMVEC_RETURN_IF_ERROR(save(begin, all_finished));
     STREAMVEC_RETURN_IF_ERROR(parted);
+    if (node_ != nullptr && node_->leads()) node_->saved();
     if (Status failed = feed_.status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
     return progress(state, state.mean_loss());
@@ -176,13 +179,36 @@ class Training {
     return progress(start_.state, 0);
   }
 
-  // Leaves the cluster once all have finished. The first node then speaks for all of them.
+  // Leaves the cluster once all have finished, and one has written what they learnt. That one speaks for all of them.
   Status part() {
     if (node_ == nullptr) return {};
-    const Result<TrainedTotals> all = node_->finish(feed_.own());
-    if (!all.ok()) return all.status();
-    if (options_.cluster.rank == 0) all_ = *all;
+    STREAMVEC_ASSIGN_OR_RETURN(TrainedTotals all, node_->finish(feed_.own()));
+    if (!node_->leads()) {
+      STREAMVEC_RETURN_IF_ERROR(node_->await_saved());
+      if (!node_->leads()) return {};
+      const TextStanding standing = node_->pieces()->standing();
+      all.tokens = standing.tokens;
+      all.pairs = standing.pairs;
+    }
+    all_ = all;
+    STREAMVEC_RETURN_IF_ERROR(write_if_leading());
+    if (writes()) return {};
+    return error(Code::kAborted, "this node was to lead, and another may by now: nothing is written here");
+  }
+
+  // The leader's place, and with it the directory, may come to this node at any time.
+  Status write_if_leading() {
+    if (writes() || node_ == nullptr || !node_->holds_lead()) return {};
+    STREAMVEC_ASSIGN_OR_RETURN(writer_, CheckpointWriter::open(out_, CheckpointWriter::Lock::kTakeOver));
+    succeeds_ = true;
     return {};
+  }
+
+  // Another node has led before this one, and has written what was known to be finished there: not all of that has to
+  // be known here by now.
+  bool is_written_further(const RunState& state) const {
+    const auto found = succeeds_ ? list_checkpoints(out_) : std::vector<CheckpointPath>();
+    return found.ok() && !found->empty() && found->front().step > state.step;
   }
 
   // Reports, saves and stops in time. Returns an error when a save in the middle failed; the workers have stopped then.
@@ -194,9 +220,10 @@ class Training {
       if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
       if (report && hooks_.progress) report_progress(begin);
       if (shards_ == nullptr) show_.show_if_due([&] { return copy_now(); });
+      Status status = write_if_leading();
       const double every_s = options_.checkpoint_every_s.value_or(0);
-      if (every_s <= 0 || seconds_since(saved) < every_s) continue;
-      const Status status = save_in_the_middle(begin);
+      if (status.ok() && (every_s <= 0 || seconds_since(saved) < every_s)) continue;
+      if (status.ok()) status = save_in_the_middle(begin);
       saved = Clock::now();
       if (!status.ok()) {
         feed_.stop();
@@ -247,6 +274,7 @@ class Training {
     if (!writer_) return {};
     RunState state = timed(feed_.whole_state(), begin);
     state.finished = finished;
+    if (is_written_further(state)) return {};
     STREAMVEC_RETURN_IF_ERROR(start_.parameters.fetch_rows());
     TablesInFiles whole;
     if (shards_ != nullptr) {
@@ -266,7 +294,12 @@ class Training {
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
     STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
-    return writer_->save(content);
+    Status saved = writer_->save(content);
+    if (saved.code() != Code::kAborted || node_ == nullptr || !node_->holds_lead()) return saved;
+    // One that led before, and was stopped, has taken for its own what is ours.
+    writer_.reset();
+    STREAMVEC_RETURN_IF_ERROR(write_if_leading());
+    return writes() ? writer_->save(content) : saved;
   }
 
   TrainProgress progress(const RunState& state, double loss) const {
@@ -294,6 +327,7 @@ class Training {
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   std::unique_ptr<Synchronizer> node_;  // before what it borrows goes
   ShardNode* shards_ = nullptr;         // the same, where tables are shared out
+  bool succeeds_ = false;               // to another node that has written before
   KeptPieces kept_;
   std::optional<TrainedTotals> all_;  // of the whole cluster, at the end
   RunState reported_;

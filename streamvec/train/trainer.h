@@ -48,7 +48,8 @@ struct ClusterSettings {
   std::vector<std::string> nodes;    // host:port of each, workers first; none: no cluster
   std::vector<uint32_t> ids;         // of each; none: 1, 2, ...
   bool joins = false;                // the others train already, and this node joins them
-  Registry* registry = nullptr;      // borrowed: where the first node writes who takes part; with it nodes may join
+  uint32_t leader = 0;               // of them; 0: the first
+  Registry* registry = nullptr;      // borrowed: where it is written who leads and takes part; with it nodes may join
   InprocNetwork* network = nullptr;  // borrowed: they are threads of this process, and have no addresses
   bool mpi = false;                  // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                  // which of them this is

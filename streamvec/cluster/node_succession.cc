@@ -1,0 +1,171 @@
+// When the leader is gone: one of the others takes its place, by the registry, which makes one node the leader at a
+// time and knows the last membership that anybody can have heard of. The others greet it with what they have and know
+// of the text; the next membership, numbered after all that were ever told, is of those that have. Whoever led before
+// and comes back is heard by nobody, and hears that another leads.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "streamvec/cluster/node.h"
+#include "streamvec/core/clock.h"
+
+namespace streamvec {
+namespace {
+
+constexpr double kPatience = 4;  // times `dead_after_s`: two that have taken its place may be gone, too
+constexpr auto kSavedLook = std::chrono::milliseconds(50);
+
+}  // namespace
+
+bool ClusterNode::leads() const {
+  const std::lock_guard lock(mutex_);
+  return is_leader();
+}
+
+bool ClusterNode::holds_lead() const {
+  return leads() && (options_.registry == nullptr || options_.registry->holds());
+}
+
+void ClusterNode::seek_leader(double now_s) {
+  const double silent_s = now_s - heard_s_[leader_];
+  const auto lost = [&](Code code, const auto&... why) {
+    fail(error(code, "node ", leader_, ", which leads, was not heard for ", std::min(silent_s, options_.dead_after_s),
+               " s", why...));
+  };
+  Registry* const registry = options_.registry;
+  if (registry == nullptr)
+    return lost(Code::kUnavailable, "; what was learnt here is saved, start the cluster again to go on");
+  if (!registry->reached()) {
+    if (silent_s > options_.dead_after_s)
+      lost(Code::kUnavailable, ", and etcd neither; the others may go on without this node");
+    return;
+  }
+  if (registry->over() && phase_ != Phase::kEnded)
+    return lost(Code::kUnavailable, ", and the job has ended without this node");
+  model_saved_ = registry->over();
+  if (model_saved_) return changed_.notify_all();
+  const bool joining = options_.joins && phase_ == Phase::kStarting;
+  registry->seek(is_worker_ && !joining);
+  sought_ = true;
+  const std::optional<Registry::Written> found = registry->found();
+  if (found && found->leader == self_) return begin_to_lead(*found, now_s);
+  const auto is_self = [&](const Registry::Member& member) { return member.node == self_; };
+  if (found && !joining && found->epoch > view_.epoch &&
+      std::none_of(found->members.begin(), found->members.end(), is_self))
+    return lost(Code::kAborted,
+                ", and the others go on without this node; what it has learnt since is not in their model");
+  if (found && found->leader != 0 && found->leader != leader_ && found->epoch > led_since_) {
+    for (const Registry::Member& member : found->members) know(member.node, member.address);
+    return follow(found->leader, found->epoch);
+  }
+  if (silent_s > std::max(kPatience * options_.dead_after_s, view_.epoch == 0 ? options_.start_within_s : 0.0))
+    lost(Code::kUnavailable, " and longer, and no other node leads in its place; start the cluster again to go on");
+}
+
+// One that asked to lead may have come to do so just when the other was heard again, and others may know already.
+void ClusterNode::look_if_leading(double now_s) {
+  const std::optional<Registry::Written> found = options_.registry->found();
+  if (found && found->leader == self_ && found->epoch > led_since_) begin_to_lead(*found, now_s);
+}
+
+void ClusterNode::begin_to_lead(const Registry::Written& written, double now_s) {
+  const NodeId lost = std::exchange(leader_, self_);
+  led_since_ = written.epoch;
+  Control lead{ControlKind::kLead};
+  lead.view.epoch = written.epoch;
+  View last{written.epoch, {}, {}};
+  for (const Registry::Member& member : written.members) {
+    lead.addresses[member.node] = member.address;
+    if (member.node == lost) continue;
+    know(member.node, member.address);
+    heard_s_[member.node] = now_s;
+    if (member.worker) last.workers.push_back(member.node);
+    if (member.server) last.servers.push_back(member.node);
+  }
+  std::sort(last.workers.begin(), last.workers.end());
+  std::sort(last.servers.begin(), last.servers.end());
+  // Before the beginning some may still read their text.
+  const double greet_within_s = view_.epoch == 0 ? options_.start_within_s : options_.dead_after_s;
+  leading_.emplace(Leader::successor({self_, last, greet_within_s, options_.dead_after_s}, now_s));
+  std::set<NodeId> all = all_of(last);
+  all.merge(all_of(view_));
+  tell_all(lead, all);
+  if (phase_ == Phase::kEnded) {
+    tell_all({ControlKind::kEnd}, all);
+    return changed_.notify_all();
+  }
+  greet();
+  for (const auto& [from, control] : std::exchange(before_leading_, {})) receive_from_follower(from, control);
+}
+
+void ClusterNode::receive_lead(NodeId from, const Control& lead) {
+  const uint32_t epoch = lead.view.epoch;
+  if (options_.registry == nullptr || epoch <= led_since_ || epoch <= view_.epoch) return;
+  if (is_leader())
+    return fail(error(Code::kAborted, "node ", from, " leads in place of node ", self_, ", which was not heard for ",
+                      options_.dead_after_s,
+                      " s; the others have gone on without it, and nothing more is written here"));
+  for (const auto& [node, address] : lead.addresses) know(node, address);
+  follow(from, epoch);
+}
+
+void ClusterNode::follow(NodeId leader, uint32_t epoch) {
+  leader_ = leader;
+  led_since_ = epoch;
+  heard_s_[leader] = clock_seconds();
+  before_leading_.clear();
+  greet();
+}
+
+void ClusterNode::greet() {
+  if (options_.joins && phase_ == Phase::kStarting) return tell_leader(hello());
+  Control greeting = as_greeting(hello());
+  if (phase_ != Phase::kStarting) greeting.rows = 0;
+  if (pieces_ != nullptr) {
+    KnownText known = pieces_->known(self_);
+    if (phase_ <= Phase::kTraining) greeting.pieces = std::move(known.held);
+    greeting.standing = std::move(known.standing);
+  }
+  tell_leader(greeting);
+  if (phase_ <= Phase::kTraining || phase_ == Phase::kEnded || !is_worker_) return;
+  Control finished{ControlKind::kFinished};
+  finished.trained = own_totals_;
+  tell_leader(finished);
+}
+
+void ClusterNode::receive_greeting(NodeId from, const Control& greeting) {
+  const bool begins = greeting.rows != 0 && !options_.joins;
+  if (greeting.fingerprint != options_.fingerprint || (begins && greeting.rows != options_.rows))
+    return refuse(from, differences_of(from, greeting));
+  if (!leading_->gathers() || greeting.view.epoch != led_since_) return;
+  greetings_[from] = {greeting.pieces, greeting.standing};
+  leading_->receive(from, greeting);
+}
+
+// All that take part have greeted.
+void ClusterNode::resume_text() {
+  if (options_.text != PieceRange())
+    board_.emplace(PieceBoard::resumed(options_.text, options_.trained_before, std::exchange(greetings_, {})));
+  const std::set<NodeId> members = leading_->members();
+  for (const auto& [from, control] : std::exchange(before_greetings_, {}))
+    if (members.count(from) > 0) receive_from_follower(from, control);
+}
+
+void ClusterNode::saved() {
+  std::unique_lock lock(mutex_);
+  if (options_.registry == nullptr) return;
+  const std::string saved = encode(Control{ControlKind::kSaved});
+  for (const NodeId node : all_of(view_))
+    if (node != self_) send(node, saved);
+  options_.registry->finish();
+  await_hearing(lock);
+}
+
+Status ClusterNode::await_saved() {
+  std::unique_lock lock(mutex_);
+  if (options_.registry == nullptr) return {};
+  while (!model_saved_ && !is_leader() && status_.ok()) changed_.wait_for(lock, kSavedLook);
+  return model_saved_ ? Status() : status_;
+}
+
+}  // namespace streamvec
