@@ -1,9 +1,11 @@
 #include "streamvec/core/matrix.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace streamvec {
 namespace {
@@ -84,6 +86,22 @@ TEST(Matrix, ViewsSeeRowsWithoutPadding) {
   EXPECT_EQ(view.row_span(1).size(), 17);
   EXPECT_EQ(view.row(1)[16], 4);
   EXPECT_EQ(view.row(1) - view.row(0), matrix.stride());
+}
+
+TEST(Matrix, TakesTheMemoryOfItsRowsAtOnceWhenAsked) {
+  Matrix matrix = make(1'000, 256), another = make(1'000, 256);
+  const size_t page = 4'096, bytes = 1'000 * 256 * sizeof(float);
+  if (::madvise(another.row(0), bytes, MADV_POPULATE_WRITE) != 0)
+    GTEST_SKIP() << "this system is older than Linux 5.14";
+  std::vector<unsigned char> in_memory(bytes / page);
+  const auto pages_in_memory = [&] {
+    STREAMVEC_CHECK_EQ(::mincore(matrix.row(0), bytes, in_memory.data()), 0);
+    return std::count_if(in_memory.begin(), in_memory.end(), [](unsigned char here) { return (here & 1) != 0; });
+  };
+  ASSERT_EQ(pages_in_memory(), 0);
+  matrix.take_pages();
+  EXPECT_EQ(pages_in_memory(), static_cast<int64_t>(in_memory.size()));
+  EXPECT_EQ(std::count(matrix.row(0), matrix.row(0) + 256'000, 0.0f), 256'000);
 }
 
 TEST(Matrix, MovingKeepsTheRowsWhereTheyAre) {
