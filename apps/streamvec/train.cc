@@ -245,6 +245,7 @@ Result<std::unique_ptr<EtcdMembership>> find_nodes(const Arguments& arguments, c
   cluster.joins = roster.joins;
   cluster.leader = roster.leader;
   cluster.registry = membership.get();
+  cluster.job = options.url + " " + options.job + " " + std::to_string(roster.job);
   cluster.mpi = false;
   return membership;
 }

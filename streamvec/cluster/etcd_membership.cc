@@ -261,7 +261,16 @@ void EtcdMembership::look_for_leader() {
   over_ = roster.job != job_;
   if (over_) return;
   found_ = roster.written;
-  if (keys->leader || !may_lead) return;
+  if (keys->leader && keys->leader->value == key_ && roster.written.leader == id_) {
+    // Taken before, by a call whose answer was lost.
+    leader_key_at_ = keys->leader->modified;
+    wrote({roster.written.epoch, keys->roster->value}, keys->roster->modified);
+    published_ = true;
+    return;
+  }
+  const bool takes_part = std::any_of(roster.written.members.begin(), roster.written.members.end(),
+                                      [&](const Member& member) { return member.node == id_; });
+  if (keys->leader || !may_lead || !takes_part) return;
   // Nobody's. Its members stay as they are, keys included, for those who have yet to read their place.
   found_->leader = 0;
   lock.unlock();
@@ -338,6 +347,7 @@ Result<EtcdMembership::Roster> EtcdMembership::read_roster(const std::string& te
   Roster roster;
   roster.rank = -1;
   roster.leader = read.written.leader;
+  roster.job = read.job;
   std::vector<Member> only_own;
   for (size_t i = 0; i < read.keys.size(); ++i) {
     const Member& member = read.written.members[i];

@@ -41,6 +41,7 @@ class EtcdMembership final : public Registry {
     int32_t rank = 0;           // of this one
     NodeId leader = 0;
     bool joins = false;  // the others have begun without it
+    int64_t job = 0;     // no two of this etcd have the same
   };
   // Waits until all are there, or finds that they have begun: then this node has an id that none of the job ever had.
   // kCancelled when `stop` was set before, kUnavailable with who is there when `wait_s` have passed.

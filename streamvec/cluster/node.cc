@@ -135,6 +135,14 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline dea
   if (phase_ != Phase::kEnded) return error(Code::kDeadlineExceeded, "the other nodes have not finished yet");
   if (!is_leader()) return own;
   await_hearing(lock);
+  if (leading_->gathers()) {  // it came to lead when all had ended, and nobody told it what each has trained
+    TrainedTotals known = own;
+    if (pieces_ == nullptr) return known;
+    const TextStanding standing = pieces_->standing();
+    known.tokens = standing.tokens;
+    known.pairs = standing.pairs;
+    return known;
+  }
   TrainedTotals all = leading_->trained();
   if (!board_) return all;
   pieces_->give({}, board_->standing(), workers_now());
@@ -228,7 +236,7 @@ void ClusterNode::run() {
 // A node that was stopped itself has not heard the others for just as long: that is not their silence.
 void ClusterNode::forgive_pause(double now_s) {
   const double paused_s = now_s - std::exchange(stepped_s_, now_s);
-  if (paused_s > options_.dead_after_s / 2)
+  if (options_.registry != nullptr && paused_s > options_.dead_after_s / 2)
     for (auto& [node, heard_s] : heard_s_) heard_s = std::min(heard_s + paused_s, now_s);
 }
 

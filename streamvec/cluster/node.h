@@ -131,6 +131,7 @@ class ClusterNode final : public Synchronizer {
   void receive_greeting(NodeId from, const Control& greeting);
   void look_if_leading(double now_s);
   void begin_to_lead(const Registry::Written& written, double now_s);
+  void end_all();
   void resume_text();
   void tell(NodeId node, const Control& control);
   void receive_ask(NodeId from, const Control& ask);

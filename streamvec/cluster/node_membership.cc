@@ -11,12 +11,12 @@ namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0;
-constexpr double kSeekAfter =
-    0.75;  // of `dead_after_s`: etcd says whether the leader is gone, so that asking early is safe
+// Of `dead_after_s`: etcd says whether the leader is gone, so that asking early is safe.
+constexpr double kSeekAfter = 0.75;
 
 bool is_to_leader(ControlKind kind) {
   return kind == ControlKind::kHello || kind == ControlKind::kGreeting || kind == ControlKind::kAsk ||
-         kind == ControlKind::kFinished;
+         kind == ControlKind::kFinished || kind == ControlKind::kEnd;
 }
 
 }  // namespace
@@ -36,6 +36,7 @@ void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
   if (control.figures && from != self_) told_[from] = {*control.figures, staleness_at(control.figures->clock)};
   if (control.kind == ControlKind::kHello) return receive_hello(from, control);
   if (control.kind == ControlKind::kGreeting) return receive_greeting(from, control);
+  if (control.kind == ControlKind::kEnd && from != self_ && phase_ != Phase::kEnded) return end_all();
   if (leading_->gathers() && (control.kind == ControlKind::kAsk || control.kind == ControlKind::kFinished)) {
     before_greetings_.emplace_back(from, control);
     return;
@@ -223,12 +224,13 @@ void ClusterNode::publish(const View& view) {
   options_.registry->publish(view.epoch, std::move(members));
 }
 
-// A membership is told only when it is written down. Who cannot have it written, and has lost the others too, may have
-// a successor by now.
+// A membership is told only when it is written down. Who cannot have it written, and has lost others too, may have a
+// successor by now; who hears everybody trains on until etcd is back, but cannot end before.
 bool ClusterNode::may_tell_orders(double now_s) {
   if (options_.registry == nullptr || orders_->epoch == 0) return true;
   if (options_.registry->written() >= orders_->epoch) return true;
-  const bool patient = !any_silent(now_s) && now_s - orders_->since_s <= options_.dead_after_s;
+  const bool patient =
+      !any_silent(now_s) && (phase_ <= Phase::kTraining || now_s - orders_->since_s <= options_.dead_after_s);
   if (!patient && !options_.registry->reached())
     fail(error(Code::kAborted, "node ", self_, ", which led, hears neither all of the others nor etcd for ",
                options_.dead_after_s, " s, and cannot go on alone: they may have another leader by now; nothing more ",

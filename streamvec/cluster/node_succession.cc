@@ -48,12 +48,12 @@ void ClusterNode::seek_leader(double now_s) {
   registry->seek(is_worker_ && !joining);
   sought_ = true;
   const std::optional<Registry::Written> found = registry->found();
-  if (found && found->leader == self_) return begin_to_lead(*found, now_s);
   const auto is_self = [&](const Registry::Member& member) { return member.node == self_; };
   if (found && !joining && found->epoch > view_.epoch &&
       std::none_of(found->members.begin(), found->members.end(), is_self))
     return lost(Code::kAborted,
                 ", and the others go on without this node; what it has learnt since is not in their model");
+  if (found && found->leader == self_) return begin_to_lead(*found, now_s);
   if (found && found->leader != 0 && found->leader != leader_ && found->epoch > led_since_) {
     for (const Registry::Member& member : found->members) know(member.node, member.address);
     return follow(found->leader, found->epoch);
@@ -90,12 +90,18 @@ void ClusterNode::begin_to_lead(const Registry::Written& written, double now_s) 
   std::set<NodeId> all = all_of(last);
   all.merge(all_of(view_));
   tell_all(lead, all);
-  if (phase_ == Phase::kEnded) {
-    tell_all({ControlKind::kEnd}, all);
-    return changed_.notify_all();
-  }
+  if (phase_ == Phase::kEnded) return end_all();
   greet();
   for (const auto& [from, control] : std::exchange(before_leading_, {})) receive_from_follower(from, control);
+}
+
+// Of a leader in whose place another had told it: everybody has settled.
+void ClusterNode::end_all() {
+  phase_ = Phase::kEnded;
+  std::set<NodeId> all = leading_->members();
+  all.merge(all_of(view_));
+  tell_all({ControlKind::kEnd}, all);
+  changed_.notify_all();
 }
 
 void ClusterNode::receive_lead(NodeId from, const Control& lead) {
@@ -119,6 +125,7 @@ void ClusterNode::follow(NodeId leader, uint32_t epoch) {
 
 void ClusterNode::greet() {
   if (options_.joins && phase_ == Phase::kStarting) return tell_leader(hello());
+  if (phase_ == Phase::kEnded) return tell_leader({ControlKind::kEnd});  // which the leader before may not have told it
   Control greeting = as_greeting(hello());
   if (phase_ != Phase::kStarting) greeting.rows = 0;
   if (pieces_ != nullptr) {
@@ -127,7 +134,7 @@ void ClusterNode::greet() {
     greeting.standing = std::move(known.standing);
   }
   tell_leader(greeting);
-  if (phase_ <= Phase::kTraining || phase_ == Phase::kEnded || !is_worker_) return;
+  if (phase_ <= Phase::kTraining || !is_worker_) return;
   Control finished{ControlKind::kFinished};
   finished.trained = own_totals_;
   tell_leader(finished);
@@ -144,9 +151,11 @@ void ClusterNode::receive_greeting(NodeId from, const Control& greeting) {
 
 // All that take part have greeted.
 void ClusterNode::resume_text() {
+  const std::set<NodeId> members = leading_->members();
+  // What one has trained that takes no part any more is not in the model.
+  std::erase_if(greetings_, [&](const auto& greeting) { return members.count(greeting.first) == 0; });
   if (options_.text != PieceRange())
     board_.emplace(PieceBoard::resumed(options_.text, options_.trained_before, std::exchange(greetings_, {})));
-  const std::set<NodeId> members = leading_->members();
   for (const auto& [from, control] : std::exchange(before_greetings_, {}))
     if (members.count(from) > 0) receive_from_follower(from, control);
 }

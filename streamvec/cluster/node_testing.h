@@ -86,7 +86,8 @@ class Notebook {
     void seek(bool may_lead) override {
       const std::lock_guard lock(book_.mutex_);
       if (cut_ || book_.over_) return;
-      if (book_.leader_ == 0 && may_lead) {
+      const auto is_self = [&](const Member& member) { return member.node == self_; };
+      if (book_.leader_ == 0 && may_lead && std::any_of(book_.last.begin(), book_.last.end(), is_self)) {
         book_.leader_ = self_;
         book_.epochs.push_back(++book_.epoch_);
         written_ = book_.epoch_;

@@ -314,8 +314,8 @@ Result<Checkpoint> load_newest(const std::string& dir, bool with_optimizer, int6
 
 }  // namespace
 
-Result<CheckpointWriter> CheckpointWriter::open(const std::string& dir, Lock how) {
-  STREAMVEC_ASSIGN_OR_RETURN(FileHandle lock, lock_model_directory(dir, how == Lock::kTakeOver));
+Result<CheckpointWriter> CheckpointWriter::open(const std::string& dir, const std::string& job) {
+  STREAMVEC_ASSIGN_OR_RETURN(FileHandle lock, lock_model_directory(dir, job));
   return CheckpointWriter(dir, std::move(lock));
 }
 

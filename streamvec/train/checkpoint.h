@@ -54,9 +54,9 @@ class CheckpointWriter {
  public:
   // Makes `dir` if it is not there and locks it. kFailedPrecondition: another process writes there, or it holds other
   // things and no model; nothing is changed then.
-  // kTakeOver, for who knows that its writer has lost the right to it, be it alive or not: takes the lock from it.
-  enum class Lock { kWant, kTakeOver };
-  static Result<CheckpointWriter> open(const std::string& dir, Lock lock = Lock::kWant);
+  // `job`: of a cluster whose leaders follow one another. A writer of the same job, which has lost the right to the
+  // directory, be it alive or not, loses its lock; no other does.
+  static Result<CheckpointWriter> open(const std::string& dir, const std::string& job = "");
 
   // Saves and syncs, then removes what is older than the checkpoint before this one, and what interrupted saves left.
   // On an error the checkpoints that were there are untouched and the disk space is given back. A checkpoint of the

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "streamvec/core/random.h"
 
@@ -97,11 +98,25 @@ Status make_directory(const std::string& dir) {
   return {};
 }
 
-std::string lock_holder(int descriptor) {
-  char text[32] = {};
+// What a lock's file says of its holder, for messages and for those of the same job. The lock itself does not depend on
+// it.
+struct LockHolder {
+  std::string process, job;
+};
+
+LockHolder read_holder(int descriptor) {
+  char text[1024] = {};
   const ssize_t count = ::pread(descriptor, text, sizeof text - 1, 0);
-  const std::string holder(text, static_cast<size_t>(std::max<ssize_t>(count, 0)));
-  return holder.empty() ? "" : " (process " + holder.substr(0, holder.find('\n')) + ")";
+  std::istringstream lines(std::string(text, static_cast<size_t>(std::max<ssize_t>(count, 0))));
+  LockHolder holder;
+  std::getline(lines, holder.process);
+  std::getline(lines, holder.job);
+  return holder;
+}
+
+void write_holder(int descriptor, const std::string& job) {
+  const std::string text = std::to_string(::getpid()) + "\n" + job + "\n";
+  if (::ftruncate(descriptor, 0) == 0) (void)!::pwrite(descriptor, text.data(), text.size(), 0);
 }
 
 }  // namespace
@@ -132,13 +147,16 @@ Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir) {
 namespace {
 
 // Another file under the name of the lock: its holder has one that nobody looks at any more.
-Result<FileHandle> replace_lock(const std::string& path) {
+Result<FileHandle> replace_lock(const std::string& path, const std::string& job) {
   const std::string beside = path + "." + std::to_string(::getpid());
   FileHandle lock(::open(beside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (lock.get() < 0) return file_error(errno, "create", beside);
   (void)::flock(lock.get(), LOCK_EX | LOCK_NB);  // nobody else has it; file systems without locks go by the name alone
-  if (::rename(beside.c_str(), path.c_str()) != 0) return file_error(errno, "replace", path);
-  return lock;
+  write_holder(lock.get(), job);
+  if (::rename(beside.c_str(), path.c_str()) == 0) return lock;
+  const int failed = errno;
+  ::unlink(beside.c_str());
+  return file_error(failed, "replace", path);
 }
 
 }  // namespace
@@ -153,23 +171,24 @@ Status check_lock(const std::string& dir, const FileHandle& lock) {
                "more is written here");
 }
 
-Result<FileHandle> lock_model_directory(const std::string& dir, bool take_over) {
+Result<FileHandle> lock_model_directory(const std::string& dir, const std::string& job) {
   STREAMVEC_RETURN_IF_ERROR(make_directory(dir));
   STREAMVEC_RETURN_IF_ERROR(refuse_foreign(dir));
   const std::string path = dir + "/.lock";
-  if (take_over) return replace_lock(path);
   FileHandle lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lock.get() < 0) return file_error(errno, "create", path);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK)
-      return error(Code::kFailedPrecondition, dir, " is being written by another process", lock_holder(lock.get()),
+    const int failed = errno;
+    const LockHolder holder = read_holder(lock.get());
+    if (!job.empty() && holder.job == job) return replace_lock(path, job);
+    if (failed == EWOULDBLOCK)
+      return error(Code::kFailedPrecondition, dir, " is being written by another process",
+                   holder.process.empty() ? "" : " (process " + holder.process + ")",
                    "; wait for it, stop it, or choose another directory");
     // A network file system without locks: the user keeps writers apart.
-    if (errno != ENOTSUP && errno != ENOSYS && errno != ENOLCK) return file_error(errno, "lock", path);
+    if (failed != ENOTSUP && failed != ENOSYS && failed != ENOLCK) return file_error(failed, "lock", path);
   }
-  // For the message above; the lock itself does not depend on it.
-  const std::string holder = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), holder.data(), holder.size(), 0) < 0) return lock;
+  write_holder(lock.get(), job);
   return lock;
 }
 

@@ -32,8 +32,8 @@ struct CheckpointPath {
 Result<std::vector<CheckpointPath>> list_checkpoints(const std::string& dir);
 
 // Makes `dir` if needed and takes its lock. kFailedPrecondition when another process has it, or when the directory
-// holds something and no model. `take_over`: a process that has it loses it.
-Result<FileHandle> lock_model_directory(const std::string& dir, bool take_over = false);
+// holds something and no model. `job`: whose writers follow one another. One that has it for the same job loses it.
+Result<FileHandle> lock_model_directory(const std::string& dir, const std::string& job = "");
 // kAborted when another process has taken it over.
 Status check_lock(const std::string& dir, const FileHandle& lock);
 

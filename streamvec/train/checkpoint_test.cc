@@ -233,10 +233,12 @@ TEST_F(CheckpointTest, ASecondWriterIsRefused) {
 }
 
 TEST_F(CheckpointTest, AWriterFromWhichTheDirectoryWasTakenOverWritesNothingMore) {
-  auto first = CheckpointWriter::open(dir_);
+  auto first = CheckpointWriter::open(dir_, "a job");
   ASSERT_TRUE(first.ok());
   ASSERT_TRUE(first->save(TestModel(1).content(1)).ok());
-  auto second = CheckpointWriter::open(dir_, CheckpointWriter::Lock::kTakeOver);
+  for (const char* another : {"", "another job"})
+    EXPECT_EQ(CheckpointWriter::open(dir_, another).status().code(), Code::kFailedPrecondition);
+  auto second = CheckpointWriter::open(dir_, "a job");
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_EQ(first->save(TestModel(5).content(5)).code(), Code::kAborted);
   expect_version(1);
@@ -245,6 +247,14 @@ TEST_F(CheckpointTest, AWriterFromWhichTheDirectoryWasTakenOverWritesNothingMore
   first = error(Code::kCancelled, "done");
   EXPECT_EQ(CheckpointWriter::open(dir_).status().code(), Code::kFailedPrecondition);
   EXPECT_THAT(names(), UnorderedElementsAre(".lock", "latest", "1", "2"));
+}
+
+TEST_F(CheckpointTest, AJobTakesNothingOverFromARunThatIsNotOfIt) {
+  const auto run = CheckpointWriter::open(dir_);
+  ASSERT_TRUE(run.ok());
+  const Status refused = CheckpointWriter::open(dir_, "a job").status();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("process " + std::to_string(::getpid())));
 }
 
 TEST_F(CheckpointTest, ValuesThatAreNotFiniteAreNoted) {

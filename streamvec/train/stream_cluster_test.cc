@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "streamvec/core/deadline.h"
 #include "streamvec/source/planted.h"
 #include "streamvec/source/testing_files.h"
 #include "streamvec/train/checkpoint.h"
@@ -66,9 +67,12 @@ class StreamCluster : public testing::Test {
     for (auto& result : results) all.push_back(std::move(*result));
     return all;
   }
+  // A minute at most: a node may have failed.
   void await_a_document_read_by(std::initializer_list<size_t> nodes) const {
+    const Deadline deadline = Deadline::after(std::chrono::minutes(1));
     for (const size_t node : nodes)
-      while (documents_read_[node] == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      while (documents_read_[node] == 0 && !deadline.passed())
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   Snapshot model() const { return std::move(load_snapshot(path("model"))).value(); }
 

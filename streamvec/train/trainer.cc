@@ -191,15 +191,20 @@ class Training {
       all.pairs = standing.pairs;
     }
     all_ = all;
-    STREAMVEC_RETURN_IF_ERROR(write_if_leading());
-    if (writes()) return {};
+    // It leads; etcd may be slow to say so once more.
+    const double begun_s = clock_seconds();
+    do {
+      STREAMVEC_RETURN_IF_ERROR(write_if_leading());
+      if (writes()) return {};
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } while (node_->leads() && clock_seconds() - begun_s < options_.cluster.dead_after_s);
     return error(Code::kAborted, "this node was to lead, and another may by now: nothing is written here");
   }
 
   // The leader's place, and with it the directory, may come to this node at any time.
   Status write_if_leading() {
     if (writes() || node_ == nullptr || !node_->holds_lead()) return {};
-    STREAMVEC_ASSIGN_OR_RETURN(writer_, CheckpointWriter::open(out_, CheckpointWriter::Lock::kTakeOver));
+    STREAMVEC_ASSIGN_OR_RETURN(writer_, CheckpointWriter::open(out_, options_.cluster.job));
     succeeds_ = true;
     return {};
   }
@@ -367,7 +372,7 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   STREAMVEC_RETURN_IF_ERROR(check_cluster(as(given, given.model, stream)));
   std::optional<CheckpointWriter> writer;
   if (given.cluster.rank == 0) {
-    STREAMVEC_ASSIGN_OR_RETURN(writer, CheckpointWriter::open(out));
+    STREAMVEC_ASSIGN_OR_RETURN(writer, CheckpointWriter::open(out, given.cluster.job));
   }
   STREAMVEC_ASSIGN_OR_RETURN(std::optional<Checkpoint> existing, load_existing(out));
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(given, *existing, out));

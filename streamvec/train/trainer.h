@@ -50,6 +50,7 @@ struct ClusterSettings {
   bool joins = false;                // the others train already, and this node joins them
   uint32_t leader = 0;               // of them; 0: the first
   Registry* registry = nullptr;      // borrowed: where it is written who leads and takes part; with it nodes may join
+  std::string job;                   // names this run of them, with `registry`
   InprocNetwork* network = nullptr;  // borrowed: they are threads of this process, and have no addresses
   bool mpi = false;                  // they are the ranks of this MPI program, and have no addresses
   int32_t rank = 0;                  // which of them this is
