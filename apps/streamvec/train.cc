@@ -231,7 +231,7 @@ Result<std::unique_ptr<EtcdMembership>> find_nodes(const Arguments& arguments, c
   options.address = arguments.text("address");
   options.nodes = static_cast<int32_t>(arguments.integer("workers"));
   options.servers = cluster.servers;
-  options.lease_s = 0.75 * cluster.dead_after_s;  // so that there is another leader by then
+  options.lease_s = kLeaderGone * cluster.dead_after_s;
   STREAMVEC_ASSIGN_OR_RETURN(auto membership, EtcdMembership::join(options));
   STREAMVEC_ASSIGN_OR_RETURN(const EtcdMembership::Roster roster, membership->await_roster(kFindWithin, &stop));
   cluster.servers = 0;

@@ -11,8 +11,6 @@ namespace streamvec {
 namespace {
 
 constexpr double kAliveEvery = 1.0;
-// Of `dead_after_s`: etcd says whether the leader is gone, so that asking early is safe.
-constexpr double kSeekAfter = 0.75;
 
 bool is_to_leader(ControlKind kind) {
   return kind == ControlKind::kHello || kind == ControlKind::kGreeting || kind == ControlKind::kAsk ||
@@ -306,7 +304,7 @@ void ClusterNode::keep_in_touch(double now_s) {
     for (std::string& frame : frames) transport_->send(node, std::move(frame));
   }
   const bool needs_leader = phase_ != Phase::kEnded || (options_.registry != nullptr && !model_saved_);
-  const double patience_s = options_.dead_after_s * (options_.registry != nullptr ? kSeekAfter : 1);
+  const double patience_s = options_.dead_after_s * (options_.registry != nullptr ? kLeaderGone : 1);
   if (!is_leader() && needs_leader && now_s - heard_s_[leader_] > patience_s) seek_leader(now_s);
   if (options_.joinable) forget_gone(now_s);
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;

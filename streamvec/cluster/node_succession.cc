@@ -95,7 +95,7 @@ void ClusterNode::begin_to_lead(const Registry::Written& written, double now_s) 
   for (const auto& [from, control] : std::exchange(before_leading_, {})) receive_from_follower(from, control);
 }
 
-// Of a leader in whose place another had told it: everybody has settled.
+// Everybody has settled: the leader before has told at least one node so.
 void ClusterNode::end_all() {
   phase_ = Phase::kEnded;
   std::set<NodeId> all = leading_->members();

@@ -260,7 +260,8 @@ class Reader {
  public:
   Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece) {
     thread_ = std::thread([this, &member, id, a_piece] {
-      if (!member.node->await_start().ok()) return;
+      status = member.node->await_start().status();
+      if (!status.ok()) return;
       PieceQueue& pieces = *member.node->pieces();
       for (int64_t piece = 0; !stop_;) {
         const PieceQueue::Next next = pieces.take(piece);

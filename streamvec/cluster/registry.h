@@ -13,6 +13,10 @@
 
 namespace streamvec {
 
+// Of the time after which a node counts as gone: when a leader that is silent loses its place, and others look for
+// another, so that there is one by then.
+constexpr double kLeaderGone = 0.75;
+
 // A node's own view of it. Thread-safe; nothing waits.
 class Registry {
  public:

@@ -186,9 +186,7 @@ class Training {
     if (!node_->leads()) {
       STREAMVEC_RETURN_IF_ERROR(node_->await_saved());
       if (!node_->leads()) return {};
-      const TextStanding standing = node_->pieces()->standing();
-      all.tokens = standing.tokens;
-      all.pairs = standing.pairs;
+      STREAMVEC_ASSIGN_OR_RETURN(all, node_->finish(feed_.own()));  // now as the leader's
     }
     all_ = all;
     // It leads; etcd may be slow to say so once more.
@@ -279,7 +277,7 @@ class Training {
     if (!writer_) return {};
     RunState state = timed(feed_.whole_state(), begin);
     state.finished = finished;
-    if (is_written_further(state)) return {};
+    if (!finished && is_written_further(state)) return {};
     STREAMVEC_RETURN_IF_ERROR(start_.parameters.fetch_rows());
     TablesInFiles whole;
     if (shards_ != nullptr) {
