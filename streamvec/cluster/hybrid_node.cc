@@ -9,12 +9,14 @@ constexpr uint32_t kRowsChannel = 1, kRingChannel = 2;
 
 }  // namespace
 
-Result<std::unique_ptr<HybridNode>> HybridNode::start(const ClusterOptions& rows, std::vector<Matrix*> tables,
+Result<std::unique_ptr<HybridNode>> HybridNode::start(ClusterOptions rows, std::vector<Matrix*> tables,
                                                       const RingOptions& ring, std::unique_ptr<Transport> transport) {
   std::unique_ptr<HybridNode> node(new HybridNode(std::move(transport)));
+  STREAMVEC_ASSIGN_OR_RETURN(node->ring_, RingNode::start(ring, node->channels_.open(kRingChannel)));
+  rows.companion = node->ring_.get();
   STREAMVEC_ASSIGN_OR_RETURN(node->rows_,
                              ClusterNode::start(rows, node->channels_.open(kRowsChannel), std::move(tables)));
-  STREAMVEC_ASSIGN_OR_RETURN(node->ring_, RingNode::start(ring, node->channels_.open(kRingChannel)));
+  if (const PieceQueue* pieces = node->rows_->pieces()) node->ring_->follow(*pieces);
   return node;
 }
 
@@ -29,21 +31,15 @@ Status HybridNode::trained(int64_t words, double lr) {
   return ring_->trained(words, lr);
 }
 
-// Both are brought to their end, also when one has failed: the other still has something to say.
+// The rows' end waits for the ring's, so that there is a membership as long as either needs one.
 Result<TrainedTotals> HybridNode::finish(const TrainedTotals& own) {
-  Result<TrainedTotals> rows = rows_->finish(own);
-  const Result<TrainedTotals> ring = ring_->finish(own);
-  if (!ring.ok()) return ring.status();
-  return rows;
+  ring_->finish();
+  return rows_->finish(own);
 }
 
 ClusterStats HybridNode::stats() const {
   ClusterStats stats = rows_->stats();
-  const ClusterStats ring = ring_->stats();
-  stats.pushes += ring.pushes;
-  stats.waiting_s += ring.waiting_s;
-  stats.talking_s += ring.talking_s;
-  stats.finishing_s += ring.finishing_s;
+  ring_->add_to(stats);
   const TransportTotals all = transport_->totals();
   stats.bytes_sent = all.bytes_sent;
   stats.bytes_received = all.bytes_received;

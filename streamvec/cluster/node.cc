@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kRefreshEvery = 0.002;
 constexpr double kDryAfter = 0.05;  // longer than a batch takes
-constexpr auto kReceiveWait = std::chrono::microseconds(500);
+constexpr std::chrono::microseconds kReceiveWait{500}, kReceiveWaitWithoutRows{5'000};
 constexpr auto kFarewell = std::chrono::milliseconds(1'000), kHearingLook = std::chrono::milliseconds(1);
 constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
@@ -49,7 +49,7 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
   if (self_ == leader_)
     leading_.emplace(Leader::Options{self_, all_nodes, options.start_within_s, options.dead_after_s}, now);
   if (options.text == PieceRange()) return;
-  if (is_worker_) pieces_ = std::make_unique<PieceQueue>(std::max(options.threads, 1));
+  if (is_worker_) pieces_ = std::make_unique<PieceQueue>(std::max(options.threads, 1), options.ahead);
   if (self_ == leader_) board_.emplace(options.text, options.trained_before);
 }
 
@@ -63,6 +63,7 @@ Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& op
 }
 
 Status ClusterNode::make_parts(const std::vector<Matrix*>& tables) {
+  if (tables.empty()) return {};
   SyncOptions sync = options_.sync;
   sync.self = self_;
   sync.crew = options_.crew;
@@ -102,7 +103,10 @@ bool ClusterNode::has_begun() const {
 Status ClusterNode::trained(int64_t words, double lr) {
   steps_ += static_cast<double>(words) * lr;
   const int64_t now = words_.fetch_add(words) + words;
-  const auto may_go_on = [&] { return failed_ || (now - begun_words_ <= options_.words_max && ahead_ <= ahead_max_); };
+  const auto may_go_on = [&] {
+    if (failed_ || replica_ == nullptr) return true;
+    return now - begun_words_ <= options_.words_max && ahead_ <= ahead_max_;
+  };
   // Without the lock, which the talking thread holds while it works.
   if (!may_go_on() || failed_) {
     std::unique_lock lock(mutex_);
@@ -192,7 +196,10 @@ ClusterStats ClusterNode::stats() const {
 
 NodeFigures ClusterNode::own_figures() const {
   const TransportTotals totals = transport_->totals();
-  return {replica_ != nullptr ? replica_->clock() : -1, totals.bytes_sent, totals.bytes_received};
+  const int64_t clock = replica_ != nullptr             ? replica_->clock()
+                        : options_.companion != nullptr ? options_.companion->clock()
+                                                        : -1;
+  return {clock, totals.bytes_sent, totals.bytes_received};
 }
 
 int64_t ClusterNode::staleness_at(int64_t clock) const {
@@ -210,7 +217,8 @@ void ClusterNode::run() {
   for (bool failed = false; !stopping_ && !failed;) {  // a node that has failed falls silent: the others go on
     NodeId from = 0;
     std::string frame;
-    const Status got = transport_->receive(Deadline::after(kReceiveWait), from, frame);
+    const Status got =
+        transport_->receive(Deadline::after(has_rows() ? kReceiveWait : kReceiveWaitWithoutRows), from, frame);
     const std::lock_guard lock(mutex_);
     const double now = clock_seconds();
     forgive_pause(now);
@@ -248,8 +256,16 @@ void ClusterNode::step(double now_s) {
     if (const auto report = pieces_->report(now_s)) tell_finished(*report);
   if (is_leader()) lead(now_s);
   if (const Status told = exchange_words(now_s); !told.ok()) return fail(told);
+  if (const Status seen = look_at_companion(); !seen.ok()) return fail(seen);
   push_if_due(now_s);
   deliver_own();
+}
+
+Status ClusterNode::look_at_companion() {
+  if (options_.companion == nullptr) return {};
+  STREAMVEC_ASSIGN_OR_RETURN(companion_over_, options_.companion->over());
+  if (!has_rows() && stage_is_over()) end_stage();
+  return {};
 }
 
 // How far this node is ahead of the slowest, for the threads that train: under SSP they wait when it is too far.
@@ -399,6 +415,8 @@ void ClusterNode::begin_stage(Phase phase) {
 
 // REQUIRES: every push is answered.
 bool ClusterNode::stage_is_over() const {
+  if (!companion_over_) return false;
+  if (!has_rows()) return phase_ == Phase::kFlushing || phase_ == Phase::kSettling;
   if (phase_ == Phase::kFlushing) return stage_pushes_ >= kFlushPushes;
   if (phase_ != Phase::kSettling || stage_pushes_ < kSettlePushes) return false;
   return !options_.sync.scheme.in_rounds() || replica_->clock() >= settle_clock_;
@@ -409,7 +427,7 @@ void ClusterNode::end_stage() {
   phase_ = flushed ? Phase::kFlushed : Phase::kSettled;
   Control over{flushed ? ControlKind::kFlushed : ControlKind::kSettled};
   over.view.epoch = view_.epoch;
-  over.clock = replica_->clock();
+  if (replica_ != nullptr) over.clock = replica_->clock();
   tell_leader(over);
 }
 
@@ -442,6 +460,7 @@ void ClusterNode::fail(Status status) {
   if (!status_.ok()) return;
   status_ = std::move(status);
   failed_ = true;
+  if (options_.companion != nullptr) options_.companion->fail(status_);
   if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kStopped);
   if (options_.stream != nullptr) options_.stream->close();
   changed_.notify_all();

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/cluster/companion.h"
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/leader.h"
 #include "streamvec/cluster/piece_board.h"
@@ -66,14 +67,17 @@ struct ClusterOptions {
   // Borrowed: has to have a membership before the leader tells it to anybody, and knows who leads when nobody is heard
   // to. None: all that there ever are are known, and nobody takes the leader's place.
   Registry* registry = nullptr;
-  NodeId leader = 0;             // 0: the lowest of all
-  PieceRange text;               // that is handed out to those who train; empty: nodes have text of their own
-  TrainedTotals trained_before;  // by the run, before it came to this text
+  NodeId leader = 0;  // 0: the lowest of all
+  PieceRange text;    // that is handed out to those who train; empty: nodes have text of their own
+  PieceQueue::Ahead ahead;
+  TrainedTotals trained_before;    // by the run, before it came to this text
+  Companion* companion = nullptr;  // borrowed: hears of every membership, and the end waits for it
 };
 
 class ClusterNode final : public Synchronizer {
  public:
-  // `tables` are borrowed and hold their initial values. The transport must know its peers.
+  // `tables` are borrowed and hold their initial values; none: it keeps no rows, only who takes part and who trains on
+  // which text. The transport must know its peers.
   static Result<std::unique_ptr<ClusterNode>> start(const ClusterOptions& options, std::unique_ptr<Transport> transport,
                                                     std::vector<Matrix*> tables);
   ~ClusterNode() override;  // parts at once, as a crash would for the others
@@ -145,9 +149,11 @@ class ClusterNode final : public Synchronizer {
   void begin_push(const PushPace::Done& done, Outbox& out);
   void take_due();
   void find_staleness(double now_s);
+  Status look_at_companion();
   void begin_stage(Phase phase);
   void end_stage();
   bool stage_is_over() const;
+  bool has_rows() const { return replica_ != nullptr || server_ != nullptr; }
   void tell_leader(Control control);
   NodeFigures own_figures() const;
   int64_t staleness_at(int64_t clock) const;
@@ -212,6 +218,7 @@ class ClusterNode final : public Synchronizer {
   double stepped_s_ = 0;      // when this node was last seen to run
   StalenessFinder finder_;    // of an adaptive scheme
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
+  bool companion_over_ = true;
   ClusterStats stats_;
 
   std::atomic<int64_t> words_{0};

@@ -162,6 +162,7 @@ void ClusterNode::take_view(const View& view) {
   Outbox out;
   if (server_ != nullptr) server_->set_view(view, out);
   if (replica_ != nullptr) replica_->set_view(view, out);
+  if (options_.companion != nullptr) options_.companion->take_view(view);
   send_out(out);
   if (phase_ == Phase::kStarting) phase_ = Phase::kTraining;
   if (phase_ > Phase::kFinished && phase_ != Phase::kEnded)

@@ -6,8 +6,6 @@
 namespace streamvec {
 namespace {
 
-constexpr double kAhead_s = 2;      // of pieces at hand: a leader that is busy, or a slow network, is not noticed
-constexpr int64_t kAheadMin = 16;   // pieces a thread, as long as nothing is known of its speed
 constexpr double kReport_s = 0.25;  // between two reports: what a node that dies has done since then is done again
 
 }  // namespace
@@ -78,7 +76,7 @@ std::optional<PieceQueue::Report> PieceQueue::report(double now_s) {
     pieces_per_s_ = static_cast<double>(std::exchange(pieces_since_, 0)) / (now_s - rated_s_);
     rated_s_ = now_s;
   }
-  const auto ahead = std::max<int64_t>(kAheadMin * threads_, static_cast<int64_t>(kAhead_s * pieces_per_s_));
+  const auto ahead = std::max<int64_t>(ahead_.least * threads_, static_cast<int64_t>(ahead_.seconds * pieces_per_s_));
   const bool asks = !asked_ && 2 * left <= ahead;
   if (!asks && (finished_.empty() || (since_s < kReport_s && !idle))) return std::nullopt;
   told_s_ = now_s;

@@ -19,8 +19,15 @@ namespace streamvec {
 // Thread-safe: threads that train take pieces out, the one that talks puts them in.
 class PieceQueue {
  public:
+  // How many pieces are at hand, the more of both. More: a leader that is busy, or a slow network, is not noticed.
+  // Less: few pieces are shared out more evenly, and trained on nearer to their order.
+  struct Ahead {
+    double seconds = 2;
+    int64_t least = 16;  // a thread; nothing is known of its speed at first
+  };
   // `threads` train here.
-  explicit PieceQueue(int32_t threads) : threads_(threads) {}
+  explicit PieceQueue(int32_t threads) : PieceQueue(threads, Ahead{}) {}
+  PieceQueue(int32_t threads, const Ahead& ahead) : threads_(threads), ahead_(ahead) {}
 
   enum class Next {
     kPiece,
@@ -61,6 +68,7 @@ class PieceQueue {
   Report take_finished();
 
   const int32_t threads_;
+  const Ahead ahead_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<int64_t> waiting_;

@@ -34,6 +34,15 @@ TEST(PieceQueue, AsksOnceAndAgainWhenHalfOfWhatLiesAheadIsTaken) {
   EXPECT_GT(queue.report(0.15)->wanted, 0);
 }
 
+TEST(PieceQueue, AsksForFewWhereFewAreToBeAhead) {
+  PieceQueue queue(3, {.seconds = 0.5, .least = 2});
+  EXPECT_EQ(queue.report(0.1)->wanted, 6);
+  queue.give(std::vector<PieceRange>{{0, 40}}, {}, 2);
+  TrainedTotals own;
+  train(queue, 40, own);
+  EXPECT_EQ(queue.report(1.1)->wanted, 18);  // half a second's worth of 40 in 1.1 s
+}
+
 TEST(PieceQueue, AFastNodeAsksForSecondsOfWork) {
   PieceQueue queue(1);
   queue.report(0);

@@ -4,19 +4,19 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <string>
 #include <utility>
 
-#include "streamvec/cluster/fixed_nodes.h"
 #include "streamvec/core/clock.h"
 
 namespace streamvec {
 namespace {
 
 constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
+constexpr double kUnheard = 2;        // times `dead_after_s`: by then who is dead has long been left out
 constexpr auto kDueLook = std::chrono::milliseconds(5);
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
-// Values that travel under one deadline: a slow network is told from a dead node by whether such a part arrives.
-constexpr size_t kPart = size_t{1} << 20;
+constexpr size_t kPart = size_t{1} << 20;                      // values of one reduction
 
 double thread_seconds_now() {
   timespec used{};
@@ -24,46 +24,61 @@ double thread_seconds_now() {
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
-Deadline within(double seconds) {
-  return Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(std::chrono::duration<double>(seconds)));
-}
-
-template <typename Value>
-std::string bytes_of(const Value& value) {
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, std::unique_ptr<Transport> transport) {
   std::unique_ptr<RingNode> node(new RingNode(options));
   node->transport_ = std::make_unique<ReliableTransport>(std::move(transport));
-  node->collective_ = std::make_unique<RingCollective>(*node->transport_, options.nodes);
   STREAMVEC_RETURN_IF_ERROR(node->begin());
   return node;
 }
 
 Status RingNode::begin() {
-  STREAMVEC_ASSIGN_OR_RETURN(replica_,
-                             DenseReplica::make({static_cast<int64_t>(options_.nodes.size()), options_.tables}));
+  STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables}));
   values_.resize(static_cast<size_t>(replica_->size()) + 1);
   second_.resize(static_cast<size_t>(replica_->second_size()));
+  RingCollective::Options ring;
+  ring.interrupted = [this] { return stopping_ || failed_ || has_to_regroup(); };
+  ring.silent_max_s = kUnheard * options_.dead_after_s;
+  collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
   thread_ = std::thread([this] { run(); });
   return {};
 }
 
 RingNode::~RingNode() {
-  bool ended = false;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    ended = phase_ == Phase::kEnded;
   }
   changed_.notify_all();
-  if (!ended) transport_->close();  // what was said last at an end still has to arrive
+  transport_->close();
   if (thread_.joinable()) thread_.join();
+}
+
+void RingNode::take_view(const View& view) {
+  const std::lock_guard lock(mutex_);
+  view_ = view;
+  told_ = view.epoch;
+  changed_.notify_all();
+}
+
+void RingNode::fail(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (!status_.ok()) return;
+  status_ = status;
+  failed_ = true;
+  changed_.notify_all();
+}
+
+Result<bool> RingNode::over() const {
+  const std::lock_guard lock(mutex_);
+  if (!status_.ok()) return status_;
+  return phase_ == Phase::kEnded;
+}
+
+int64_t RingNode::clock() const {
+  const std::lock_guard lock(mutex_);
+  return rounds_begun_;
 }
 
 Result<bool> RingNode::await_start(const std::atomic<bool>* stop) {
@@ -85,86 +100,118 @@ Status RingNode::trained(int64_t words, double lr) {
   if (!may_go_on()) {
     const double begun = clock_seconds();
     changed_.wait(lock, may_go_on);
-    stats_.waiting_s += clock_seconds() - begun;
+    waiting_s_ += clock_seconds() - begun;
   }
   return status_;
 }
 
-Result<TrainedTotals> RingNode::finish(const TrainedTotals& own) {
-  std::unique_lock lock(mutex_);
-  own_ = own;
+void RingNode::finish() {
+  const std::lock_guard lock(mutex_);
   if (phase_ == Phase::kTraining) phase_ = Phase::kFinished;
   changed_.notify_all();
-  const double begun = clock_seconds();
-  changed_.wait(lock, [&] { return phase_ == Phase::kEnded || !status_.ok(); });
-  stats_.finishing_s = clock_seconds() - begun;
-  if (!status_.ok()) return status_;
-  return collective_->rank() == 0 ? all_ : own;
 }
 
-ClusterStats RingNode::stats() const {
+void RingNode::add_to(ClusterStats& stats) const {
   const std::lock_guard lock(mutex_);
-  ClusterStats stats = stats_of_fixed_nodes(stats_, *transport_, options_.nodes.size());
-  for (size_t rank = 0; rank < options_.nodes.size(); ++rank)
-    stats.members.push_back({options_.nodes[rank], true, false, rank == 0, true, 0, {.clock = stats.pushes}, 0});
-  return stats;
+  stats.pushes += rounds_begun_;
+  stats.waiting_s += waiting_s_;
+  stats.talking_s += talking_s_;
 }
 
 void RingNode::run() {
-  Status status = meet();
-  for (bool over = false; status.ok() && !over && await_due();) {
-    const Result<bool> last = round();
-    status = last.status();
-    over = last.ok() && *last;
-    if (over) status = take_rest();
-    if (over && status.ok()) status = gather_totals();
+  while (await_due()) {
+    Status status = has_to_regroup()                                  ? regroup()
+                    : standing_.stage == RingStanding::Stage::kRounds ? round()
+                                                                      : rest_round();
+    {
+      const std::lock_guard lock(mutex_);
+      talking_s_ = thread_seconds_now();
+    }
+    // A round that a later membership has cut short is not this ring's failure.
+    if (status.ok() || has_to_regroup() || stopping_ || failed_) continue;
+    fail(Status(status.code(), "the ring broke: " + status.message() + "; this node takes no further part"));
   }
-  if (!status.ok()) fail(std::move(status));
-}
-
-// All tell what they have; a node that has something else is named by everybody.
-Status RingNode::meet() {
-  std::vector<std::string> all;
-  const std::string own = bytes_of(options_.fingerprint) + options_.fingerprint_of;
-  STREAMVEC_RETURN_IF_ERROR(collective_->all_gather(own, all, within(options_.start_within_s)));
-  for (size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank].substr(0, sizeof options_.fingerprint) != all[0].substr(0, sizeof options_.fingerprint))
-      return error(Code::kFailedPrecondition, "node ", options_.nodes[rank], " has ",
-                   all[rank].substr(std::min(all[rank].size(), sizeof options_.fingerprint)), ", node ",
-                   options_.nodes[0], " has ", all[0].substr(sizeof options_.fingerprint),
-                   "; give all nodes the same text and options");
-  const std::lock_guard lock(mutex_);
-  phase_ = Phase::kTraining;
-  begun_s_ = clock_seconds();
-  changed_.notify_all();
-  return {};
 }
 
 // False when this node is to part.
 bool RingNode::await_due() {
   std::unique_lock lock(mutex_);
-  while (!stopping_ && !is_due(clock_seconds())) changed_.wait_for(lock, kDueLook);
-  return !stopping_;
+  while (!stopping_ && !failed_ && !has_to_regroup() && !is_due(clock_seconds())) changed_.wait_for(lock, kDueLook);
+  return !stopping_ && !failed_;
 }
 
 // What the last round has cost is to be no more than its share of the time since it began, unless threads wait for the
-// next, or others may think this node dead.
+// next, or others for this node.
 bool RingNode::is_due(double now_s) const {
-  if (phase_ == Phase::kFinished) return true;
+  if (phase_ == Phase::kStarting || phase_ == Phase::kEnded) return false;
+  const PieceQueue* const pieces = pieces_;
+  if (phase_ == Phase::kFinished || (pieces != nullptr && pieces->dry())) return true;
   const int64_t words = words_ - begun_words_;
   const double since_s = now_s - begun_s_;
   if (words > options_.words_max || since_s > options_.dead_after_s / 4) return true;
-  if (stats_.talking_s - begun_talking_s_ > options_.talking_share * options_.threads * since_s) return false;
+  if (talking_s_ - begun_talking_s_ > options_.talking_share * options_.threads * since_s) return false;
   return words >= options_.words_min || since_s > kRoundEvery;
 }
 
-Result<bool> RingNode::round() {
+Status RingNode::regroup() {
+  View view;
+  {
+    const std::lock_guard lock(mutex_);
+    view = view_;
+  }
+  for (const NodeId node : collective_->ring())
+    if (!is_among(view.workers, node)) transport_->forget(node);
+  collective_->form(view.workers, view.epoch);
+  formed_ = view.epoch;
+  std::string own(sizeof standing_, '\0');
+  std::memcpy(own.data(), &standing_, sizeof standing_);
+  std::vector<std::string> told;
+  STREAMVEC_RETURN_IF_ERROR(collective_->all_gather(own, told, Deadline::never()));
+  std::vector<RingStanding> all(told.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (told[rank].size() != sizeof all[rank])
+      return error(Code::kInvalidArgument, "node ", view.workers[rank], " says nothing of its rounds");
+    std::memcpy(&all[rank], told[rank].data(), sizeof all[rank]);
+  }
+  const RingAgreement agreement = agree(all);
+  const RingStanding& furthest = all[agreement.furthest];
+  if (standing_.rounds == furthest.rounds) replica_->undo();
+  if (agreement.differ) STREAMVEC_RETURN_IF_ERROR(bring_up(agreement, furthest));
+  replica_->set_nodes(static_cast<int64_t>(view.workers.size()));
+  const std::lock_guard lock(mutex_);
+  if (phase_ == Phase::kStarting) phase_ = Phase::kTraining;
+  begun_s_ = clock_seconds();
+  changed_.notify_all();
+  return {};
+}
+
+// All parts have to be there before any of them counts.
+Status RingNode::bring_up(const RingAgreement& agreement, const RingStanding& furthest) {
+  const int teller = static_cast<int>(agreement.furthest);
+  std::vector<float> agreed(static_cast<size_t>(replica_->agreed_size()));
+  if (collective_->rank() == teller) replica_->copy_agreed(agreed);
+  for (size_t at = 0; at < agreed.size(); at += kPart) {
+    const std::span<float> part(agreed.data() + at, std::min(kPart, agreed.size() - at));
+    std::string bytes;
+    if (collective_->rank() == teller) bytes.assign(reinterpret_cast<const char*>(part.data()), part.size_bytes());
+    STREAMVEC_RETURN_IF_ERROR(collective_->broadcast(bytes, teller, Deadline::never()));
+    if (bytes.size() != part.size_bytes()) return error(Code::kInvalidArgument, "what a node agreed to is cut short");
+    std::memcpy(part.data(), bytes.data(), bytes.size());
+  }
+  if (standing_.rounds == furthest.rounds) return {};
+  replica_->set_trained(steps_);
+  use_tables([&] { replica_->adopt(agreed); });
+  stand_at(furthest);
+  return {};
+}
+
+Status RingNode::round() {
   const std::span<float> changes(values_.data(), values_.size() - 1);
   {
     const std::lock_guard lock(mutex_);
     begun_s_ = clock_seconds();
-    begun_talking_s_ = stats_.talking_s;
-    ++stats_.pushes;
+    begun_talking_s_ = talking_s_;
+    ++rounds_begun_;
     values_.back() = phase_ == Phase::kFinished ? 1 : 0;  // before the changes are read: then they are the last
     begun_words_ = words_.load();
     changed_.notify_all();
@@ -178,9 +225,29 @@ Result<bool> RingNode::round() {
   }
   replica_->set_trained(steps_);
   use_tables([&] { replica_->take(changes, second_); });
+  const bool last = values_.back() == 1;
+  stand_at({standing_.rounds + 1, !last                       ? RingStanding::Stage::kRounds
+                                  : replica_->rest_size() > 0 ? RingStanding::Stage::kRest
+                                                              : RingStanding::Stage::kOver});
+  return {};
+}
+
+// Nobody trains any more.
+Status RingNode::rest_round() {
+  std::vector<float> rest(static_cast<size_t>(replica_->rest_size()));
+  use_tables([&] { replica_->bring_rest(rest); });
+  STREAMVEC_RETURN_IF_ERROR(reduce(rest));
+  use_tables([&] { replica_->take_rest(rest); });
+  stand_at({standing_.rounds + 1, RingStanding::Stage::kOver});
+  return {};
+}
+
+void RingNode::stand_at(const RingStanding& standing) {
+  standing_ = standing;
+  if (standing.stage != RingStanding::Stage::kOver) return;
   const std::lock_guard lock(mutex_);
-  stats_.talking_s = thread_seconds_now();
-  return values_.back() == 1;
+  phase_ = Phase::kEnded;
+  changed_.notify_all();
 }
 
 void RingNode::use_tables(const std::function<void()>& use) {
@@ -192,52 +259,13 @@ void RingNode::use_tables(const std::function<void()>& use) {
   changed_.notify_all();
 }
 
+// In parts, which are shared out among the nodes each by itself. Who is dead is said by the membership, not by a
+// deadline.
 Status RingNode::reduce(std::span<float> values) {
   for (size_t at = 0; at < values.size(); at += kPart)
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(values.subspan(at, std::min(kPart, values.size() - at)),
-                                                           within(options_.dead_after_s)));
+    STREAMVEC_RETURN_IF_ERROR(
+        collective_->all_reduce_mean(values.subspan(at, std::min(kPart, values.size() - at)), Deadline::never()));
   return {};
-}
-
-// Nobody trains any more.
-Status RingNode::take_rest() {
-  std::vector<float> rest(static_cast<size_t>(replica_->rest_size()));
-  if (rest.empty()) return {};
-  use_tables([&] { replica_->bring_rest(rest); });
-  STREAMVEC_RETURN_IF_ERROR(reduce(rest));
-  use_tables([&] { replica_->take_rest(rest); });
-  return {};
-}
-
-Status RingNode::gather_totals() {
-  TrainedTotals own;
-  {
-    const std::lock_guard lock(mutex_);
-    own = own_;
-  }
-  std::vector<std::string> all;
-  STREAMVEC_RETURN_IF_ERROR(collective_->all_gather(bytes_of(own), all, within(options_.dead_after_s)));
-  const std::lock_guard lock(mutex_);
-  for (const std::string& bytes : all) {
-    TrainedTotals one;
-    if (bytes.size() != sizeof one) return error(Code::kInvalidArgument, "a node's totals are cut short");
-    std::memcpy(&one, bytes.data(), sizeof one);
-    all_.tokens += one.tokens;
-    all_.pairs += one.pairs;
-    all_.loss += one.loss;
-    all_.loss_pairs += one.loss_pairs;
-  }
-  phase_ = Phase::kEnded;
-  changed_.notify_all();
-  return {};
-}
-
-void RingNode::fail(Status status) {
-  const std::lock_guard lock(mutex_);
-  status_ = Status(status.code(), "the ring broke: " + status.message() +
-                                      "; what was learnt here is saved, start all nodes again to go on");
-  failed_ = true;
-  changed_.notify_all();
 }
 
 }  // namespace streamvec

@@ -1,9 +1,11 @@
-// A node that keeps in step with the others by a ring: in rounds, all values of all nodes at once (BSP by all-reduce).
-// A thread of its own does the talking while training goes on. A round begins when every node has trained enough, or a
-// while has passed; it costs the same whatever has changed, so it suits parameters that every step changes all of (the
-// character model's encoders), and is the yardstick for rows that owners keep.
+// The part of a node that keeps values in step by a ring: in rounds, all values of all nodes at once (BSP by
+// all-reduce). A thread of its own does the talking while training goes on. A round begins when every node has trained
+// enough, or a while has passed; it costs the same whatever has changed, so it suits parameters that every step changes
+// all of (the character model's encoders), and is the yardstick for rows that owners keep.
 //
-// The set of nodes is fixed: when one dies, all others end with an error; what was learnt can be saved.
+// Who takes part it is told (companion.h): a ring begins with the first membership, and with every later one it is
+// formed anew by those that are left (ring_standing.h). A node that hears nothing of the one before it, which others
+// hear, leaves.
 #pragma once
 
 #include <atomic>
@@ -12,10 +14,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "streamvec/cluster/companion.h"
+#include "streamvec/cluster/piece_queue.h"
+#include "streamvec/cluster/ring_standing.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
 #include "streamvec/sync/dense_replica.h"
@@ -26,33 +30,38 @@
 namespace streamvec {
 
 struct RingOptions {
-  std::vector<NodeId> nodes;       // all of them, in the same order everywhere; the first leads
   std::vector<DenseTable> tables;  // borrowed, the same shapes and initial values everywhere
   // Calls what it is given when tables may be read and changed, as far as they are not trained on without locks.
   // Training threads are held between two pieces of text while it waits. None: threads train on them meanwhile.
   std::function<void(const std::function<void()>&)> with_tables;
   int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
   int64_t words_max = 300'000;  // at most: then training waits
-  double dead_after_s = 10;     // nothing came from the one before for so long: it, or one before it, is dead
-  double start_within_s = 60;   // all nodes have to be there by then
+  double dead_after_s = 10;     // of the membership; one node that hears nothing of another for twice as long leaves
   int32_t threads = 1;          // that train here
   double talking_share = 0.2;   // of their time, at most, goes into talking
-  uint64_t fingerprint = 0;     // of what must be equal everywhere
-  std::string fingerprint_of;   // the same in words
 };
 
-class RingNode final : public Synchronizer {
+// Thread-safe. Destroying it parts at once, also from those whose ring is not over: the cluster has to have ended.
+class RingNode final : public Companion {
  public:
-  // Over any transport that knows its peers.
+  // Over any transport that knows its peers. Waits for the first membership before it says anything.
   static Result<std::unique_ptr<RingNode>> start(const RingOptions& options, std::unique_ptr<Transport> transport);
   ~RingNode() override;
 
-  Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
-  Status trained(int64_t words, double lr = 1) override;
-  // At the end every node's tables are equal, to the last bits of their sums.
-  Result<TrainedTotals> finish(const TrainedTotals& own) override;
-  bool leads() const override { return transport_->self() == options_.nodes.front(); }
-  ClusterStats stats() const override;
+  void take_view(const View& view) override;
+  void fail(const Status& status) override;
+  Result<bool> over() const override;
+  int64_t clock() const override;
+
+  // As those of Synchronizer.
+  Result<bool> await_start(const std::atomic<bool>* stop = nullptr);
+  Status trained(int64_t words, double lr = 1);
+  // Where this node's text is handed out: one that has nothing at the moment holds nobody up. Borrowed.
+  void follow(const PieceQueue& pieces) { pieces_ = &pieces; }
+  // This node's text is over; rounds go on until everybody's is, and then over() comes true.
+  void finish();
+  // Adds what this ring has done.
+  void add_to(ClusterStats& stats) const;
 
  private:
   enum class Phase { kStarting, kTraining, kFinished, kEnded };
@@ -60,21 +69,22 @@ class RingNode final : public Synchronizer {
   explicit RingNode(const RingOptions& options) : options_(options) {}
   Status begin();
   void run();
-  Status meet();
   bool await_due();
   bool is_due(double now_s) const;
-  // One round; true when everybody's text was over before it began.
-  Result<bool> round();
+  bool has_to_regroup() const { return told_ > formed_; }
+  Status regroup();
+  Status bring_up(const RingAgreement& agreement, const RingStanding& furthest);
+  Status round();
+  Status rest_round();
+  void stand_at(const RingStanding& standing);
   void use_tables(const std::function<void()>& use);
   Status reduce(std::span<float> values);
-  Status take_rest();
-  Status gather_totals();
-  void fail(Status status);
 
   const RingOptions options_;
   std::unique_ptr<ReliableTransport> transport_;
-  std::unique_ptr<Collective> collective_;
   std::unique_ptr<DenseReplica> replica_;
+  std::unique_ptr<RingCollective> collective_;
+  RingStanding standing_;
   std::vector<float> values_;  // of a round, and whether this node's text is over
   std::vector<float> second_;
 
@@ -82,10 +92,13 @@ class RingNode final : public Synchronizer {
   std::condition_variable changed_;
   Phase phase_ = Phase::kStarting;
   Status status_;
-  TrainedTotals own_, all_;
-  ClusterStats stats_;
+  View view_;  // as told last
+  int64_t rounds_begun_ = 0;
+  double waiting_s_ = 0, talking_s_ = 0;
   double begun_s_ = 0, begun_talking_s_ = 0;  // when the last round began, and the time used by then
 
+  std::atomic<uint32_t> told_{0}, formed_{0};  // epochs of the membership told last, and of the one that the ring has
+  std::atomic<const PieceQueue*> pieces_{nullptr};
   std::atomic<int64_t> words_{0};
   std::atomic<double> steps_{0};         // words times rate
   std::atomic<int64_t> begun_words_{0};  // trained when the last round began

@@ -1,5 +1,5 @@
 // What keeps a node that trains in step with the others, as the loop that trains sees it: by owners of rows (node.h),
-// by a ring (ring_node.h), or by both.
+// by a ring, or by both (hybrid_node.h).
 #pragma once
 
 #include <atomic>

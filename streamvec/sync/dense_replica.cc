@@ -19,7 +19,7 @@ enum Scratch { kChange, kMean, kOwn, kScratchRows };
 }  // namespace
 
 Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options) {
-  std::unique_ptr<DenseReplica> replica(new DenseReplica(options));
+  std::unique_ptr<DenseReplica> replica(new DenseReplica(options.nodes));
   for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
   for (Table& table : replica->tables_) {
     if (table.squares < 0) continue;
@@ -71,6 +71,7 @@ RowLocks::Guard DenseReplica::locked(const Table& table, int64_t row) {
 void DenseReplica::bring(std::span<float> values) {
   STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == size_);
   before_ = std::exchange(begun_, trained_);
+  under_way_ = true;
   for (size_t at = 0; at < tables_.size(); ++at) bring_table(at, values);
 }
 
@@ -90,9 +91,10 @@ void DenseReplica::bring_table(size_t at, std::span<float> values) {
     }
     std::copy_n(change, cols, brought_.begin() + table.brought + row * cols);
     if (table.low) continue;
+    table.told = true;
     add_scaled(change, 1, cols, base);
     const int64_t place = table.changes + row * cols;
-    const float share = damped ? damped_share(pull_since(at, row, before_), options_.nodes) : 1;
+    const float share = damped ? damped_share(pull_since(at, row, before_), nodes_) : 1;
     std::transform(change, change + cols, values.begin() + place, [share](float value) { return share * value; });
     square += squares.change;
     if (row < kMeasuredRows) lengths += squares.known;
@@ -124,6 +126,7 @@ void DenseReplica::bring_second(std::span<const float> means, std::span<float> v
     float square = 0;  // of what was said: the basis is orthonormal
     for (const float value : right) square += value * value;
     values[static_cast<size_t>(table.right + table.low->right_size())] = square;
+    table.told = true;
     const int64_t cols = table.base.cols();
     for (int64_t row = 0; row < table.base.rows(); ++row)
       for (int64_t k = 0; k < cols; ++k) table.base.row(row)[k] += change[static_cast<size_t>(row * cols + k)];
@@ -135,6 +138,12 @@ void DenseReplica::take(std::span<const float> means, std::span<const float> sec
   STREAMVEC_CHECK(static_cast<int64_t>(second_means.size()) == second_size_);
   for (size_t at = 0; at < tables_.size(); ++at)
     tables_[at].low ? take_low(tables_[at], second_means) : take_table(at, means);
+  end_round();
+}
+
+void DenseReplica::end_round() {
+  under_way_ = false;
+  for (Table& table : tables_) table.told = false;
 }
 
 void DenseReplica::take_low(Table& table, std::span<const float> means) {
@@ -147,7 +156,7 @@ void DenseReplica::take_low(Table& table, std::span<const float> means) {
 
 double DenseReplica::low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const {
   if (table.options.combine == Combine::kMean) return 1;
-  if (table.options.combine == Combine::kSum) return static_cast<double>(options_.nodes);
+  if (table.options.combine == Combine::kSum) return static_cast<double>(nodes_);
   double square = 0;
   for (const float value : mean) square += double{value} * value;
   return gain(mean_of_squares, square);
@@ -155,8 +164,11 @@ double DenseReplica::low_gain(const Table& table, double mean_of_squares, std::s
 
 void DenseReplica::bring_rest(std::span<float> values) {
   STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == rest_size_);
+  before_ = begun_;
+  under_way_ = true;
   for (Table& table : tables_) {
     if (!table.low) continue;
+    table.told = true;
     const int64_t cols = table.base.cols();
     double square = 0;
     for (int64_t i = 0; i < table.base.rows() * cols; ++i) {
@@ -176,6 +188,63 @@ void DenseReplica::take_rest(std::span<const float> means) {
     const int64_t size = table.base.rows() * table.base.cols();
     const auto mean = means.subspan(static_cast<size_t>(table.rest), static_cast<size_t>(size));
     shift(table, mean, low_gain(table, means[static_cast<size_t>(table.rest + size)], mean));
+  }
+  end_round();
+}
+
+void DenseReplica::undo() {
+  if (!under_way_) return;
+  begun_ = before_;
+  for (Table& table : tables_) {
+    if (!table.told) continue;
+    const int64_t cols = table.base.cols();
+    for (int64_t i = 0; i < table.base.rows() * cols; ++i)
+      table.base.row(i / cols)[i % cols] -= brought_[static_cast<size_t>(table.brought + i)];
+  }
+  end_round();
+}
+
+int64_t DenseReplica::agreed_size() const {
+  auto size = static_cast<int64_t>(brought_.size());
+  for (const Table& table : tables_) size += table.low ? table.low->right_size() : 0;
+  return size;
+}
+
+void DenseReplica::copy_agreed(std::span<float> values) {
+  STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == agreed_size() && !under_way_);
+  auto to = values.begin();
+  for (const Table& table : tables_)
+    for (int64_t row = 0; row < table.base.rows(); ++row) to = std::copy_n(table.base.row(row), table.base.cols(), to);
+  for (const Table& table : tables_)
+    if (table.low) to = std::copy_n(table.low->kept().begin(), table.low->right_size(), to);
+}
+
+void DenseReplica::adopt(std::span<const float> agreed) {
+  STREAMVEC_CHECK(static_cast<int64_t>(agreed.size()) == agreed_size() && under_way_);
+  for (size_t at = 0; at < tables_.size(); ++at)
+    adopt_table(at, agreed.subspan(static_cast<size_t>(tables_[at].brought)));
+  auto kept = agreed.begin() + static_cast<int64_t>(brought_.size());
+  for (Table& table : tables_) {
+    if (!table.low) continue;
+    std::copy_n(kept, table.low->right_size(), table.low->kept().begin());
+    kept += table.low->right_size();
+  }
+  end_round();
+}
+
+void DenseReplica::adopt_table(size_t at, std::span<const float> values) {
+  Table& table = tables_[at];
+  const auto cols = static_cast<int32_t>(table.base.cols());
+  const bool damped = table.options.combine == Combine::kDamped;
+  clear_scratch();
+  for (int64_t row = 0; row < table.base.rows(); ++row) {
+    float *agreed = rows_.row(kMean), *known = rows_.row(kOwn);
+    std::copy_n(values.begin() + row * cols, cols, agreed);
+    std::copy_n(table.base.row(row), cols, known);
+    const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;
+    const RowLocks::Guard lock = locked(table, row);
+    shift_both(agreed, known, late, cols, table.options.live->row(row), table.base.row(row));
+    std::copy_n(agreed, cols, table.base.row(row));  // as it is, without rounding
   }
 }
 
@@ -211,7 +280,7 @@ void DenseReplica::take_table(size_t at, std::span<const float> means) {
 }
 
 double DenseReplica::gain(double mean_of_squares, double square_of_mean) const {
-  const auto nodes = static_cast<double>(options_.nodes);
+  const auto nodes = static_cast<double>(nodes_);
   if (mean_of_squares <= 0) return 1;
   return square_of_mean * nodes <= mean_of_squares ? nodes : std::max(1.0, mean_of_squares / square_of_mean);
 }
@@ -230,7 +299,7 @@ double DenseReplica::table_gain(const Table& table, std::span<const float> means
 double DenseReplica::row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
                               std::span<const float> means) const {
   if (table.options.combine == Combine::kMean) return 1;
-  if (table.options.combine != Combine::kAdasum) return static_cast<double>(options_.nodes);
+  if (table.options.combine != Combine::kAdasum) return static_cast<double>(nodes_);
   if (!table.options.by_row) return table_gain;
   return gain(means[static_cast<size_t>(table.squares + row)],
               dot(mean, mean, static_cast<int32_t>(table.base.cols())));

@@ -1,9 +1,13 @@
 // A node's side of rounds in which all nodes change all values at once: what it brings to a round, and what it makes of
 // the mean of all that was brought (transport/collective.h). A pure state machine: no clock, thread or network. All
-// nodes compute the same from the same mean, so that what they agree on is equal to the bit.
+// nodes compute the same from the same mean, so that what they agree on is equal but for rounding.
 //
 // As with owners of rows (replica.h) there are two values, the live one that training goes on with and `base`, what all
 // agree on, counting the round under way: training need not wait for it.
+//
+// A round that a node's death has cut short is over on some nodes and not on others. Where nobody has its means, all
+// take back what they brought (undo()) and bring it to the next, with what they have trained since. Where one has them,
+// every node's part is in what that one agreed to: the others get it as it is (adopt()).
 #pragma once
 
 #include <cstdint>
@@ -43,7 +47,8 @@ class DenseReplica {
   };
   static Result<std::unique_ptr<DenseReplica>> make(const Options& options);
 
-  int64_t size() const { return size_; }  // values that a round takes
+  int64_t size() const { return size_; }             // values that a round takes
+  void set_nodes(int64_t nodes) { nodes_ = nodes; }  // from the next round on
   // How much was trained here in all, in the units of `pull`; to be told before bring() and take().
   void set_trained(double steps) { trained_ = steps; }
   // A new round: writes what changed here since the last one. REQUIRES: values.size() == size(); the last was taken.
@@ -59,6 +64,14 @@ class DenseReplica {
   void bring_rest(std::span<float> values);
   void take_rest(std::span<const float> means);
 
+  // The round under way, if there is one, comes to nothing.
+  void undo();
+  // What all agreed on by the last round, and what the next begins from. REQUIRES: no round is under way.
+  int64_t agreed_size() const;
+  void copy_agreed(std::span<float> values);
+  // In place of take() or take_rest(), by a node that has not the means: what one that took them agreed to.
+  void adopt(std::span<const float> agreed);
+
  private:
   struct Table {
     DenseTable options;
@@ -67,16 +80,19 @@ class DenseReplica {
     int64_t brought = 0;               // where its changes begin in brought_
     std::unique_ptr<LowRank> low;      // its changes are of this; `right` is where they begin in the second values
     int64_t right = 0, rest = 0;
+    bool told = false;  // what was brought is in `base`, and the round is under way
     double length = 0;  // mean square of the first rows, as last measured
   };
 
-  explicit DenseReplica(const Options& options) : options_(options) {}
+  explicit DenseReplica(int64_t nodes) : nodes_(nodes) {}
   Status add_table(const DenseTable& table);
   void clear_scratch();
   RowLocks::Guard locked(const Table& table, int64_t row);
   void bring_table(size_t at, std::span<float> values);
   void take_table(size_t at, std::span<const float> means);
   void take_low(Table& table, std::span<const float> means);
+  void end_round();
+  void adopt_table(size_t at, std::span<const float> values);
   void shift(Table& table, std::span<const float> means, double factor);
   double low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const;
   double table_gain(const Table& table, std::span<const float> means) const;
@@ -86,13 +102,14 @@ class DenseReplica {
   // How far training has moved the row towards its rest since `then`.
   double pull_since(size_t table, int64_t row, double then) const;
 
-  const Options options_;
+  int64_t nodes_;
   std::vector<Table> tables_;
   int64_t size_ = 0, second_size_ = 0, rest_size_ = 0;
   std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
   std::vector<float> expanded_;
   RowBuffer rows_;
   RowLocks own_locks_;                           // of tables that have none
+  bool under_way_ = false;                       // a round is
   double trained_ = 0, begun_ = 0, before_ = 0;  // now, when this round began, when the one before did
 };
 

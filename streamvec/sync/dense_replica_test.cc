@@ -182,6 +182,36 @@ TEST(DenseReplica, OfARankEveryNodeEndsWithTheSumAllTheSame) {
     for (size_t i = 0; i < sums.size(); ++i) EXPECT_NEAR(value(node, i), sums[i], 1e-3);
 }
 
+// Of three nodes the last dies in the middle of a round, with and without what it brought; another trains on meanwhile.
+TEST(DenseReplica, ARoundThatIsCutShortIsTakenBackOrAdopted) {
+  for (const bool first_has_means : {false, true}) {
+    Rounds rounds(3, combined_by(Combine::kSum));
+    for (size_t node = 0; node < 3; ++node) at(rounds, node, 2, 0) += static_cast<float>(1 + node);
+    rounds.bring();
+    at(rounds, 1, 2, 0) += 10;
+    DenseReplica &first = *rounds.replicas[0], &second = *rounds.replicas[1];
+    if (first_has_means) {
+      first.take(rounds.means);
+      std::vector<float> agreed(static_cast<size_t>(first.agreed_size()));
+      first.copy_agreed(agreed);
+      second.adopt(agreed);
+      EXPECT_EQ(at(rounds, 0, 2, 0), 6);
+      EXPECT_EQ(at(rounds, 1, 2, 0), 16);
+    } else {
+      first.undo();
+      second.undo();
+      second.undo();  // there is nothing to be taken back any more
+      EXPECT_EQ(at(rounds, 0, 2, 0), 1);
+      EXPECT_EQ(at(rounds, 1, 2, 0), 12);
+    }
+    rounds.replicas.pop_back();
+    first.set_nodes(2);
+    second.set_nodes(2);
+    rounds.round();
+    for (size_t node = 0; node < 2; ++node) EXPECT_EQ(at(rounds, node, 2, 0), first_has_means ? 16 : 13);
+  }
+}
+
 TEST(DenseReplica, DampsRowsThatEveryNodeAloneHasBroughtToRest) {
   DenseTable damped = combined_by(Combine::kDamped);
   damped.pull = {0, 1e6f, 0, 0, 0};

@@ -29,6 +29,8 @@ class LowRank {
   void expand(std::span<const float> right, std::span<float> change) const;
   // The mean of all nodes' `right`, which the next round begins from; columns in which nothing was said stay.
   void keep(std::span<const float> right);
+  // That, as it is: all that a round leaves behind for the next.
+  std::span<float> kept() { return right_; }
 
  private:
   const int64_t rows_, cols_, rank_;

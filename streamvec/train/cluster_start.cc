@@ -27,6 +27,9 @@ namespace streamvec {
 namespace {
 
 constexpr double kSilent_s = 3;  // nodes keep in touch every second
+// Of a ring alone: nothing keeps the one that asks for pieces, and the character model has few, of a quarter of a
+// second each.
+constexpr PieceQueue::Ahead kAheadWithoutRows{.seconds = 0.25, .least = 2};
 
 // A rank of MPI is its own number; other nodes are numbered from 1, unless they came while others trained.
 NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
@@ -303,13 +306,10 @@ Status add_counts(Hybrid& hybrid, RingOptions& ring) {
 
 RingOptions ring_options(const TrainOptions& options, const TrainingStart& start) {
   RingOptions ring;
-  ring.nodes = cluster_nodes(options.cluster, 0, options.cluster.workers());
   ring.words_min = options.cluster.words_min;
   ring.words_max = words_max_of(options.cluster);
   ring.dead_after_s = options.cluster.dead_after_s;
   ring.threads = start.threads;
-  ring.fingerprint = cluster_fingerprint(options, start);
-  ring.fingerprint_of = cluster_fingerprint_text(options, start);
   return ring;
 }
 
@@ -319,14 +319,22 @@ void set_fingerprint(uint64_t words, const std::string& text, ClusterOptions& cl
   cluster.fingerprint = XXH3_64bits_withSeed(text.data(), text.size(), words);
 }
 
-// For tables of `rows` rows at most.
-Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& parameters, int64_t rows,
-                                     const std::vector<float>& row_pulls, int32_t threads) {
-  const ClusterSettings& settings = options.cluster;
+// Of those who take part, whether they keep rows or not.
+ClusterOptions member_options(const ClusterSettings& settings, int32_t threads) {
   ClusterOptions cluster;
   cluster.workers = cluster_nodes(settings, 0, settings.workers());
   cluster.servers = cluster.workers;
   if (settings.servers > 0) cluster.servers = cluster_nodes(settings, settings.workers(), settings.servers);
+  cluster.dead_after_s = settings.dead_after_s;
+  cluster.threads = threads;
+  return cluster;
+}
+
+// For tables of `rows` rows at most.
+Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& parameters, int64_t rows,
+                                     const std::vector<float>& row_pulls, int32_t threads) {
+  const ClusterSettings& settings = options.cluster;
+  ClusterOptions cluster = member_options(settings, threads);
   STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
   cluster.sync.dim = parameters.dim();
   cluster.sync.key_end = static_cast<RowKey>(2 * rows);
@@ -335,8 +343,6 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   cluster.sync.locks = &parameters.locks;
   cluster.words_min = settings.words_min;
   cluster.words_max = words_max_of(settings);
-  cluster.dead_after_s = settings.dead_after_s;
-  cluster.threads = threads;
   cluster.talking_share = talking_share_of(settings.workers());
   parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
   cluster.changed = parameters.changed.get();
@@ -345,10 +351,10 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   return cluster;
 }
 
-// Others may come later.
-void let_join(const ClusterSettings& settings, ClusterOptions& cluster) {
+// Another may take the leader's place and, but in rings, others may come later.
+void use_registry(const ClusterSettings& settings, bool joinable, ClusterOptions& cluster) {
   if (settings.registry == nullptr) return;
-  cluster.joinable = true;
+  cluster.joinable = joinable;
   cluster.joins = settings.joins;
   cluster.registry = settings.registry;
   cluster.leader = settings.leader;
@@ -371,7 +377,7 @@ Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOption
   text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
        << " pieces of text, --model " << start.model << ", --sync " << settings.sync << ", --combine "
        << settings.combine << ", --codec " << settings.codec << ", --staleness " << settings.staleness << ", --backups "
-       << settings.backups << ", --group " << settings.group;
+       << settings.backups << ", --group " << settings.group << ", --ring-rank " << settings.ring_rank;
   set_fingerprint(vocabulary_fingerprint(options, start), text.str(), cluster);
   return {};
 }
@@ -406,16 +412,20 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   if (rows_in_ring) add_rows(combine, start, ring);
   if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
   if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
-  if (rows_in_ring || parameters.rbsg != nullptr) return as_synchronizer(RingNode::start(ring, std::move(transport)));
-  STREAMVEC_ASSIGN_OR_RETURN(ClusterOptions owners,
-                             owner_options(options, parameters, parameters.rows(), start.row_pulls, start.threads));
-  owners.rows = ring.fingerprint;
-  set_fingerprint(vocabulary_fingerprint(options, start), ring.fingerprint_of, owners);
-  const std::vector<Matrix*> tables = {&parameters.input.rows, &parameters.output.rows};
-  if (!ring.tables.empty()) return as_synchronizer(HybridNode::start(owners, tables, ring, std::move(transport)));
-  STREAMVEC_RETURN_IF_ERROR(add_text(options, start, owners));
-  let_join(settings, owners);
-  return as_synchronizer(ClusterNode::start(owners, std::move(transport), tables));
+  ClusterOptions members = member_options(settings, start.threads);
+  std::vector<Matrix*> tables;
+  if (!rows_in_ring && parameters.rbsg == nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(members,
+                               owner_options(options, parameters, parameters.rows(), start.row_pulls, start.threads));
+    tables = {&parameters.input.rows, &parameters.output.rows};
+  }
+  if (tables.empty()) members.ahead = kAheadWithoutRows;
+  members.rows = cluster_fingerprint(options, start);
+  members.fingerprint_of = cluster_fingerprint_text(options, start);
+  STREAMVEC_RETURN_IF_ERROR(add_text(options, start, members));
+  use_registry(settings, ring.tables.empty(), members);
+  if (ring.tables.empty()) return as_synchronizer(ClusterNode::start(members, std::move(transport), tables));
+  return as_synchronizer(HybridNode::start(members, tables, ring, std::move(transport)));
 }
 
 Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const StreamVocabulary& vocabulary,

@@ -10,11 +10,12 @@ namespace {
 
 struct Header {
   uint64_t sequence = 0;  // of the frames from one rank to the next: a gap is a loss
-  uint32_t kind = 0, unused = 0;
+  uint32_t kind = 0, group = 0;
   uint64_t size = 0;
 };
 constexpr size_t kHeader = sizeof(Header);
 static_assert(kHeader == 24);
+constexpr std::chrono::milliseconds kInterruptLook{20};
 
 void set_header(std::string& frame, const Header& header) {
   std::memcpy(frame.data(), &header, kHeader);
@@ -58,10 +59,22 @@ void divide(char* sums, size_t count, float by) {
 }  // namespace
 
 RingCollective::RingCollective(Transport& transport, std::vector<NodeId> ring, Options options)
-    : transport_(transport), ring_(std::move(ring)), options_(options) {
-  const auto self = std::find(ring_.begin(), ring_.end(), transport.self());
+    : transport_(transport), options_(std::move(options)) {
+  form(std::move(ring), 0);
+}
+
+void RingCollective::form(std::vector<NodeId> ring, uint32_t number) {
+  ring_ = std::move(ring);
+  number_ = number;
+  const auto self = std::find(ring_.begin(), ring_.end(), transport_.self());
   STREAMVEC_CHECK(self != ring_.end());
   rank_ = static_cast<int>(self - ring_.begin());
+  sent_ = received_ = 0;
+  silent_s_ = told_alive_s_ = 0;
+  broken_ = {};
+  stash_.clear();
+  for (auto& [from, frame] : std::exchange(early_, {}))
+    if (is_ours(from, frame)) stash_.push_back(std::move(frame));
 }
 
 Status RingCollective::all_reduce_mean(std::span<float> values, Deadline deadline) {
@@ -172,6 +185,7 @@ Status RingCollective::pass_on(std::string frame, Deadline deadline) {
   }
   Header header = header_of(frame);
   header.sequence = sent_++;
+  header.group = number_;
   set_header(frame, header);
   transport_.send(next(), std::move(frame));
   return {};
@@ -197,13 +211,50 @@ Status RingCollective::receive_chunk(Kind kind, std::string& frame, int64_t& siz
 
 Status RingCollective::take(Deadline deadline, std::string& frame) {
   for (NodeId from = 0;;) {
-    const Status status = transport_.receive(deadline, from, frame);
-    if (status.code() == Code::kDeadlineExceeded)
+    Deadline look = deadline;
+    if (options_.interrupted) {
+      if (options_.interrupted()) return error(Code::kAborted, "the ring is about to be formed anew");
+      look = std::min(look, Deadline::after(kInterruptLook),
+                      [](const Deadline& a, const Deadline& b) { return a.when() < b.when(); });
+    }
+    const auto begun = Deadline::Clock::now();
+    const Status status = transport_.receive(look, from, frame);
+    if (status.ok()) {
+      if (is_ours(from, frame)) return {};
+      continue;
+    }
+    if (status.code() != Code::kDeadlineExceeded) return status;
+    if (look.when() == deadline.when())
       return error(Code::kDeadlineExceeded, "nothing came from node ", previous(), " (rank ", place(rank_ - 1),
                    ") in time");
-    STREAMVEC_RETURN_IF_ERROR(status);
-    if (from == previous() && frame.size() >= kHeader) return {};
+    // As long as it was to be: one that is stopped meanwhile does not count that as the others' silence.
+    STREAMVEC_RETURN_IF_ERROR(note_silence(std::chrono::duration<double>(look.when() - begun).count()));
   }
+}
+
+bool RingCollective::is_ours(NodeId from, std::string& frame) {
+  if (frame.size() < kHeader) return false;
+  const Header header = header_of(frame);
+  if (header.group > number_) early_.emplace_back(from, std::move(frame));
+  if (header.group != number_ || from != previous()) return false;
+  silent_s_ = 0;
+  return header.kind != static_cast<uint32_t>(Kind::kAlive);
+}
+
+Status RingCollective::note_silence(double seconds) {
+  constexpr double kAliveShare = 8;  // as often within the silence that is borne
+  if (options_.silent_max_s <= 0) return {};
+  silent_s_ += seconds;
+  told_alive_s_ += seconds;
+  if (told_alive_s_ > options_.silent_max_s / kAliveShare) {
+    told_alive_s_ = 0;
+    std::string alive(kHeader, '\0');
+    set_header(alive, {.kind = static_cast<uint32_t>(Kind::kAlive), .group = number_});
+    transport_.send(next(), std::move(alive));
+  }
+  if (silent_s_ <= options_.silent_max_s) return {};
+  return error(Code::kUnavailable, "nothing came from node ", previous(), " for ", options_.silent_max_s,
+               " s, though others hear it");
 }
 
 Status RingCollective::keep(Status status) {

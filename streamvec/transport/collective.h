@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "streamvec/core/deadline.h"
@@ -37,6 +39,12 @@ class RingCollective final : public Collective {
   struct Options {
     int64_t chunk_bytes = int64_t{256} << 10;     // less: overlaps sooner, more frames
     int64_t queue_bytes_max = int64_t{16} << 20;  // waits while so much is queued for the next rank
+    // Of groups that are formed anew: looked at some 50 times a second while a rank waits; true ends that with
+    // kAborted.
+    std::function<bool()> interrupted = nullptr;
+    // Of the same: kUnavailable when nothing has come from the rank before for so long, counted while this one ran.
+    // Ranks that wait tell the next that they live. 0: waits end by their deadline alone.
+    double silent_max_s = 0;
   };
   // Ranks are places in `ring`, the same on all of them; the next must have been added as a peer. REQUIRES: `ring`
   // holds transport.self() once; nobody else receives from `transport` (Channels splits one), and no frames of an
@@ -45,14 +53,19 @@ class RingCollective final : public Collective {
       : RingCollective(transport, std::move(ring), Options{}) {}
   RingCollective(Transport& transport, std::vector<NodeId> ring, Options options);
 
+  // The group anew, of these nodes and under a number that is higher than the last (the first is 0): what was under way
+  // is given up, frames of earlier groups are dropped, and those of later ones wait until this rank forms them, too.
+  void form(std::vector<NodeId> ring, uint32_t number);
+
   int rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(ring_.size()); }
+  const std::vector<NodeId>& ring() const { return ring_; }
   Status all_reduce_mean(std::span<float> values, Deadline deadline) override;
   Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override;
   Status broadcast(std::string& bytes, int root, Deadline deadline) override;
 
  private:
-  enum class Kind : uint32_t { kReduce, kBytes };
+  enum class Kind : uint32_t { kReduce, kBytes, kAlive };
   int place(int64_t rank) const { return static_cast<int>(((rank % ranks()) + ranks()) % ranks()); }
   NodeId next() const { return ring_[place(rank_ + 1)]; }
   NodeId previous() const { return ring_[place(rank_ - 1)]; }
@@ -68,14 +81,20 @@ class RingCollective final : public Collective {
   // The next frame of the one before; checks order and kind, and tells the size of the whole.
   Status receive_chunk(Kind kind, std::string& frame, int64_t& size, Deadline deadline);
   Status take(Deadline deadline, std::string& frame);
+  // Whether it is one of this group's, for us; one of a later group is put by.
+  bool is_ours(NodeId from, std::string& frame);
+  Status note_silence(double seconds);
   Status keep(Status status);
 
   Transport& transport_;
-  const std::vector<NodeId> ring_;
+  std::vector<NodeId> ring_;
   const Options options_;
+  uint32_t number_ = 0;
   int rank_ = -1;
   uint64_t sent_ = 0, received_ = 0;
-  std::deque<std::string> stash_;  // came while we waited to send
+  std::deque<std::string> stash_;                      // came while we waited to send
+  std::vector<std::pair<NodeId, std::string>> early_;  // of later groups
+  double silent_s_ = 0, told_alive_s_ = 0;             // waited since the rank before was heard, and the next told
   Status broken_;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -162,6 +163,38 @@ TEST_F(Ring, ReportsRanksThatDoNotBringAsManyValues) {
     std::vector<float> values(ring.rank() == 0 ? 100 : 101);
     EXPECT_EQ(ring.all_reduce_mean(values, soon()).code(), Code::kInvalidArgument);
   });
+}
+
+// Two of three go on: one of them knows so before the other, which is still in the round that the third has left.
+TEST_F(Ring, AGroupThatIsFormedAnewHearsNothingOfTheOneBefore) {
+  const std::vector<NodeId> all = {kFirst, kFirst + 1, kFirst + 2}, left = {kFirst, kFirst + 1};
+  std::unique_ptr<Transport> nodes[2];
+  for (size_t i = 0; i < 2; ++i) {
+    nodes[i] = network_.join(all[i]);
+    for (const NodeId peer : all) nodes[i]->add_peer(peer, "");
+  }
+  std::atomic<bool> told[2] = {false, false};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] {
+      RingCollective::Options options{.chunk_bytes = 40};
+      options.interrupted = [&, i] { return told[i].exchange(false); };
+      RingCollective ring(*nodes[i], all, options);
+      std::vector<float> values = {1, 2, 3};
+      EXPECT_EQ(ring.all_reduce_mean(values, soon()).code(), Code::kAborted);
+      EXPECT_EQ(ring.all_reduce_mean(values, soon()).code(), Code::kAborted);  // and stays so
+      ring.form(left, 1);
+      EXPECT_EQ(ring.ranks(), 2);
+      for (const float added : {10.0f, 20.0f}) {
+        values.assign(100, static_cast<float>(ring.rank()) + added);
+        EXPECT_TRUE(ring.all_reduce_mean(values, soon()).ok());
+        EXPECT_EQ(values, std::vector<float>(100, 0.5f + added));
+      }
+    });
+  told[1] = true;
+  std::this_thread::sleep_for(milliseconds(60));
+  told[0] = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 struct TwoNodes {

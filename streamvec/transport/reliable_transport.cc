@@ -34,9 +34,16 @@ void ReliableTransport::remove_peer(NodeId node) {
   inner_->remove_peer(node);
 }
 
+void ReliableTransport::forget(NodeId node) {
+  const std::lock_guard lock(mutex_);
+  links_.erase(node);
+  forgotten_.insert(node);
+}
+
 void ReliableTransport::send(NodeId to, std::string frame) {
   std::vector<std::string> frames;
   const std::lock_guard lock(mutex_);
+  if (forgotten_.count(to) > 0) return;
   links_.try_emplace(to, options_.link).first->second.send(std::move(frame), clock_seconds(), frames);
   for (std::string& each : frames) inner_->send(to, std::move(each));
 }
@@ -62,6 +69,7 @@ bool ReliableTransport::take_in() {
   }
   std::vector<std::string> messages, answers;
   const std::lock_guard lock(mutex_);
+  if (forgotten_.count(from) > 0) return true;
   // A frame that is none of a link's is nobody's.
   if (!links_.try_emplace(from, options_.link).first->second.receive(frame, clock_seconds(), messages, answers).ok())
     return true;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +32,8 @@ class ReliableTransport final : public Transport {
   void add_peer(NodeId node, const std::string& address) override { inner_->add_peer(node, address); }
   // What was not acknowledged is forgotten.
   void remove_peer(NodeId node) override;
+  // The same, but for the inner transport, which others may still reach the node by. What comes from it is dropped.
+  void forget(NodeId node);
   void send(NodeId to, std::string frame) override;
   Status receive(Deadline deadline, NodeId& from, std::string& frame) override {
     return inbox_.receive(deadline, from, frame);
@@ -53,6 +56,7 @@ class ReliableTransport final : public Transport {
   Inbox inbox_;
   mutable std::mutex mutex_;
   std::map<NodeId, ReliableLink> links_;
+  std::set<NodeId> forgotten_;
   std::atomic<bool> stopping_{false}, closed_{false};
   std::thread thread_;
 };
