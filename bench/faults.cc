@@ -1,13 +1,13 @@
 // Does a cluster keep every change when its nodes are killed, cut off and stopped, and does it ever hang?
 //
-//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--schemes 5] [--at-once 4] [--seed 1]
+//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--scheme all] [--at-once 4] [--seed 1]
 //
 // Clusters of five processes over gRPC on loopback, two faults each, at moments of chance, also while they end; every
 // scheme in turn. "Training" adds whole numbers, each node to a column of its own, and notes every total in memory that
 // outlives it. At the end: nodes that ended well must have equal rows, with all that each of them has added; of a node
-// that was lost, its column must be a total that it once had, and no less than what a living owner has acknowledged.
-// backup and softsync drop or scale changes by definition: of them only that nothing hangs and nothing is added twice.
-// --schemes: the first so many of bsp, ssp, async, backup, softsync.
+// that was lost, its column must be a total that it once had, and no less than what a living owner, or the ring, has
+// acknowledged. backup and softsync drop or scale changes by definition: of them only that nothing hangs and nothing is
+// added twice. --scheme: bsp, ssp, async, backup, softsync, ring, hybrid (one table with owners, the other in a ring).
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-#include "streamvec/cluster/node.h"
+#include "streamvec/cluster/hybrid_node.h"
 #include "streamvec/core/clock.h"
 #include "streamvec/core/random.h"
 #include "streamvec/transport/grpc/grpc_transport.h"
@@ -41,6 +42,21 @@ namespace {
 constexpr int kNodes = 5, kTables = 2, kRows = 10, kKeys = kTables * kRows;
 constexpr int kTotalsMax = 4'096;
 constexpr double kDeadAfter = 1.5, kHangsAfter = 150;  // seconds
+
+// How changes are taken in.
+struct Way {
+  const char* name;
+  Admission admission = Admission::kBsp;
+  int ring_tables = 0;  // the last so many of the tables go round; the others' rows have owners
+  bool exact = true;    // every change is kept as it is
+};
+constexpr Way kWays[] = {{"bsp"},
+                         {"ssp", Admission::kSsp},
+                         {"async", Admission::kAsync},
+                         {"backup", Admission::kBackup, 0, false},
+                         {"softsync", Admission::kSoftsync, 0, false},
+                         {"ring", Admission::kBsp, kTables},
+                         {"hybrid", Admission::kBsp, 1}};
 
 void sleep_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -132,25 +148,21 @@ class Trainer {
   Trainer(ClusterLog& log, int node, uint64_t seed)
       : cluster_(log), log_(log.nodes[node]), node_(node), random_(seed) {}
 
-  Status run(const Scheme& scheme) {
+  Status run(const Way& scheme) {
     STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, connect(cluster_, node_));
     ClusterOptions options;
     for (NodeId id = 1; id <= kNodes; ++id) options.workers.push_back(id);
     options.servers = options.workers;
-    options.sync.scheme = scheme;
+    options.sync.scheme = {.admission = scheme.admission, .combine = Combine::kSum, .codec = CodecKind::kFp32};
     options.sync.dim = kNodes;
-    options.sync.key_end = kKeys;
+    options.sync.key_end = static_cast<RowKey>(kRows * (kTables - scheme.ring_tables));
     options.sync.live_mutex = &mutex_;
     options.words_min = 20;
     options.words_max = 400;
     options.dead_after_s = kDeadAfter;
     options.start_within_s = kHangsAfter / 2;
-    std::vector<Matrix*> tables;
-    for (Matrix& table : tables_) {
-      table = std::move(Matrix::make(kRows, kNodes)).value();
-      tables.push_back(&table);
-    }
-    STREAMVEC_ASSIGN_OR_RETURN(auto node, ClusterNode::start(options, std::move(transport), tables));
+    for (Matrix& table : tables_) table = std::move(Matrix::make(kRows, kNodes)).value();
+    STREAMVEC_ASSIGN_OR_RETURN(auto node, join(scheme, options, std::move(transport)));
     STREAMVEC_RETURN_IF_ERROR(node->await_start().status());
     log_.training = true;
     STREAMVEC_RETURN_IF_ERROR(train(*node));
@@ -162,7 +174,36 @@ class Trainer {
  private:
   float* row(int key) { return tables_[key % kTables].row(key / kTables); }
 
-  Status train(ClusterNode& node) {
+  Result<std::unique_ptr<Synchronizer>> join(const Way& scheme, const ClusterOptions& options,
+                                             std::unique_ptr<Transport> transport) {
+    std::vector<Matrix*> with_owners;
+    RingOptions ring;
+    for (int i = 0; i < kTables; ++i) {
+      if (i < kTables - scheme.ring_tables) {
+        with_owners.push_back(&tables_[i]);
+        continue;
+      }
+      DenseTable dense;
+      dense.live = &tables_[i];
+      dense.combine = Combine::kSum;
+      ring.tables.push_back(dense);
+    }
+    if (ring.tables.empty()) {
+      STREAMVEC_ASSIGN_OR_RETURN(auto node, ClusterNode::start(options, std::move(transport), with_owners));
+      return std::unique_ptr<Synchronizer>(std::move(node));
+    }
+    ring.with_tables = [this](const std::function<void()>& use) {
+      const std::lock_guard lock(mutex_);
+      use();
+    };
+    ring.words_min = options.words_min;
+    ring.words_max = options.words_max;
+    ring.dead_after_s = options.dead_after_s;
+    STREAMVEC_ASSIGN_OR_RETURN(auto node, HybridNode::start(options, with_owners, ring, std::move(transport)));
+    return std::unique_ptr<Synchronizer>(std::move(node));
+  }
+
+  Status train(Synchronizer& node) {
     while (!cluster_.finish) {
       for (int i = 0; i < 5; ++i) add();
       note_acknowledged(node.stats().pushes);
@@ -202,7 +243,7 @@ class Trainer {
   std::deque<std::pair<int64_t, std::array<int32_t, kKeys>>> seen_;  // totals by the number of pushes begun
 };
 
-[[noreturn]] void be_node(ClusterLog& log, int node, const Scheme& scheme, uint64_t seed) {
+[[noreturn]] void be_node(ClusterLog& log, int node, const Way& scheme, uint64_t seed) {
   const Status status = Trainer(log, node, seed).run(scheme);
   std::snprintf(log.nodes[node].message, sizeof(log.nodes[node].message), "%s", std::string(status.message()).c_str());
   log.nodes[node].end = status.ok() ? End::kWell : End::kError;
@@ -214,7 +255,7 @@ class Trainer {
 enum class Fault { kKill, kCut, kStop };
 
 struct Plan {
-  Admission scheme = Admission::kBsp;
+  Way scheme;
   std::vector<Fault> faults;
   uint64_t seed = 0;
 };
@@ -222,16 +263,12 @@ struct Plan {
 class FaultyCluster {
  public:
   FaultyCluster(const Plan& plan, Outcome& outcome)
-      : plan_(plan), outcome_(outcome), random_(plan.seed), log_(shared<ClusterLog>()) {
-    scheme_.admission = plan.scheme;
-    scheme_.combine = Combine::kSum;
-    scheme_.codec = CodecKind::kFp32;
-  }
+      : plan_(plan), outcome_(outcome), random_(plan.seed), log_(shared<ClusterLog>()) {}
 
   void run() {
     for (int i = 0; i < kNodes; ++i) {
       pids_[i] = fork();
-      if (pids_[i] == 0) be_node(*log_, i, scheme_, mix(plan_.seed, static_cast<uint64_t>(i)));
+      if (pids_[i] == 0) be_node(*log_, i, plan_.scheme, mix(plan_.seed, static_cast<uint64_t>(i)));
     }
     const auto start = Clock::now();
     while (!all_training() && seconds_since(start) < kHangsAfter) sleep_for(0.005);
@@ -314,8 +351,7 @@ class FaultyCluster {
       complain(std::string("the leader was spared and ended with: ") + log_->nodes[0].message);
     }
     if (first == kNodes) return;
-    const bool exact =
-        plan_.scheme == Admission::kBsp || plan_.scheme == Admission::kSsp || plan_.scheme == Admission::kAsync;
+    const bool exact = plan_.scheme.exact;
     for (int key = 0; key < kKeys; ++key)
       for (int node = 0; node < kNodes; ++node) {
         const float value = log_->nodes[first].rows[key][node];
@@ -345,8 +381,10 @@ class FaultyCluster {
     }
   }
 
-  // The row had one owner from the beginning to the end.
+  // The row had one owner from the beginning to the end, or all that are left have it.
   bool owner_lives(int key) const {
+    if (plan_.scheme.ring_tables == kTables) return true;
+    if (plan_.scheme.ring_tables > 0) return false;  // pushes and rounds are counted together: nobody knows
     std::vector<NodeId> servers;
     for (NodeId id = 1; id <= kNodes; ++id) servers.push_back(id);
     const int owner = static_cast<int>(owner_of(static_cast<RowKey>(key), servers)) - 1;
@@ -354,25 +392,21 @@ class FaultyCluster {
   }
 
   void complain(const std::string& what) const {
-    std::fprintf(stderr, "seed %llu, scheme %d: %s\n", static_cast<unsigned long long>(plan_.seed),
-                 static_cast<int>(plan_.scheme), what.c_str());
+    std::fprintf(stderr, "seed %llu, %s: %s\n", static_cast<unsigned long long>(plan_.seed), plan_.scheme.name,
+                 what.c_str());
   }
 
   const Plan plan_;
   Outcome& outcome_;
   Random random_;
   ClusterLog* const log_;
-  Scheme scheme_;
   pid_t pids_[kNodes] = {};
   bool struck_[kNodes] = {};
 };
 
 // --- a campaign ----------------------------------------------------------------------------------------------------
 
-std::vector<Plan> plans(const std::map<std::string, int64_t>& options) {
-  constexpr Admission kSchemes[] = {Admission::kBsp, Admission::kSsp, Admission::kAsync, Admission::kBackup,
-                                    Admission::kSoftsync};
-  const auto schemes = std::clamp<size_t>(static_cast<size_t>(options.at("schemes")), 1, std::size(kSchemes));
+std::vector<Plan> plans(const std::map<std::string, int64_t>& options, const std::vector<Way>& schemes) {
   std::vector<Fault> faults;
   faults.insert(faults.end(), static_cast<size_t>(options.at("kills")), Fault::kKill);
   faults.insert(faults.end(), static_cast<size_t>(options.at("cuts")), Fault::kCut);
@@ -383,7 +417,7 @@ std::vector<Plan> plans(const std::map<std::string, int64_t>& options) {
   for (size_t i = 0; i < faults.size(); ++i) {
     if (i % 2 == 0) {
       plans.emplace_back();
-      plans.back().scheme = kSchemes[plans.size() % schemes];
+      plans.back().scheme = schemes[plans.size() % schemes.size()];
       plans.back().seed = mix(static_cast<uint64_t>(options.at("seed")), i);
     }
     plans.back().faults.push_back(faults[i]);
@@ -391,7 +425,7 @@ std::vector<Plan> plans(const std::map<std::string, int64_t>& options) {
   return plans;
 }
 
-int run(const std::map<std::string, int64_t>& options) {
+int run(const std::map<std::string, int64_t>& options, const std::vector<Way>& schemes) {
   auto* outcome = shared<Outcome>();
   int64_t running = 0;
   int broken = 0;
@@ -401,7 +435,7 @@ int run(const std::map<std::string, int64_t>& options) {
     --running;
     if (status != 0) ++broken;
   };
-  for (const Plan& plan : plans(options)) {
+  for (const Plan& plan : plans(options, schemes)) {
     if (running == options.at("at-once")) await_one();
     ++running;
     if (fork() == 0) {
@@ -426,16 +460,19 @@ int run(const std::map<std::string, int64_t>& options) {
 }  // namespace streamvec
 
 int main(int argc, char** argv) {
-  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100},  {"stops", 100},
-                                            {"schemes", 5}, {"at-once", 4}, {"seed", 1}};
+  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100}, {"stops", 100}, {"at-once", 4}, {"seed", 1}};
+  std::vector<streamvec::Way> schemes(std::begin(streamvec::kWays), std::end(streamvec::kWays));
   for (int i = 1; i < argc; i += 2) {
     const std::string name = std::strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : argv[i];
-    if (options.count(name) == 0 || i + 1 == argc) {
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (name == "scheme" && value != "all")
+      std::erase_if(schemes, [&](const streamvec::Way& scheme) { return value != scheme.name; });
+    if ((name != "scheme" && options.count(name) == 0) || value.empty() || schemes.empty()) {
       std::fprintf(stderr,
-                   "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--schemes N] [--at-once N] [--seed N]\n");
+                   "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--scheme NAME] [--at-once N] [--seed N]\n");
       return 2;
     }
-    options[name] = std::atoll(argv[i + 1]);
+    if (name != "scheme") options[name] = std::atoll(value.c_str());
   }
-  return streamvec::run(options);
+  return streamvec::run(options, schemes);
 }

@@ -12,7 +12,9 @@ constexpr size_t kLinkHeader = 16;
 }  // namespace
 
 std::string ReliableLink::frame(uint64_t number, std::string_view message) const {
-  std::string frame(kLinkHeader, '\0');
+  std::string frame;
+  frame.reserve(kLinkHeader + message.size() + sizeof(uint32_t));  // Channels adds its number
+  frame.resize(kLinkHeader);
   std::memcpy(frame.data(), &number, 8);
   std::memcpy(frame.data() + 8, &received_, 8);
   frame += message;
