@@ -32,6 +32,7 @@ void Leader::receive(NodeId from, const Control& control) {
       if (gathers_ && is_of_now) present_.insert(from);
       break;
     case ControlKind::kFinished:
+      if (!is_among(view_.workers, from)) break;  // what it did since it was left out others do again
       finished_.insert(from);
       trained_[from] = control.trained;
       break;

@@ -57,6 +57,18 @@ TEST_F(LeaderOfThree, LeavesOutTheSilent) {
   EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1, 2}));
 }
 
+TEST_F(LeaderOfThree, WhatOneSaysThatWasLeftOutCountsForNothing) {
+  all_say(ControlKind::kHello);
+  decided(0, 0);
+  decided(10.5, 0);
+  Control finished{ControlKind::kFinished};
+  finished.trained.tokens = 5;
+  leader.receive(2, finished);
+  leader.receive(3, finished);
+  EXPECT_EQ(leader.trained().tokens, 5);
+  EXPECT_FALSE(leader.has_finished(3));
+}
+
 TEST_F(LeaderOfThree, EndsInTwoStagesAfterAllHaveFinished) {
   all_say(ControlKind::kHello);
   decided(0, 0);
