@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "streamvec/cluster/fixed_nodes.h"
 #include "streamvec/core/clock.h"
 #include "streamvec/sync/view.h"
 
@@ -278,7 +277,12 @@ Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {
 
 ClusterStats ShardNode::stats() const {
   const std::lock_guard lock(mutex_);
-  ClusterStats stats = stats_of_fixed_nodes(stats_, *transport_, all_.size());
+  ClusterStats stats = stats_;
+  const TransportTotals totals = transport_->totals();
+  stats.bytes_sent = totals.bytes_sent;
+  stats.bytes_received = totals.bytes_received;
+  stats.epoch = 1;
+  stats.nodes = static_cast<int32_t>(all_.size());
   for (const NodeId node : all_) {
     ClusterMember member{.node = node, .leader = node == leader_, .taking_part = true};
     member.worker = std::find(options_.workers.begin(), options_.workers.end(), node) != options_.workers.end();
