@@ -132,6 +132,23 @@ TEST(HybridNode, LeavesEveryNodeWithTheMean) {
       EXPECT_NEAR(Cluster::sum(cluster.ring_tables[node], column), 100, 1e-2);
 }
 
+TEST(HybridNode, TheEndWaitsForARingThatIsSlow) {
+  for (const bool rows : {false, true}) {
+    Cluster cluster(2, Combine::kSum, rows);
+    for (RingOptions& options : cluster.ring_options)
+      options.with_tables = [with = options.with_tables](const std::function<void()>& use) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+        with(use);
+      };
+    cluster.join_all();
+    for (const Status& status : cluster.run({30, 40})) ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t node = 0; node < 2; ++node) {
+      EXPECT_EQ(Cluster::sum(cluster.ring_tables[node], 0), 30);
+      EXPECT_EQ(Cluster::sum(cluster.ring_tables[node], 1), 40);
+    }
+  }
+}
+
 TEST(HybridNode, TheLeaderKnowsWhatAllHaveTrained) {
   Cluster cluster(3, Combine::kMean);
   cluster.join_all();
