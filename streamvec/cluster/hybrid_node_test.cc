@@ -119,7 +119,10 @@ TEST(HybridNode, LeavesEveryNodeWithTheSumOfWhatAllHaveTrained) {
           EXPECT_EQ(Cluster::sum(cluster.ring_tables[node], column), steps[column]);
           EXPECT_EQ(Cluster::sum(cluster.row_tables[node], column), rows ? steps[column] : 0);
         }
-      EXPECT_GT(cluster.nodes[0]->stats().pushes, 1);
+      const ClusterStats stats = cluster.nodes[0]->stats();
+      EXPECT_GT(stats.pushes, 1);
+      ASSERT_EQ(stats.members.size(), nodes);
+      for (const ClusterMember& member : stats.members) EXPECT_EQ(member.server, rows) << "owns rows";
     }
 }
 

@@ -182,7 +182,7 @@ ClusterStats ClusterNode::stats() const {
     const bool own = node == self_;
     ClusterMember member{.node = node,
                          .worker = is_among(known_.workers, node),
-                         .server = is_among(known_.servers, node),
+                         .server = has_rows() && is_among(known_.servers, node),
                          .leader = node == leader_,
                          .taking_part = present.count(node) > 0,
                          .silent_s = own || heard == heard_s_.end() ? 0 : clock_seconds() - heard->second};
