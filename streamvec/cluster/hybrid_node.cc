@@ -16,7 +16,6 @@ Result<std::unique_ptr<HybridNode>> HybridNode::start(ClusterOptions rows, std::
   rows.companion = node->ring_.get();
   STREAMVEC_ASSIGN_OR_RETURN(node->rows_,
                              ClusterNode::start(rows, node->channels_.open(kRowsChannel), std::move(tables)));
-  if (const PieceQueue* pieces = node->rows_->pieces()) node->ring_->follow(*pieces);
   return node;
 }
 

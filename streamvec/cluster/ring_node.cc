@@ -141,11 +141,11 @@ bool RingNode::await_due() {
 }
 
 // What the last round has cost is to be no more than its share of the time since it began, unless threads wait for the
-// next, or others for this node.
+// next, or others for this node. One that has no pieces at the moment is in no hurry: most likely all the text is about
+// to be over, and a round that begins before that is known is not the last.
 bool RingNode::is_due(double now_s) const {
   if (phase_ == Phase::kStarting || phase_ == Phase::kEnded) return false;
-  const PieceQueue* const pieces = pieces_;
-  if (phase_ == Phase::kFinished || (pieces != nullptr && pieces->dry())) return true;
+  if (phase_ == Phase::kFinished) return true;
   const int64_t words = words_ - begun_words_;
   const double since_s = now_s - begun_s_;
   if (words > options_.words_max || since_s > options_.dead_after_s / 4) return true;

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "streamvec/cluster/companion.h"
-#include "streamvec/cluster/piece_queue.h"
 #include "streamvec/cluster/ring_standing.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
@@ -56,8 +55,6 @@ class RingNode final : public Companion {
   // As those of Synchronizer.
   Result<bool> await_start(const std::atomic<bool>* stop = nullptr);
   Status trained(int64_t words, double lr = 1);
-  // Where this node's text is handed out: one that has nothing at the moment holds nobody up. Borrowed.
-  void follow(const PieceQueue& pieces) { pieces_ = &pieces; }
   // This node's text is over; rounds go on until everybody's is, and then over() comes true.
   void finish();
   // Adds what this ring has done.
@@ -98,7 +95,6 @@ class RingNode final : public Companion {
   double begun_s_ = 0, begun_talking_s_ = 0;  // when the last round began, and the time used by then
 
   std::atomic<uint32_t> told_{0}, formed_{0};  // epochs of the membership told last, and of the one that the ring has
-  std::atomic<const PieceQueue*> pieces_{nullptr};
   std::atomic<int64_t> words_{0};
   std::atomic<double> steps_{0};         // words times rate
   std::atomic<int64_t> begun_words_{0};  // trained when the last round began
