@@ -55,6 +55,10 @@ class RowCodec : public Codec {
 };
 
 std::unique_ptr<Codec> make_codec(CodecKind kind);
+// It takes several messages to say a change: each leaves out much of it.
+inline bool is_coarse(CodecKind kind) {
+  return kind == CodecKind::kOneBit || kind == CodecKind::kStrom;
+}
 // "fp32", "fp16", "onebit", "strom". kInvalidArgument for others, with the list.
 Result<CodecKind> parse_codec(std::string_view name);
 // kInvalidArgument for a number that no codec has.

@@ -10,8 +10,10 @@ namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
-// Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster).
-constexpr double kAcross = 0.2, kAlong = 10;
+// Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster); and of these, for what
+// comes late.
+constexpr double kAcross = 0.2, kAlong = 20, kLate = 0.2;
+constexpr double kKept = 0.8;  // of a change that a coarse codec has to say; by the same trials
 
 }  // namespace
 
@@ -21,6 +23,7 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       touched_(options.key_end, 0),
       owner_(options.key_end, kNobody),
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
+      kept_(is_coarse(options.scheme.codec) ? kKept : 0),
       pushed_at_(damped_ ? options.key_end : 0, 0) {
   staleness_ = options.scheme.staleness;
   for (size_t table = 0; table < live_.size(); ++table) pulls_.emplace_back(options.dim);
@@ -161,7 +164,10 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
   });
 }
 
-// One pass over each row, which is only read: `base` is moved by the answer.
+// One pass over each row, which is only read: `base` is moved by the answer. What is left over from pushes before was
+// trained before them: a row counts by what is trained between two of its pushes, on average of the last ones. By the
+// training since the last one alone, what nodes have left would count in full whenever they push twice in a row, as at
+// the end, and that is more than all of them together have moved the row.
 void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer) {
   const auto dim = static_cast<int32_t>(options_.dim);
   const auto workers = static_cast<int64_t>(view_.workers.size());
@@ -177,10 +183,11 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
     push.rows.push_back(rows[i]);
     writer.add();
     if (!damped_) continue;
-    const Pull pull = pull_since(rows[i], pushed_at_[rows[i]]);
+    const double steps = trained_ - pushed_at_[rows[i]];
+    const Pull pull = pull_by(rows[i], (1 - kept_) * steps);
     for (const double part : {pull.across, pull.along})
       message.shares.push_back(pack_share(damped_share(part, workers)));
-    pushed_at_[rows[i]] = static_cast<float>(trained_);
+    pushed_at_[rows[i]] = static_cast<float>(trained_ - kept_ * steps);
   }
   writer.finish();
   for (size_t table = 0; !message.shares.empty() && table < live_.size(); ++table) {
@@ -200,8 +207,8 @@ const TablePull& Replica::pull_on(RowKey key) const {
   return pulls_[pulls_.size() - 1 - key % pulls_.size()];
 }
 
-Replica::Pull Replica::pull_since(RowKey key, double trained) const {
-  const double meetings = double{(*options_.pull)[key]} * (trained_ - trained);
+Replica::Pull Replica::pull_by(RowKey key, double steps) const {
+  const double meetings = double{(*options_.pull)[key]} * steps;
   return {kAcross * pull_on(key).across() * meetings, kAlong * pull_on(key).along() * meetings};
 }
 
@@ -343,7 +350,7 @@ void Replica::move_late(RowKey key, const float* to, const float* instead_of, do
   const auto dim = static_cast<int32_t>(options_.dim);
   RowShares shares;
   if (damped_) {
-    const Pull pull = pull_since(key, trained);
+    const Pull pull = pull_by(key, kLate * (trained_ - trained));
     shares = {late_share(pull.across), late_share(pull.along)};
   }
   const float* direction = damped_ ? pull_on(key).direction() : zero_.row(0);

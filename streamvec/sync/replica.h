@@ -134,7 +134,7 @@ class Replica {
   ChangeSquares change_of(RowKey key, RowWriter& writer);
   void divide(std::span<const RowKey> due);
   const TablePull& pull_on(RowKey key) const;
-  Pull pull_since(RowKey key, double trained) const;
+  Pull pull_by(RowKey key, double steps) const;
   void move_late(RowKey key, const float* to, const float* instead_of, double trained);
   template <typename Use>
   void for_each_change(const Push& push, Use&& use);
@@ -178,10 +178,12 @@ class Replica {
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
   const bool damped_;
+  const double kept_;  // of a push, what the next ones have to say
   double trained_ = 0;
   // By table. A row is pulled by the rows of the other one; at first those are short, and nothing pulls.
   std::vector<TablePull> pulls_;
-  std::vector<float> pushed_at_;             // by key: `trained_` when it was last pushed (kDamped)
+  // By key, for kDamped: `trained_` when it was last pushed, less what is kept of the pushes before.
+  std::vector<float> pushed_at_;
   std::deque<RowWriter> writers_;            // by owner
   std::vector<RowReader> answers_, pushes_;  // by part of the work: rows of an answer and of the push that it answers
   RowBuffer row_, zero_;

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kDim = 4;
 constexpr double kPull = 0.5;
 constexpr float kLittle = 1e-12f;
-constexpr double kAcross = 0.2, kAlong = 10;  // as in replica.cc
+constexpr double kAcross = 0.2, kAlong = 20, kLate = 0.2, kKept = 0.8;  // as in replica.cc
 
 // Ones in the first table; the second pulls along the first column by 4, across by 1.
 void begin_row(RowKey key, std::span<float> row) {
@@ -24,11 +24,11 @@ void begin_row(RowKey key, std::span<float> row) {
 // Two workers of one owner, two rows in two tables; `pull` of row 0 of the first table is kPull, that of the second row
 // 0, and those of the second table next to it.
 struct Pair {
-  Pair() {
+  explicit Pair(CodecKind codec = CodecKind::kFp32) {
     for (NodeId id = 1; id <= 2; ++id) {
       SyncOptions options;
       options.self = id;
-      options.scheme = {Admission::kBsp, Combine::kDamped, CodecKind::kFp32};
+      options.scheme = {Admission::kBsp, Combine::kDamped, codec};
       options.dim = kDim;
       options.key_end = 4;
       options.pull = &pulls;
@@ -108,14 +108,37 @@ TEST(Replica, ALateAnswerMovesWhatWasTrainedMeanwhileLess) {
   for (int64_t row = 0; row < 2; ++row)
     for (int64_t k = 0; k < 2; ++k) pair.tables[0][0].row(row)[k] += 1;  // the first worker alone
   pair.push();
-  pair.trained(3);
+  pair.trained(11);
   pair.answer();
-  EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-kAlong * kPull * 4 * 2), 0.01);
-  EXPECT_NEAR(pair.tables[1][0].row(0)[1], 1 + std::exp(-kAcross * kPull * 1 * 2), 0.01);
+  EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-kLate * kAlong * kPull * 4 * 10), 0.01);
+  EXPECT_NEAR(pair.tables[1][0].row(0)[1], 1 + std::exp(-kLate * kAcross * kPull * 1 * 10), 0.01);
   for (int64_t k = 0; k < 2; ++k) EXPECT_NEAR(pair.tables[1][0].row(1)[k], 2, 1e-5);
   std::vector<float> known(kDim);
   pair.replicas[1]->known_value(0, known);  // what the owner has is known in full
   for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(known[k], 2, 0.01);
+}
+
+// What a push leaves over was trained before it: pushed again at once, it counts no more than it did.
+TEST(Replica, WhatACoarseCodecLeavesForLaterCountsByWhenItWasTrained) {
+  Pair pair(CodecKind::kOneBit);
+  const auto shares_of_push = [&] {
+    Outbox out;
+    for (Matrix& table : pair.tables[0])
+      for (int64_t k = 0; k < kDim; ++k) table.row(0)[k] += 1;
+    pair.replicas[0]->begin(std::vector<RowKey>{0}, out);
+    EXPECT_TRUE(pair.server->receive(1, out.at(0).message, pair.answers).ok());
+    Outbox of_other;
+    pair.replicas[1]->begin({}, of_other);
+    EXPECT_TRUE(pair.server->receive(2, of_other.at(0).message, pair.answers).ok());
+    pair.answer();
+    return out.at(0).message.shares;
+  };
+  const auto expected = [](double steps) { return pack_share(damped_share(kAcross * kPull * (1 - kKept) * steps, 2)); };
+  pair.trained(100);
+  shares_of_push();
+  pair.trained(200);
+  EXPECT_EQ(shares_of_push().at(0), expected(100 + kKept * 100));
+  EXPECT_EQ(shares_of_push().at(0), expected(kKept * (100 + kKept * 100))) << "nothing was trained since";
 }
 
 TEST(RowServer, DirectionsThatAreNotAsLongAsRowsAreRefused) {
