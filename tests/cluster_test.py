@@ -1,15 +1,14 @@
 """Several nodes that train together: launch, the schemes, death of a node, other options than the leader's."""
-import base64
 import json
 import os
 import shutil
 import signal
 import subprocess
 import time
-import urllib.request
 
 import pytest
 import support
+from etcd_support import ask_etcd, files_of, roster, roster_text
 
 
 def start_nodes(tmp_path, count, *options, per_node=None):
@@ -208,50 +207,6 @@ class TestRanks:
         assert json.loads(out)["nodes"] == 2
 
 
-@pytest.fixture
-def etcd(tmp_path):
-    """An etcd of our own on loopback; its address."""
-    if shutil.which("etcd") is None:
-        pytest.skip("there is no etcd (etcd-server)")
-    client, peer = (f"http://127.0.0.1:{port}" for port in support.free_ports(2))
-    process = subprocess.Popen(["etcd", "--data-dir", tmp_path / "etcd", "--listen-client-urls", client,
-                                "--advertise-client-urls", client, "--listen-peer-urls", peer,
-                                "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def answers():
-        assert process.poll() is None, "etcd has ended"
-        try:
-            with urllib.request.urlopen(client + "/health", timeout=5) as health:
-                return b"true" in health.read()
-        except OSError:
-            return False
-
-    support.wait_for(answers, "etcd")
-    yield client
-    process.kill()
-    process.wait()
-
-
-def ask_etcd(etcd, call, job, key="roster", **values):
-    """What etcd answers to a call about the job's roster, or another of its keys; values are text."""
-    values["key"] = f"/streamvec/{job}/{key}"
-    asked = json.dumps({name: base64.b64encode(value.encode()).decode() for name, value in values.items()})
-    with urllib.request.urlopen(f"{etcd}/v3/kv/{call}", data=asked.encode(), timeout=5) as answer:
-        return json.loads(answer.read())
-
-
-def roster_text(etcd, job):
-    found = ask_etcd(etcd, "range", job).get("kvs", [])
-    return base64.b64decode(found[0]["value"]).decode() if found else "0"
-
-
-def roster(etcd, job):
-    """Ids and addresses of those that take part, as the leader has written them down; none before it begins."""
-    lines = roster_text(etcd, job).splitlines()
-    return {} if lines[0].split()[0] == "0" else {line.split()[0]: line.split()[-1] for line in lines[1:]}
-
-
 @support.needs("gRPC")
 class TestEtcd:
     def start(self, tmp_path, etcd, port, *options):
@@ -317,9 +272,6 @@ class TestEtcd:
         support.wait_for(lambda: len(roster(etcd, job)) == 3 and (tmp_path / "model" / "latest").exists(), "a checkpoint")
         return {number: nodes[address] for number, address in roster(etcd, job).items()}
 
-    def files_of(self, model):
-        return sorted((str(path), path.stat().st_mtime_ns) for path in model.rglob("*"))
-
     @pytest.mark.parametrize("fault, sync", [(signal.SIGKILL, "ring"), (signal.SIGSTOP, "bsp")], ids=["killed", "stopped"])
     def test_when_the_leader_is_killed_or_stopped_another_leads_and_saves(self, fault, sync, etcd, corpus, tmp_path):
         words = len(corpus.read_text().split())
@@ -333,7 +285,7 @@ class TestEtcd:
             support.wait_for(lambda: over() or (1 < len(roster(etcd, job)) and "1" not in roster(etcd, job)), "another leader")
             went_on = not over()
             reports = [node.communicate(timeout=200) for node in nodes.values()]
-            saved = self.files_of(tmp_path / "model")
+            saved = files_of(tmp_path / "model")
             leader.send_signal(signal.SIGCONT)
             _, err = leader.communicate(timeout=100)
             if went_on:
@@ -343,7 +295,7 @@ class TestEtcd:
         assert max(tokens) == epochs * words and {json.loads(out)["nodes"] for out, _ in reports} == {2}, reports
         if fault == signal.SIGSTOP:
             assert leader.returncode == 1 and ("leads" in err and "nothing more is written here" in err), err
-        assert self.files_of(tmp_path / "model") == saved  # the one that came back has not touched it
+        assert files_of(tmp_path / "model") == saved  # the one that came back has not touched it
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
     def test_a_leader_ends_when_another_has_its_key_and_not_when_only_its_roster_was_touched(self, etcd, corpus, tmp_path):

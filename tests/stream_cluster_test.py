@@ -3,7 +3,9 @@ import json
 import signal
 import subprocess
 
+import pytest
 import support
+from etcd_support import files_of, roster, roster_text
 from stream_support import Redis, assert_each_counted_once, counts, planted_text
 
 pytestmark = support.needs("gRPC")
@@ -76,3 +78,56 @@ class TestStreamCluster:
             assert json.loads(out)["nodes"] == 2, err
         found = counts(tmp_path / "model")
         assert found["both"] == 400 and found["word"] == 2
+
+
+class TestElasticStreams:
+    def start(self, tmp_path, etcd, job, port, number, *options):
+        """A node that reads a file of its own, which grows, and has words of its own."""
+        (tmp_path / f"part-{number}").write_text("words of all nodes\n" * 100 + f"only{number} at first\n")
+        return subprocess.Popen([support.PROGRAM, "train", f"tail:part-{number}?from=start", "--out", "model", "--json", *QUICK,
+                                 "--checkpoint-every", "0.2", "--etcd", etcd, "--job", job, "--address", f"127.0.0.1:{port}",
+                                 "--workers", "3", "--dead-after", "2", *options], cwd=tmp_path, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def begin(self, tmp_path, etcd, job):
+        """Three nodes that train: their processes and the numbers of their files, by the numbers that they have in etcd."""
+        nodes = {f"127.0.0.1:{port}": (self.start(tmp_path, etcd, job, port, number), number)
+                 for number, port in enumerate(support.free_ports(3))}
+        support.wait_for(lambda: counts(tmp_path / "model").get("nodes") == 300, "a checkpoint with the text of all")
+        return {number: nodes[address] for number, address in roster(etcd, job).items()}
+
+    def add_and_await(self, tmp_path, nodes, word):
+        """Each has a word more, and the model that another has saved has all of these."""
+        for _, number in nodes:
+            with open(tmp_path / f"part-{number}", "a") as part:
+                part.write(f"{word}{number} comes later\n" * 3)
+        found = lambda: counts(tmp_path / "model")
+        support.wait_for(lambda: all(found().get(f"{word}{number}") == 3 for _, number in nodes), "a model with later words")
+
+    def stop(self, etcd, job, nodes):
+        """Ctrl-C for the one that leads now, which ends all."""
+        leader = roster_text(etcd, job).split()[2]
+        nodes[leader][0].send_signal(signal.SIGINT)
+        reports = {number: node.communicate(timeout=support.TIMEOUT_S) for number, (node, _) in nodes.items()}
+        assert [node.returncode for node, _ in nodes.values()] == [0] * len(nodes), reports
+        return json.loads(reports[leader][0])
+
+    @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+    def test_when_the_leader_is_killed_or_stopped_another_has_the_words_and_saves(self, fault, etcd, tmp_path):
+        nodes = self.begin(tmp_path, etcd, "led")
+        leader, lost = nodes.pop("1")
+        leader.send_signal(fault)
+        self.add_and_await(tmp_path, nodes.values(), "later")
+        report = self.stop(etcd, "led", nodes)
+        assert report["nodes"] == 2 and report["stopped"]
+        found = counts(tmp_path / "model")
+        assert found[f"only{lost}"] == 1 and found["nodes"] >= 200, found  # what only the lost one had counted may be lost
+        cursors = json.loads((tmp_path / "model" / (tmp_path / "model" / "latest").read_text().strip() / "cursors.json").read_text())
+        places = [cursors, *cursors["nodes"].values()]
+        assert {source["name"] for place in places for source in place["sources"]} == {f"tail:part-{i}?from=start" for i in range(3)}
+        saved = files_of(tmp_path / "model")
+        leader.send_signal(signal.SIGCONT)
+        _, err = leader.communicate(timeout=support.TIMEOUT_S)
+        if fault == signal.SIGSTOP:
+            assert leader.returncode == 1 and "nothing more is written here" in err, err
+        assert files_of(tmp_path / "model") == saved  # the one that came back has not touched it

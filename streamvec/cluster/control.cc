@@ -91,7 +91,10 @@ std::string encode(const Control& control) {
     value.update({{"workers", control.view.workers}, {"servers", control.view.servers}});
   if (control.view.epoch > 0) value["epoch"] = control.view.epoch;
   if (control.kind == ControlKind::kHello || control.kind == ControlKind::kGreeting)
-    value.update({{"fingerprint", control.fingerprint}, {"rows", control.rows}, {"address", control.address}});
+    value.update({{"fingerprint", control.fingerprint},
+                  {"rows", control.rows},
+                  {"heard", control.heard},
+                  {"address", control.address}});
   for (const auto& [node, address] : control.addresses) value["addresses"].push_back({node, address});
   if (control.kind == ControlKind::kFinished) value["trained"] = to_json(control.trained);
   add_pieces(control, value);
@@ -116,6 +119,7 @@ Result<Control> decode_control(std::string_view bytes) {
     control.kind = static_cast<ControlKind>(kind);
     control.fingerprint = value.value("fingerprint", uint64_t{0});
     control.rows = value.value("rows", uint64_t{0});
+    control.heard = value.value("heard", uint64_t{0});
     control.address = value.value("address", std::string());
     if (const auto addresses = value.find("addresses"); addresses != value.end())
       for (const json& each : *addresses) control.addresses[each.at(0).get<NodeId>()] = each.at(1).get<std::string>();

@@ -81,6 +81,7 @@ struct Control {
   int64_t wanted = 0;                       // of kAsk
   TextStanding standing = {};               // of kPieces, kTextOver and kGreeting
   uint64_t rows = 0;         // of kHello and kGreeting: a fingerprint of the rows, which only those compare who begin
+  uint64_t heard = 0;        // of the same, on streams: the last change of hands of a slot that the node has heard of
   std::string address = {};  // of kHello, by one that joins: where it is reached
   std::map<NodeId, std::string> addresses = {};  // of kView, where nodes may join: where those are reached
 };

@@ -23,12 +23,14 @@ TEST(Control, AGreetingSaysWhatIsAtHandAndWhatIsKnownOfTheText) {
   Control greeting{ControlKind::kGreeting};
   greeting.view.epoch = 7;
   greeting.fingerprint = 3;
+  greeting.heard = uint64_t{1} << 40;
   greeting.pieces = {{4, 6}, {9, 10}};
   greeting.standing = {3, 50, 5, {{7, 9}}, {{1, {20, 2, 0, 0}}, {2, {30, 3, 0, 0}}}};
   const Result<Control> told = decode_control(encode(greeting));
   ASSERT_TRUE(told.ok()) << told.status().message();
   EXPECT_EQ(told->view.epoch, 7);
   EXPECT_EQ(told->fingerprint, 3);
+  EXPECT_EQ(told->heard, greeting.heard);
   EXPECT_EQ(told->pieces, greeting.pieces);
   EXPECT_EQ(told->standing.finished, greeting.standing.finished);
   EXPECT_EQ(told->standing.trained.at(2).tokens, 30);

@@ -312,7 +312,7 @@ Status ClusterNode::restart_rows(const std::vector<Slot>& slots) {
 void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
   if (options_.stream != nullptr && is_of_stream(bytes)) {
     std::vector<Slot> restarted;
-    Status status = options_.stream->receive(from, bytes, restarted);
+    Status status = options_.stream->receive(from, leader_, bytes, restarted);
     if (status.ok()) status = restart_rows(restarted);
     if (!status.ok()) fail(status);
     return;

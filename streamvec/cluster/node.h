@@ -137,6 +137,9 @@ class ClusterNode final : public Synchronizer {
   void begin_to_lead(const Registry::Written& written, double now_s);
   void end_all();
   void resume_text();
+  void resume_words();
+  bool awaits_greetings() const;
+  void take_postponed();
   void tell(NodeId node, const Control& control);
   void receive_ask(NodeId from, const Control& ask);
   void leave_text(NodeId node);
@@ -200,8 +203,9 @@ class ClusterNode final : public Synchronizer {
     std::set<NodeId> before;  // who took part until then
     double since_s = 0;
   };
-  std::optional<Orders> orders_;           // likewise: decided, until the registry has their membership
-  std::map<NodeId, KnownText> greetings_;  // in place of another: as long as they are awaited
+  std::optional<Orders> orders_;            // likewise: decided, until the registry has their membership
+  std::map<NodeId, KnownText> greetings_;   // in place of another: as long as they are awaited
+  std::map<NodeId, uint64_t> heard_words_;  // likewise, of a stream: changes of hands that they have heard of
   std::vector<std::pair<NodeId, Control>> before_greetings_;  // about the text, while nothing is known of it
   std::vector<std::pair<NodeId, Control>> before_leading_;    // by those that know before we do that we lead
   std::set<NodeId> welcome_;                                  // that want to join, and may

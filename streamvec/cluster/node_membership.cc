@@ -35,7 +35,7 @@ void ClusterNode::receive_from_follower(NodeId from, const Control& control) {
   if (control.kind == ControlKind::kHello) return receive_hello(from, control);
   if (control.kind == ControlKind::kGreeting) return receive_greeting(from, control);
   if (control.kind == ControlKind::kEnd && from != self_ && phase_ != Phase::kEnded) return end_all();
-  if (leading_->gathers() && (control.kind == ControlKind::kAsk || control.kind == ControlKind::kFinished)) {
+  if (awaits_greetings() && (control.kind == ControlKind::kAsk || control.kind == ControlKind::kFinished)) {
     before_greetings_.emplace_back(from, control);
     return;
   }
@@ -67,6 +67,7 @@ Control ClusterNode::hello() const {
   hello.fingerprint = options_.fingerprint;
   hello.rows = options_.rows;
   hello.text = options_.fingerprint_of;
+  if (options_.stream != nullptr) hello.heard = options_.stream->generations().stamp();
   if (options_.joins) hello.address = options_.addresses.at(self_);
   return hello;
 }
@@ -150,8 +151,11 @@ void ClusterNode::take_view(const View& view) {
   if (!is_among(view.workers, self_) && !is_among(view.servers, self_))
     return fail(error(Code::kAborted, "node ", self_, " was not heard for ", options_.dead_after_s,
                       " s, and the others go on without it; what it has learnt since is not in their model"));
-  for (const NodeId node : all_of(view_))
-    if (all_of(view).count(node) == 0) gone_s_[node] = clock_seconds();
+  for (const NodeId node : all_of(view_)) {
+    if (all_of(view).count(node) > 0) continue;
+    gone_s_[node] = clock_seconds();
+    if (view_.epoch < led_since_) early_.forget(node);  // the new leader may number otherwise what only that one knew
+  }
   view_ = view;
   for (auto [known, now] : {std::pair{&known_.workers, &view.workers}, std::pair{&known_.servers, &view.servers}}) {
     std::vector<NodeId> all;
@@ -191,6 +195,7 @@ void ClusterNode::lead(double now_s) {
   if (options_.registry != nullptr && !options_.registry->status().ok()) return fail(options_.registry->status());
   if (phase_ == Phase::kEnded) return;
   welcome();
+  take_postponed();
   if (!orders_) decide_orders(now_s);
   if (orders_ && may_tell_orders(now_s)) tell_orders();
   if (board_ && status_.ok()) hand_out();

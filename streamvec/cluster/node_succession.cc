@@ -45,7 +45,7 @@ void ClusterNode::seek_leader(double now_s) {
   model_saved_ = registry->over();
   if (model_saved_) return changed_.notify_all();
   const bool joining = options_.joins && phase_ == Phase::kStarting;
-  registry->seek(is_worker_ && !joining);
+  registry->seek(is_worker_ && !joining && (options_.stream == nullptr || options_.stream->may_lead(self_)));
   sought_ = true;
   const std::optional<Registry::Written> found = registry->found();
   const auto is_self = [&](const Registry::Member& member) { return member.node == self_; };
@@ -134,6 +134,11 @@ void ClusterNode::greet() {
     greeting.standing = std::move(known.standing);
   }
   tell_leader(greeting);
+  if (options_.stream != nullptr) {
+    StreamExchange::Outbox out;
+    options_.stream->change_leader(self_, leader_, out);
+    for (auto& [to, bytes] : out) send(to, std::move(bytes));
+  }
   if (phase_ <= Phase::kTraining || !is_worker_) return;
   Control finished{ControlKind::kFinished};
   finished.trained = own_totals_;
@@ -146,6 +151,7 @@ void ClusterNode::receive_greeting(NodeId from, const Control& greeting) {
     return refuse(from, differences_of(from, greeting));
   if (!leading_->gathers() || greeting.view.epoch != led_since_) return;
   greetings_[from] = {greeting.pieces, greeting.standing};
+  heard_words_[from] = greeting.heard;
   leading_->receive(from, greeting);
 }
 
@@ -156,6 +162,26 @@ void ClusterNode::resume_text() {
   std::erase_if(greetings_, [&](const auto& greeting) { return members.count(greeting.first) == 0; });
   if (options_.text != PieceRange())
     board_.emplace(PieceBoard::resumed(options_.text, options_.trained_before, std::exchange(greetings_, {})));
+  resume_words();
+  take_postponed();
+}
+
+void ClusterNode::resume_words() {
+  std::map<NodeId, uint64_t> heard = std::exchange(heard_words_, {});
+  if (options_.stream == nullptr) return;
+  const std::set<NodeId> members = leading_->members();
+  std::erase_if(heard, [&](const auto& node) { return members.count(node.first) == 0; });
+  options_.stream->succeed(std::move(heard), led_since_);
+}
+
+// Nobody ends before it is known what there is, and all know the words.
+bool ClusterNode::awaits_greetings() const {
+  return leading_->gathers() || (options_.stream != nullptr && options_.stream->succeeds());
+}
+
+void ClusterNode::take_postponed() {
+  if (before_greetings_.empty() || awaits_greetings()) return;
+  const std::set<NodeId> members = leading_->members();
   for (const auto& [from, control] : std::exchange(before_greetings_, {}))
     if (members.count(from) > 0) receive_from_follower(from, control);
 }

@@ -1,7 +1,6 @@
 #include "streamvec/cluster/stream_exchange.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "streamvec/cluster/leader.h"
 #include "streamvec/vocab/state_bytes.h"
@@ -9,90 +8,15 @@
 namespace streamvec {
 namespace {
 
-constexpr char kStreamMagic = 's';
 constexpr std::chrono::seconds kSlotsWait{1};  // for words of one document; without an answer they have no slots
-constexpr char kReport = 'r', kNews = 'n', kChunk = 'k', kTaken = 't';
-
-Status unreadable_stream() {
-  return error(Code::kInvalidArgument,
-               "a message about a stream that nobody can read; the sender runs another version");
-}
-
-void put_block(std::string_view block, StateWriter& out) {
-  out.put(static_cast<uint64_t>(block.size()));
-  out.put_all(std::span<const char>(block));
-}
-
-std::string get_block(StateReader& in) {
-  std::string block(static_cast<size_t>(in.get_count(1)), '\0');
-  in.get_all(std::span<char>(block));
-  return block;
-}
-
-// What follows the first two bytes; nullopt when they are others.
-std::optional<std::string_view> body_of(std::string_view bytes, char kind) {
-  if (bytes.size() < 2 || bytes[0] != kStreamMagic || bytes[1] != kind) return std::nullopt;
-  return bytes.substr(2);
-}
 
 }  // namespace
 
-bool is_of_stream(std::string_view bytes) {
-  return !bytes.empty() && bytes.front() == kStreamMagic;
-}
-
-std::string encode(const StreamReport& report) {
-  StateWriter out;
-  out.put(report.replay.log2_sum);
-  out.put(report.replay.least);
-  out.put(report.replay.sampled);
-  out.put(report.save);
-  put_block(report.cursors, out);
-  return std::string{kStreamMagic, kReport} + out.bytes() + encode(report.words);
-}
-
-Result<StreamReport> decode_stream_report(std::string_view bytes) {
-  const std::optional<std::string_view> body = body_of(bytes, kReport);
-  if (!body) return unreadable_stream();
-  StateReader in(*body);
-  StreamReport report;
-  report.replay.log2_sum = in.get<double>();
-  report.replay.least = in.get<float>();
-  report.replay.sampled = in.get<int64_t>();
-  report.save = in.get<int64_t>();
-  report.cursors = get_block(in);
-  if (!in.ok() || std::isnan(report.replay.log2_sum) || !(report.replay.least >= 0)) return unreadable_stream();
-  STREAMVEC_ASSIGN_OR_RETURN(report.words, decode_vocabulary_report(body->substr(in.offset())));
-  return report;
-}
-
-std::string encode(const StreamNews& news) {
-  StateWriter out;
-  out.put(news.answered);
-  out.put(news.reference);
-  out.put(news.save);
-  out.put(news.saved);
-  out.put(static_cast<uint8_t>(news.stop));
-  return std::string{kStreamMagic, kNews} + out.bytes() + encode(news.words);
-}
-
-Result<StreamNews> decode_stream_news(std::string_view bytes) {
-  const std::optional<std::string_view> body = body_of(bytes, kNews);
-  if (!body) return unreadable_stream();
-  StateReader in(*body);
-  StreamNews news;
-  news.answered = in.get<int64_t>();
-  news.reference = in.get<float>();
-  news.save = in.get<int64_t>();
-  news.saved = in.get<int64_t>();
-  news.stop = in.get<uint8_t>() != 0;
-  if (!in.ok() || !(news.reference >= 0) || !std::isfinite(news.reference)) return unreadable_stream();
-  STREAMVEC_ASSIGN_OR_RETURN(news.words, decode_vocabulary_changes(body->substr(in.offset())));
-  return news;
-}
-
 StreamExchange::StreamExchange(Parts parts, int64_t slots_max, std::optional<SharedVocabulary> shared)
-    : parts_(std::move(parts)), generations_(slots_max), shared_(std::move(shared)) {
+    : parts_(std::move(parts)),
+      generations_(slots_max),
+      first_stamp_(parts_.vocabulary.stamp()),
+      shared_(std::move(shared)) {
   for (Slot slot = 0; slot < parts_.vocabulary.size(); ++slot) generations_.begin(slot, parts_.vocabulary.born(slot));
   generations_.go_to(parts_.vocabulary.stamp());
 }
@@ -100,26 +24,32 @@ StreamExchange::StreamExchange(Parts parts, int64_t slots_max, std::optional<Sha
 Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View& view, bool last, Outbox& out,
                             std::vector<Slot>& restarted) {
   relay(view, out);
-  StreamReport report;
+  StreamReport next;
   {
     const std::lock_guard lock(mutex_);
     if (own_cursors_) {
-      report.save = told_save_;
-      report.cursors = *std::exchange(own_cursors_, std::nullopt);
+      next.save = told_save_;
+      next.cursors = told_cursors_ = *std::exchange(own_cursors_, std::nullopt);
     }
   }
   const auto lock = parts_.lock_vocabulary();
   const bool last_due = last && !std::exchange(last_told_, last);
-  if (trips_.is_due(parts_.vocabulary, now_s) || last_due || !report.cursors.empty()) {
-    report.words = parts_.vocabulary.take_report();
-    if (parts_.replay != nullptr) report.replay = parts_.replay->share();
-    trips_.reported(report.words, now_s);
-    if (self == leader)
-      take_report(self, std::move(report));
-    else
-      out.emplace_back(leader, encode(report));
-  }
+  if (trips_.is_due(parts_.vocabulary, now_s) || last_due || !next.cursors.empty())
+    report(now_s, self, leader, next, out);
+  if (const auto after = std::exchange(wanted_after_, std::nullopt))
+    out.emplace_back(leader, stream_message(StreamKind::kChanges, encode(parts_.vocabulary.changes_since(*after))));
+  if (succession_ && view.epoch > succession_->epoch) STREAMVEC_RETURN_IF_ERROR(take_place(now_s, self, view, out));
   return shared_ ? lead(self, view, out, restarted) : Status();
+}
+
+// REQUIRES: the vocabulary's lock.
+void StreamExchange::report(double now_s, NodeId self, NodeId leader, StreamReport& report, Outbox& out) {
+  report.words = parts_.vocabulary.take_report();
+  if (parts_.replay != nullptr) report.replay = parts_.replay->share();
+  trips_.reported(report.words, now_s);
+  if (self == leader) return take_report(self, std::move(report));
+  out.emplace_back(leader, encode(report));
+  untold_.reported(std::move(report.words));
 }
 
 // Chunks from nodes that only read, and how many of them have come into replay.
@@ -129,14 +59,14 @@ void StreamExchange::relay(const View& view, Outbox& out) {
   if (parts_.sender != nullptr) {
     parts_.sender->set_workers(trains);
     for (auto& [node, chunk] : parts_.sender->take_out())
-      out.emplace_back(node, std::string{kStreamMagic, kChunk} + chunk);
+      out.emplace_back(node, stream_message(StreamKind::kChunk, chunk));
   }
   if (parts_.receiver == nullptr) return;
   parts_.receiver->set_readers(reads);
   for (const auto& [node, taken] : parts_.receiver->take_taken()) {
     StateWriter count;
     count.put(taken);
-    out.emplace_back(node, std::string{kStreamMagic, kTaken} + count.bytes());
+    out.emplace_back(node, stream_message(StreamKind::kTaken, count.bytes()));
   }
 }
 
@@ -165,21 +95,21 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
   if (!held_)
     for (const auto& [from, report] : std::exchange(reports_, {})) {
       shared_->receive(from, report.words);
-      nodes_[from].answered = report.words.number;
+      nodes_.try_emplace(from, Known{.stamp = first_stamp_}).first->second.answered = report.words.number;
     }
   const bool changed = !held_ && shared_->has_changes();
   VocabularyChanges changes;
   if (changed)
     changes = shared_->take_changes();
   else
-    changes.after = changes.stamp = generations_.stamp();
+    changes.after = changes.stamp = shared_->vocabulary().stamp();
   for (const NodeId node : members) {
-    Known& known = nodes_[node];
-    const StreamNews news = news_for(node, changes);
-    if (!changed && known.told == news.answered && known.save == news.save && known.saved == news.saved &&
-        known.stop == news.stop)
+    Known& known = nodes_.try_emplace(node, Known{.stamp = first_stamp_}).first->second;
+    if (!changed && known.told == known.answered && known.save == save_ && known.saved == saved_ &&
+        known.stop == stop_ && known.stamp == changes.stamp)
       continue;
-    known = {news.answered, news.answered, news.save, news.saved, news.stop};
+    const StreamNews news = news_for(node, changes);
+    known = {news.answered, news.answered, news.save, news.saved, news.stop, news.words.stamp};
     if (node != self)
       out.emplace_back(node, encode(news));
     else
@@ -189,29 +119,36 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
 }
 
 StreamNews StreamExchange::news_for(NodeId node, const VocabularyChanges& changes) const {
+  const Known& known = nodes_.at(node);
   StreamNews news;
-  news.answered = nodes_.at(node).answered;
+  news.answered = known.answered;
   news.reference = replays_.reference(node).value_or(0);
   news.save = save_;
   news.saved = saved_;
   news.stop = stop_;
-  news.words = changes;
+  news.words = known.stamp == changes.after ? changes : shared_->changes_since(known.stamp);
   return news;
 }
 
-Status StreamExchange::receive(NodeId from, std::string_view bytes, std::vector<Slot>& restarted) {
-  if (const auto chunk = body_of(bytes, kChunk); chunk && parts_.receiver != nullptr)
+Status StreamExchange::receive(NodeId from, NodeId leader, std::string_view bytes, std::vector<Slot>& restarted) {
+  if (const auto chunk = body_of(bytes, StreamKind::kChunk); chunk && parts_.receiver != nullptr)
     return parts_.receiver->receive(from, *chunk);
-  if (const auto taken = body_of(bytes, kTaken); taken && parts_.sender != nullptr) {
+  if (const auto taken = body_of(bytes, StreamKind::kTaken); taken && parts_.sender != nullptr) {
     parts_.sender->taken(from, StateReader(*taken).get<int64_t>());
     return {};
   }
-  if (shared_) {
+  if (body_of(bytes, StreamKind::kReport)) {
     STREAMVEC_ASSIGN_OR_RETURN(StreamReport report, decode_stream_report(bytes));
     take_report(from, std::move(report));
     return {};
   }
+  if (const auto after = body_of(bytes, StreamKind::kAsk)) {
+    if (from == leader) wanted_after_ = StateReader(*after).get<uint64_t>();
+    return {};
+  }
+  if (const auto changes = body_of(bytes, StreamKind::kChanges)) return receive_changes(from, *changes, restarted);
   STREAMVEC_ASSIGN_OR_RETURN(const StreamNews news, decode_stream_news(bytes));
+  if (from != leader) return {};
   save_ = news.save;
   saved_ = news.saved;
   if (news.stop) stop_ = true;
@@ -221,23 +158,38 @@ Status StreamExchange::receive(NodeId from, std::string_view bytes, std::vector<
 
 // REQUIRES: the vocabulary's lock.
 Status StreamExchange::apply(const StreamNews& news, std::vector<Slot>& restarted) {
-  STREAMVEC_RETURN_IF_ERROR(parts_.vocabulary.follow(news.words, admitted_));
-  for (const Slot slot : admitted_) generations_.begin(slot, parts_.vocabulary.born(slot));
-  generations_.go_to(parts_.vocabulary.stamp());
-  restarted.insert(restarted.end(), admitted_.begin(), admitted_.end());
-  if (!admitted_.empty()) parts_.restarted(admitted_);
-  if (!news.words.counts.empty()) {
-    counted_ = true;
-    if (parts_.counted) parts_.counted();
-  }
+  const uint64_t known = parts_.vocabulary.stamp();
+  STREAMVEC_RETURN_IF_ERROR(apply_words(news.words, restarted));
   trips_.answered(news.answered);
+  untold_.answered(news.answered, known, !news.words.counts.empty(), parts_.vocabulary);
   if (parts_.replay != nullptr)
     parts_.replay->set_reference(news.reference > 0 ? std::optional(news.reference) : std::nullopt);
   words_changed_.notify_all();
   return {};
 }
 
+// REQUIRES: the same.
+Status StreamExchange::apply_words(const VocabularyChanges& words, std::vector<Slot>& restarted) {
+  STREAMVEC_RETURN_IF_ERROR(parts_.vocabulary.follow(words, admitted_));
+  for (const Slot slot : admitted_) {
+    generations_.begin(slot, parts_.vocabulary.born(slot));
+    untold_.begin(slot);
+  }
+  generations_.go_to(parts_.vocabulary.stamp());
+  restarted.insert(restarted.end(), admitted_.begin(), admitted_.end());
+  if (!admitted_.empty()) parts_.restarted(admitted_);
+  if (words.counts.empty()) return {};
+  counted_ = true;
+  if (parts_.counted) parts_.counted();
+  return {};
+}
+
 void StreamExchange::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    answers_over_ = true;
+    cursors_changed_.notify_all();
+  }
   const auto lock = parts_.lock_vocabulary();
   closed_ = true;
   words_changed_.notify_all();
@@ -259,10 +211,10 @@ void StreamExchange::gather_cursors(Deadline deadline) {
   const int64_t wanted = ++save_;
   std::unique_lock lock(mutex_);
   cursors_changed_.wait_until(lock, deadline.when(), [&] {
-    return std::all_of(others_.begin(), others_.end(), [&](NodeId node) {
-      const auto told = cursors_.find(node);
-      return told != cursors_.end() && told->second.first == wanted;
-    });
+    return answers_over_ || std::all_of(others_.begin(), others_.end(), [&](NodeId node) {
+             const auto told = cursors_.find(node);
+             return told != cursors_.end() && told->second.first == wanted;
+           });
   });
 }
 
@@ -276,8 +228,9 @@ std::map<NodeId, std::string> StreamExchange::cursors() const {
 void StreamExchange::hold() {
   const auto lock = parts_.lock_vocabulary();
   held_ = true;
+  if (!shared_) make_shared();
   std::vector<Slot> none;
-  STREAMVEC_CHECK(parts_.vocabulary.follow(shared_->counts_now(), none).ok());
+  STREAMVEC_CHECK(parts_.vocabulary.follow(shared_->changes_since(parts_.vocabulary.stamp()), none).ok());
 }
 
 void StreamExchange::go_on() {

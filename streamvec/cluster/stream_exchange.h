@@ -1,6 +1,9 @@
 // What nodes that train on streams tell each other beside rows: counts of words and who has a slot
 // (vocab/shared_vocabulary.h), what replay's draws count for (replay/union.h), where sources stand when the leader
 // saves, and that all are to stop. Run by the node's talking thread (node.h); its other functions are the trainer's.
+//
+// The vocabulary is the leader's. Where another takes its place (stream_succession.cc) that one makes it anew of what
+// followers know: all have heard of the same changes of hands, only not as many.
 #pragma once
 
 #include <atomic>
@@ -18,6 +21,8 @@
 #include <vector>
 
 #include "streamvec/cluster/chunk_relay.h"
+#include "streamvec/cluster/stream_message.h"
+#include "streamvec/cluster/untold_counts.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
 #include "streamvec/replay/table.h"
@@ -27,30 +32,6 @@
 #include "streamvec/vocab/shared_vocabulary.h"
 
 namespace streamvec {
-
-// Of a node to the leader.
-struct StreamReport {
-  VocabularyReport words;
-  ReplayShare replay;
-  int64_t save = 0;     // the save that `cursors` are for
-  std::string cursors;  // where the node's sources stand; "": not told
-};
-// Of the leader to a node.
-struct StreamNews {
-  int64_t answered = 0;  // the node's last report that was counted
-  float reference = 0;   // of its replay (ReplayUnion); 0: its own
-  int64_t save = 0;      // cursors are wanted for the save of that number
-  int64_t saved = 0;     // the last one that is safe
-  bool stop = false;
-  VocabularyChanges words;
-};
-std::string encode(const StreamReport& report);
-std::string encode(const StreamNews& news);
-// kInvalidArgument for bytes that encode() does not write.
-Result<StreamReport> decode_stream_report(std::string_view bytes);
-Result<StreamNews> decode_stream_news(std::string_view bytes);
-// They differ from what else nodes tell each other (control.h, sync/message.h) in the first byte.
-bool is_of_stream(std::string_view bytes);
 
 class StreamExchange {
  public:
@@ -65,6 +46,7 @@ class StreamExchange {
     std::function<void()> counted = {};  // all words' counts are new
     // The value that the row of a key begins with, for a word born then; the same on all nodes.
     std::function<void(RowKey key, uint64_t born, std::span<float> row)> first_row;
+    bool clock_tokens = true;  // of the shared vocabulary (SharedVocabulary), for one that comes to lead
     // Where some nodes only read, for the others: who they are, and this one's end of it.
     std::set<NodeId> readers = {};
     ChunkSender* sender = nullptr;
@@ -72,7 +54,7 @@ class StreamExchange {
   };
   using Outbox = std::vector<std::pair<NodeId, std::string>>;
 
-  // `shared`: of the node that leads. `slots_max`: as many as tables have rows at most.
+  // `shared`: of the node that leads at first. `slots_max`: as many as tables have rows at most.
   StreamExchange(Parts parts, int64_t slots_max, std::optional<SharedVocabulary> shared);
 
   // ---- by the talking thread
@@ -81,10 +63,20 @@ class StreamExchange {
   // `restarted` gets the slots whose rows begin anew now. An error ends the node.
   Status step(double now_s, NodeId self, NodeId leader, const View& view, bool last, Outbox& out,
               std::vector<Slot>& restarted);
-  Status receive(NodeId from, std::string_view bytes, std::vector<Slot>& restarted);
+  // News of one that does not lead, any more, is passed over; reports to one that does not yet are kept.
+  Status receive(NodeId from, NodeId leader, std::string_view bytes, std::vector<Slot>& restarted);
   void first_row(RowKey key, std::span<float> row) const { parts_.first_row(key, generations_.born(key), row); }
   bool take_counted() { return std::exchange(counted_, false); }  // since the last call counts() of all are new
   void close();                                                   // nobody answers any more: nobody waits
+
+  // ---- by the talking thread, where another takes the leader's place
+  bool may_lead(NodeId self) const { return parts_.readers.count(self) == 0; }
+  // This node has another leader from now on, or is it: what the one before has not answered is told again.
+  void change_leader(NodeId self, NodeId leader, Outbox& out);
+  // It is it since that epoch: up to which change each of those has heard that take part. From the next membership on
+  // it asks the one that has heard the most for what it lacks, and then tells all.
+  void succeed(std::map<NodeId, uint64_t> heard, uint32_t epoch);
+  bool succeeds() const { return succession_.has_value(); }  // it has not told them yet: nobody may end before
 
   // ---- by threads that read sources
   // Waits while too much is unanswered that had no slot: as long as a message takes to the leader and back. REQUIRES:
@@ -100,7 +92,12 @@ class StreamExchange {
   bool asked_to_stop() const { return stop_; }
   // Of the leader, around a save: asks where the others' sources stand and waits for those that answer in time; no slot
   // changes hands between hold(), with which this node's counts are those of all, and go_on(); what was told is in a
-  // checkpoint now.
+  // checkpoint now. has_words(): one that took another's place has the vocabulary by now; one that never will, since
+  // all have ended, makes it with hold().
+  bool has_words() const;
+  const StreamVocabulary& words() const {
+    return shared_->vocabulary();
+  }  // REQUIRES: has_words(), the vocabulary's lock
   void gather_cursors(Deadline deadline);
   std::map<NodeId, std::string> cursors() const;  // what nodes have told last
   void hold();
@@ -115,14 +112,21 @@ class StreamExchange {
  private:
   void take_report(NodeId from, StreamReport report);
   void relay(const View& view, Outbox& out);
+  void report(double now_s, NodeId self, NodeId leader, StreamReport& report, Outbox& out);
   Status lead(NodeId self, const View& view, Outbox& out, std::vector<Slot>& restarted);
   Status apply(const StreamNews& news, std::vector<Slot>& restarted);
+  Status apply_words(const VocabularyChanges& words, std::vector<Slot>& restarted);
   StreamNews news_for(NodeId node, const VocabularyChanges& changes) const;
+  Status take_place(double now_s, NodeId self, const View& view, Outbox& out);
+  Status receive_changes(NodeId from, std::string_view bytes, std::vector<Slot>& restarted);
+  void make_shared();
 
   const Parts parts_;
   // Of the talking thread, those of words under the vocabulary's lock.
   Generations generations_;
+  const uint64_t first_stamp_;  // that all began with
   RoundTrips trips_;
+  UntoldCounts untold_;  // of one that does not lead
   bool counted_ = false, last_told_ = false;
   std::vector<Slot> admitted_;
   std::optional<SharedVocabulary> shared_;
@@ -132,9 +136,17 @@ class StreamExchange {
     int64_t answered = 0, told = 0;  // reports
     int64_t save = 0, saved = 0;     // told
     bool stop = false;
+    uint64_t stamp = 0;  // of the changes that it was told of
   };
   std::map<NodeId, Known> nodes_;
-  bool held_ = false, closed_ = false;  // under the vocabulary's lock
+  struct Succession {
+    std::map<NodeId, uint64_t> heard;
+    uint32_t epoch = 0;
+    NodeId asked = 0;
+  };
+  std::optional<Succession> succession_;
+  std::optional<uint64_t> wanted_after_;  // by the leader, which has heard of the changes up to there
+  bool held_ = false, closed_ = false;    // under the vocabulary's lock
   std::condition_variable words_changed_;
 
   std::atomic<bool> stop_{false};
@@ -144,6 +156,8 @@ class StreamExchange {
   std::map<NodeId, std::pair<int64_t, std::string>> cursors_;  // of the leader: what nodes told, for which save
   std::set<NodeId> others_;                                    // that train
   std::optional<std::string> own_cursors_;                     // to be told
+  std::string told_cursors_;                                   // last
+  bool answers_over_ = false;                                  // nobody answers any more
   int64_t own_safe_ = 0;                                       // of the saves that are safe, the last one taken
 };
 

@@ -3,119 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "streamvec/cluster/node.h"
-#include "streamvec/core/random.h"
-#include "streamvec/transport/inproc.h"
+#include "streamvec/cluster/stream_testing.h"
 
 namespace streamvec {
 namespace {
 
-constexpr int64_t kDim = 4, kSlots = 24;
+using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
 
-StreamVocabulary::Options words_of_test() {
-  StreamVocabulary::Options options;
-  options.min_count = 2;
-  options.vocab_max = kSlots;
-  options.half_life = 400;
-  return options;
-}
-
-// A node that reads words of its own and "trains" by adding 1 to the rows of each, in its own column; the last column
-// has the change with which a row began.
-struct Member {
-  Member(NodeId self, bool leads) : id(self), vocabulary(StreamVocabulary::follower(words_of_test(), shared)) {
-    for (Matrix& table : tables) table = std::move(Matrix::make(0, kDim, kSlots)).value();
-    StreamExchange::Parts parts{.vocabulary = vocabulary,
-                                .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
-                                .restarted = [this](std::span<const Slot> slots) { restart(slots); },
-                                .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); }};
-    std::optional<SharedVocabulary> lead;
-    if (leads) lead.emplace(std::move(shared), true);
-    exchange = std::make_unique<StreamExchange>(std::move(parts), kSlots, std::move(lead));
-  }
-
-  static void begin(uint64_t born, std::span<float> row) {
-    std::fill(row.begin(), row.end(), 0.0f);
-    row[kDim - 1] = static_cast<float>(born);
-  }
-  void restart(std::span<const Slot> slots) {
-    const std::lock_guard lock(rows_mutex);
-    for (const Slot slot : slots)
-      for (Matrix& table : tables) {
-        if (slot >= table.rows()) table.grow(slot + 1);
-        begin(vocabulary.born(slot), {table.row(slot), static_cast<size_t>(kDim)});
-        added[static_cast<size_t>(slot)] = 0;
-      }
-  }
-  void read(const std::vector<std::string>& text) {
-    exchange->await_words();
-    const std::vector<std::string_view> views(text.begin(), text.end());
-    std::vector<Slot> slots(views.size()), admitted;
-    const std::lock_guard words(words_mutex);
-    vocabulary.map(views, static_cast<double>(vocabulary.statistics().tokens), slots, admitted);
-    const std::lock_guard rows(rows_mutex);
-    for (const Slot slot : slots) {
-      if (slot == kNoSlot) continue;
-      for (Matrix& table : tables) table.row(slot)[id - 1] += 1;
-      added[static_cast<size_t>(slot)] += 1;
-    }
-  }
-
-  const NodeId id;
-  std::mutex words_mutex, rows_mutex;
-  StreamVocabulary shared{words_of_test()};
-  StreamVocabulary vocabulary;
-  Matrix tables[2];
-  std::vector<float> added = std::vector<float>(kSlots, 0.0f);
-  std::unique_ptr<StreamExchange> exchange;
-  std::unique_ptr<ClusterNode> node;
-};
-
-class StreamCluster : public testing::TestWithParam<Admission> {
+class StreamCluster : public ::testing::TestWithParam<Admission>, protected StreamNodes {
  protected:
-  void start(size_t count, double dead_after_s = 10) {
-    ClusterOptions options;
-    for (size_t i = 0; i < count; ++i) options.workers.push_back(static_cast<NodeId>(i + 1));
-    options.servers = options.workers;
-    options.sync.scheme = {GetParam(), Combine::kSum, CodecKind::kFp32};
-    options.sync.dim = kDim;
-    options.sync.key_end = 2 * kSlots;
-    options.words_min = 20;
-    options.words_max = 400;
-    options.dead_after_s = dead_after_s;
-    for (size_t i = 0; i < count; ++i) members.push_back(std::make_unique<Member>(options.workers[i], i == 0));
-    for (auto& member : members) {
-      auto transport = network.join(member->id);
-      for (const auto& other : members)
-        if (other != member) transport->add_peer(other->id, "");
-      options.stream = member->exchange.get();
-      options.sync.generations = &member->exchange->generations();
-      options.sync.live_mutex = &member->rows_mutex;
-      member->node =
-          std::move(ClusterNode::start(options, std::move(transport), {&member->tables[0], &member->tables[1]}))
-              .value();
-    }
-  }
-  // Each node reads words of its own and some that all have; the words move on, so that slots change hands.
-  void read(Member& member, int lines) {
-    Random random(member.id);
-    for (int line = 0; line < lines; ++line) {
-      std::vector<std::string> text;
-      for (int i = 0; i < 10; ++i) {
-        const bool own = random.below(2) == 0;
-        text.push_back((own ? "n" + std::to_string(member.id) : std::string("all")) +
-                       std::to_string(line / 20 + static_cast<int>(random.below(6))));
-      }
-      member.read(text);
-      if (!member.node->trained(10).ok()) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(300));
-    }
-  }
+  void start(size_t count, double dead_after_s = 10) { StreamNodes::start(count, GetParam(), dead_after_s); }
   std::vector<Status> run(const std::vector<int>& lines) {
     std::vector<Status> statuses(members.size());
     std::vector<std::thread> threads;
@@ -128,15 +29,12 @@ class StreamCluster : public testing::TestWithParam<Admission> {
     for (std::thread& thread : threads) thread.join();
     return statuses;
   }
-
-  InprocNetwork network;
-  std::vector<std::unique_ptr<Member>> members;
 };
 
 TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {
   start(3);
   for (const Status& status : run({300, 400, 150})) ASSERT_TRUE(status.ok()) << status.message();
-  const Member& first = *members.front();
+  const StreamMember& first = *members.front();
   EXPECT_GT(first.vocabulary.statistics().evicted, 20);
   EXPECT_EQ(first.vocabulary.statistics().tokens, 8'500);
   ASSERT_GT(first.vocabulary.size(), 10);
@@ -145,7 +43,7 @@ TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {
     for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
       EXPECT_EQ(member->vocabulary.word(slot), first.vocabulary.word(slot));
       for (const Matrix& table : member->tables) {
-        EXPECT_EQ(table.row(slot)[kDim - 1], static_cast<float>(first.vocabulary.born(slot)));
+        EXPECT_EQ(table.row(slot)[kStreamDim - 1], StreamMember::mark_of(first.vocabulary.born(slot)));
         for (const auto& other : members)
           EXPECT_EQ(table.row(slot)[other->id - 1], other->added[static_cast<size_t>(slot)])
               << "slot " << slot << " of node " << member->id << ", by node " << other->id;
@@ -154,11 +52,11 @@ TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, StreamCluster, testing::Values(Admission::kBsp, Admission::kAsync),
+INSTANTIATE_TEST_SUITE_P(Schemes, StreamCluster, ::testing::Values(Admission::kBsp, Admission::kAsync),
                          [](const auto& scheme) { return scheme.param == Admission::kBsp ? "bsp" : "async"; });
 
 using InStep = StreamCluster;
-INSTANTIATE_TEST_SUITE_P(Bsp, InStep, testing::Values(Admission::kBsp));
+INSTANTIATE_TEST_SUITE_P(Bsp, InStep, ::testing::Values(Admission::kBsp));
 
 TEST_P(InStep, ANodeThatDiesIsLeftOutAndTheOthersGoOnAdmittingWords) {
   start(3, 0.5);
@@ -176,7 +74,7 @@ TEST_P(InStep, ANodeThatDiesIsLeftOutAndTheOthersGoOnAdmittingWords) {
     });
   dies.join();
   for (std::thread& thread : threads) thread.join();
-  const Member& first = *members.front();
+  const StreamMember& first = *members.front();
   int late = 0;  // words that only the second had, and after the third had gone
   for (int i = 14; i < 20; ++i) late += first.vocabulary.find("n2" + std::to_string(i)) != kNoSlot;
   EXPECT_GT(late, 0);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "streamvec/sync/message.h"
@@ -40,15 +41,21 @@ class Generations {
 };
 
 // Messages whose sender has heard of changes of hands that we have not: they wait until we have, and what the same
-// sender said later waits behind them. Not thread-safe.
+// sender said later waits behind them. Of a sender that is forgotten they were the last: where it is not known any more
+// which changes it had heard of, nobody could say what its rows mean. Not thread-safe.
 class EarlyMessages {
  public:
-  // True when it has to wait; it is kept then.
+  // True when it has to wait, and is kept then, or is of one that is forgotten.
   bool keep(NodeId from, Message& message, const Generations& generations) {
+    if (forgotten_.count(from) > 0) return true;
     const auto waiting = waiting_.find(from);
     if (message.stamp <= generations.stamp() && waiting == waiting_.end()) return false;
     waiting_[from].push_back(std::move(message));
     return true;
+  }
+  void forget(NodeId from) {
+    forgotten_.insert(from);
+    waiting_.erase(from);
   }
   // Calls take(from, message) for those that need not wait any longer, each sender's in order.
   template <typename Take>
@@ -68,6 +75,7 @@ class EarlyMessages {
 
  private:
   std::map<NodeId, std::vector<Message>> waiting_;
+  std::set<NodeId> forgotten_;
 };
 
 }  // namespace streamvec

@@ -377,6 +377,23 @@ Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max) {
   return load_newest(dir, true, rows_max);
 }
 
+Result<CheckpointCursors> load_cursors(const std::string& dir) {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto checkpoints, list_checkpoints(dir));
+  if (checkpoints.empty()) return error(Code::kNotFound, dir, " holds no model");
+  const auto read = [](const CheckpointPath& checkpoint) -> Result<nlohmann::json> {
+    STREAMVEC_ASSIGN_OR_RETURN(const CheckpointManifest manifest, read_manifest(checkpoint));
+    STREAMVEC_ASSIGN_OR_RETURN(const CheckpointFile file, find_file(checkpoint.path, manifest, kCursorsFile));
+    return read_cursors(file);
+  };
+  CheckpointCursors found{checkpoints.front().step, {}};
+  for (const CheckpointPath& checkpoint : checkpoints)
+    if (Result<nlohmann::json> cursors = read(checkpoint); cursors.ok()) {
+      found.cursors = std::move(*cursors);
+      break;
+    }
+  return found;
+}
+
 Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>* notes) {
   STREAMVEC_ASSIGN_OR_RETURN(Checkpoint loaded, load_newest(dir, false, 0));
   if (notes != nullptr) *notes = std::move(loaded.notes);

@@ -101,4 +101,12 @@ Result<Checkpoint> load_checkpoint(const std::string& dir, int64_t rows_max = 0)
 // tables and what only training needs on the disk, unread and unchecked. `notes` may be nullptr.
 Result<Snapshot> load_snapshot(const std::string& dir, std::vector<std::string>* notes = nullptr);
 
+// Where the sources stood at the newest one that says so; the rest is left unread and unchecked. kNotFound: no
+// checkpoint there.
+struct CheckpointCursors {
+  int64_t step = 0;  // the newest, whatever it says
+  nlohmann::json cursors;
+};
+Result<CheckpointCursors> load_cursors(const std::string& dir);
+
 }  // namespace streamvec

@@ -72,6 +72,20 @@ TEST_F(CheckpointTest, ASnapshotHasTheTablesWithoutTheOptimiser) {
   expect_same_words(snapshot->vocabulary, model.vocabulary);
 }
 
+TEST_F(CheckpointTest, WhereSourcesStoodIsReadAloneOfTheNewestThatSaysSo) {
+  EXPECT_EQ(load_cursors(dir_).status().code(), Code::kNotFound);
+  for (const int step : {1, 2}) ASSERT_TRUE(TestModel(step).save(dir_, step).ok());
+  auto found = load_cursors(dir_);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->step, 2);
+  EXPECT_EQ(found->cursors.at("version"), 2);
+  std::filesystem::resize_file(dir_ + "/2/cursors.json", 3);
+  found = load_cursors(dir_);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->step, 2);
+  EXPECT_EQ(found->cursors.at("version"), 1);
+}
+
 TEST_F(CheckpointTest, AModelMayHaveNoWordsAndNoContextVectors) {
   const Matrix none = Matrix::make(0, 8).value();
   const Vocabulary vocabulary;

@@ -39,10 +39,6 @@ NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
 
 }  // namespace
 
-int32_t rank_of(const ClusterSettings& settings, NodeId node) {
-  return static_cast<int32_t>(node) - static_cast<int32_t>(node_of(settings, 0));
-}
-
 Result<Scheme> scheme_of(const ClusterSettings& cluster) {
   Scheme scheme;
   const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid";
@@ -443,6 +439,7 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
   text << "a stream into at most " << options.vocab_max << " words, of which " << vocabulary.size() << " are known, of "
        << parameters.dim() << " dimensions, --seed " << options.seed;
   cluster.fingerprint_of = text.str();
+  let_join(options.cluster, cluster);
   return ClusterNode::start(cluster, std::move(transport), {&parameters.input.rows, &parameters.output.rows});
 }
 

@@ -32,7 +32,6 @@ void add_cluster(const ClusterStats& cluster, TrainProgress& progress);
 // For those who join in a way of their own: this node's end of the network, which knows all others; `count` nodes from
 // that rank on; what all nodes must agree on (words by their slots, and where the rows begin), and the same in words.
 Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings);
-int32_t rank_of(const ClusterSettings& settings, NodeId node);
 std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // without the rows
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);

@@ -12,7 +12,6 @@
 namespace streamvec {
 namespace {
 
-constexpr const char* kNodeCursors = "nodes";  // where the sources of a cluster's other nodes stood, by rank
 constexpr std::chrono::milliseconds kFinishLook{20};
 constexpr std::chrono::seconds kLeaveAfter{1};     // a node that is stopped alone: others may be stopping, too
 constexpr std::chrono::seconds kCursorsWithin{5};  // else a node's sources stand where they stood at the last save
@@ -32,18 +31,14 @@ bool only_serves(const ClusterSettings& cluster) {
 }
 
 Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake) {
-  const nlohmann::json nodes = existing.cursors.value(kNodeCursors, nlohmann::json::object());
-  const auto own = nodes.find(std::to_string(cluster.rank));
-  return own != nodes.end() ? intake.restore(*own) : Status();
+  const nlohmann::json own = cursors_of(cluster, existing.cursors);
+  return own.is_object() ? intake.restore(own) : Status();
 }
-
-StreamCluster::StreamCluster(const TrainOptions& options, const std::string& model, Parts parts, bool leads)
-    : options_(options), model_(model), parts_(std::move(parts)), leads_(leads) {}
 
 Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& options, const std::string& model,
                                                            int32_t threads, Parts parts,
                                                            std::optional<StreamVocabulary> shared) {
-  std::unique_ptr<StreamCluster> made(new StreamCluster(options, model, std::move(parts), shared.has_value()));
+  std::unique_ptr<StreamCluster> made(new StreamCluster(options, model, std::move(parts)));
   StreamCluster& self = *made;
   StreamVocabulary& vocabulary = self.parts_.vocabulary;
   const int64_t rows_max = self.parts_.parameters.options.rows_max;
@@ -57,7 +52,8 @@ Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& o
                                   [&options](RowKey key, uint64_t born, std::span<float> row) {
                                     if (key % 2 == 0) return draw_first_row(options.seed, born - 1, row);
                                     std::fill(row.begin(), row.end(), 0.0f);
-                                  }};
+                                  },
+                                  !options.stream.half_life.seconds};
   if (const ClusterSettings& cluster = options.cluster; cluster.ingest > 0) {
     const std::vector<NodeId> readers = cluster_nodes(cluster, cluster.workers() - cluster.ingest, cluster.ingest);
     exchanged.readers = {readers.begin(), readers.end()};
@@ -65,7 +61,7 @@ Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& o
     exchanged.receiver = only_reads(cluster) ? nullptr : &self.receiver_;
   }
   std::optional<SharedVocabulary> lead;
-  if (shared) lead.emplace(std::move(*shared), !options.stream.half_life.seconds);
+  if (shared) lead.emplace(std::move(*shared), exchanged.clock_tokens);
   self.exchange_ = std::make_unique<StreamExchange>(std::move(exchanged), rows_max, std::move(lead));
   STREAMVEC_ASSIGN_OR_RETURN(
       self.node_, join_stream(options, vocabulary, self.parts_.parameters, self.row_pulls_, threads, *self.exchange_));
@@ -132,13 +128,17 @@ void StreamCluster::take_chunks() {
 }
 
 void StreamCluster::help_to_save() {
-  if (leads_) return;
+  if (leads()) return;
   if (exchange_->cursors_wanted()) {
     parts_.intake.pause();
-    exchange_->tell_cursors(json_text(parts_.intake.state()));
+    exchange_->tell_cursors(own_cursors());
     parts_.intake.resume();
   }
   if (exchange_->take_safe()) parts_.intake.commit();
+}
+
+std::string StreamCluster::own_cursors() const {
+  return json_text(named_cursors(options_.cluster, parts_.intake.state()));
 }
 
 void StreamCluster::gather_cursors() {
@@ -150,23 +150,22 @@ void StreamCluster::go_on(bool saved) {
   exchange_->go_on();
 }
 
-void StreamCluster::add_cursors(nlohmann::json& cursors) const {
-  for (const auto& [node, told] : exchange_->cursors())
-    if (nlohmann::json of_node = parse_json(told); of_node.is_object())
-      cursors[kNodeCursors][std::to_string(rank_of(options_.cluster, node))] = std::move(of_node);
+void StreamCluster::add_cursors(nlohmann::json& cursors) {
+  for (const auto& [node, told] : exchange_->cursors()) cursors_.tell(told);
+  cursors_.add_to(options_.cluster, cursors);
 }
 
 Status StreamCluster::part(const TrainedTotals& own, const std::atomic<bool>* stop,
                            const std::function<Status()>& meanwhile, std::string& note) {
-  if (!leads_) exchange_->tell_cursors(json_text(parts_.intake.state()));
+  if (!leads()) exchange_->tell_cursors(own_cursors());
   std::optional<Deadline> leaves;
   for (;;) {
     const Result<TrainedTotals> all = node_->finish(own, Deadline::after(kFinishLook));
-    if (all.ok() && leads_) all_ = *all;
+    if (all.ok()) return end(own, *all);
     if (all.status().code() != Code::kDeadlineExceeded) return all.status();
     STREAMVEC_RETURN_IF_ERROR(meanwhile());
     if (stop == nullptr || !stop->load()) continue;
-    if (leads_) {
+    if (leads()) {
       exchange_->ask_to_stop();
       continue;
     }
@@ -176,6 +175,18 @@ Status StreamCluster::part(const TrainedTotals& own, const std::atomic<bool>* st
            std::to_string(static_cast<int64_t>(options_.cluster.dead_after_s)) + " s";
     return {};
   }
+}
+
+// All have finished, and one saves.
+Status StreamCluster::end(const TrainedTotals& own, const TrainedTotals& told) {
+  TrainedTotals all = told;
+  if (!leads()) {
+    STREAMVEC_RETURN_IF_ERROR(node_->await_saved());
+    if (!leads()) return {};
+    STREAMVEC_ASSIGN_OR_RETURN(all, node_->finish(own));  // now as the leader's
+  }
+  all_ = all;
+  return {};
 }
 
 }  // namespace streamvec

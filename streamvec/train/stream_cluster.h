@@ -1,5 +1,5 @@
 // A node's part in a cluster that trains on streams, beside reading and training: words are those that all share
-// (cluster/stream_exchange.h), chunks go from nodes that only read to those that train, the first node hears where
+// (cluster/stream_exchange.h), chunks go from nodes that only read to those that train, the node that leads hears where
 // everybody's sources stand when it saves, and all stay until all have finished.
 #pragma once
 
@@ -22,6 +22,7 @@
 #include "streamvec/model/parameters.h"
 #include "streamvec/replay/table.h"
 #include "streamvec/train/checkpoint.h"
+#include "streamvec/train/stream_cursors.h"
 #include "streamvec/train/trainer.h"
 #include "streamvec/vocab/sampling.h"
 #include "streamvec/vocab/stream_vocabulary.h"
@@ -34,8 +35,8 @@ bool only_reads(const ClusterSettings& cluster);
 bool reads(const ClusterSettings& cluster);
 bool only_serves(const ClusterSettings& cluster);
 
-// Puts the sources of a node that does not lead where the checkpoint of the one that does says that they stood. Its
-// replay begins anew.
+// Puts the sources of a node where the checkpoint of the one that led says that they stood. kDataLoss when it cannot be
+// read.
 Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake);
 
 // All but await_words(), await_slots() and trained() is called by the thread that watches the run.
@@ -50,7 +51,7 @@ class StreamCluster {
     Intake& intake;
     std::function<void(std::span<const Slot>)> start_rows;  // their words are new; under the vocabulary's lock
   };
-  // Starts this node, which then looks for the others. `shared`: of the node that leads, and of it alone, the
+  // Starts this node, which then looks for the others. `shared`: of the node that leads at first, and of it alone, the
   // vocabulary that all share. The options are borrowed.
   static Result<std::unique_ptr<StreamCluster>> join(const TrainOptions& options, const std::string& model,
                                                      int32_t threads, Parts parts,
@@ -58,6 +59,12 @@ class StreamCluster {
 
   // False when it is to stop while other nodes are awaited.
   Result<bool> await_start(const std::atomic<bool>* stop) { return node_->await_start(stop); }
+  // This node leads: at first the first one, and where nodes are found by etcd whoever has taken its place. The second
+  // is so beyond doubt, as one that writes has to know.
+  bool leads() const { return node_->leads(); }
+  const Synchronizer& node() const { return *node_; }
+  // Of one that takes another's place: what that one has saved of where sources stood.
+  void keep_cursors(const nlohmann::json& saved) { cursors_.keep(options_.cluster, saved); }
   // Of a node that only owns rows: until all have finished.
   Status serve() { return node_->finish({}).status(); }
 
@@ -74,27 +81,34 @@ class StreamCluster {
 
   void ask_to_stop() { exchange_->ask_to_stop(); }
   bool asked_to_stop() const { return exchange_->asked_to_stop(); }
-  // Of nodes that do not lead, again and again: tells where the sources stand when the first one saves, and the sources
+  // Of nodes that do not lead, again and again: tells where the sources stand when the leader saves, and the sources
   // what is safe.
   void help_to_save();
-  // Of the node that leads, around a save: hears where the others' sources stand, holds the words, and lets them go.
+  // Of the node that leads: it has the words of all. One that has taken another's place has yet to ask for them.
+  bool may_save() const { return all_.has_value() || exchange_->has_words(); }
+  // Of the same, around a save: hears where the others' sources stand, holds the words, and lets them go.
   void gather_cursors();
   void hold() { exchange_->hold(); }
   void go_on(bool saved);
   // REQUIRES: hold(). The shared vocabulary, and the others' cursors beside this node's own.
   std::string save_vocabulary() const { return exchange_->save_vocabulary(); }
-  void add_cursors(nlohmann::json& cursors) const;
+  void add_cursors(nlohmann::json& cursors);
 
-  // Stays until everybody has finished, calling meanwhile() again and again, whose errors end it. When it is to stop,
-  // the node that leads stops all; another one leaves the others alone when they go on, and says so in `note`.
+  // Stays until everybody has finished, calling meanwhile() again and again, whose errors end it, and where another may
+  // take the leader's place until the model is saved: by itself, if it leads then. When it is to stop, the node that
+  // leads stops all; another one leaves the others alone when they go on, and says so in `note`.
   Status part(const TrainedTotals& own, const std::atomic<bool>* stop, const std::function<Status()>& meanwhile,
               std::string& note);
+  void saved() { node_->saved(); }  // of the node that leads: the others may go
   // Of the node that leads, after part(): of all nodes.
   const std::optional<TrainedTotals>& all() const { return all_; }
   ClusterStats stats() const { return node_->stats(); }
 
  private:
-  StreamCluster(const TrainOptions& options, const std::string& model, Parts parts, bool leads);
+  StreamCluster(const TrainOptions& options, const std::string& model, Parts parts)
+      : options_(options), model_(model), parts_(std::move(parts)) {}
+  Status end(const TrainedTotals& own, const TrainedTotals& told);
+  std::string own_cursors() const;
   void set_row_pulls();
   void renew_tables();
   void send_chunks();
@@ -103,7 +117,7 @@ class StreamCluster {
   const TrainOptions& options_;
   const std::string model_;
   const Parts parts_;
-  const bool leads_;
+  NodeCursors cursors_;
   std::vector<float> row_pulls_;
   std::optional<TrainedTotals> all_;
   ChunkSender sender_;

@@ -217,6 +217,7 @@ void StreamEvaluator::follow_at_first() {
 // One look at everything: a line of metrics, and a snapshot of the history when it is due.
 void StreamEvaluator::look(bool last) {
   const auto alone = between_looks();
+  if (options_.may_write && !options_.may_write()) return;
   StreamMetrics metrics = gather();
   measured_s_ = metrics.time_s;
   auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, parts_->own,

@@ -38,7 +38,9 @@ class StreamEvaluator {
     std::vector<SimilaritySet> similarity;
     std::vector<AnalogySet> analogy;
     ProbeOptions probe;
-    int64_t first_step = 0;                                     // of the learner's batches
+    int64_t first_step = 0;  // of the learner's batches
+    // Asked before anything is measured and written: of a cluster another node may lead by now. None: always.
+    std::function<bool()> may_write = {};
     std::function<void(const StreamMetrics&)> on_metrics = {};  // every line of them, from the evaluator's thread
   };
   // Borrowed; all must outlive the evaluator's thread.

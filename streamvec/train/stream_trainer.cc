@@ -18,6 +18,7 @@
 #include "streamvec/train/stream_learner.h"
 #include "streamvec/train/stream_model.h"
 #include "streamvec/train/stream_replay.h"
+#include "streamvec/train/taking_over.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -65,7 +66,10 @@ class StreamTraining {
     if (existing)
       STREAMVEC_RETURN_IF_ERROR(writes() ? go_on(*existing) : restore_sources(options_.cluster, *existing, *intake_));
     STREAMVEC_RETURN_IF_ERROR(make_learner());
-    return clustered() ? join() : Status();
+    if (!clustered()) return {};
+    STREAMVEC_RETURN_IF_ERROR(join());
+    if (existing && writes()) cluster_->keep_cursors(existing->cursors);
+    return {};
   }
 
   Result<TrainProgress> run() {
@@ -81,11 +85,9 @@ class StreamTraining {
     if (!only_reads(options_.cluster)) learner_->start();
     if (cluster_ != nullptr) cluster_->start_relay();
     intake_->start();
-    if (evaluator_)
-      evaluator_->start({model_->vocabulary, *replay_, model_->parameters, *model_->own, model_->halves(),
-                         intake_.get(), learner_.get()});
+    if (evaluator_) start_evaluator();
     const Status watched = watch();
-    if (cluster_ != nullptr && writes() && (is_to_stop() || !watched.ok())) cluster_->ask_to_stop();
+    if (cluster_ != nullptr && cluster_->leads() && (is_to_stop() || !watched.ok())) cluster_->ask_to_stop();
     if (cluster_ != nullptr) cluster_->stop_relay();  // what was not sent by now is not trained on
     intake_->stop();                                  // the learner still takes what the intake has begun
     learner_->stop();
@@ -98,8 +100,10 @@ class StreamTraining {
     show_.show([&] { return copy_now(); });
     STREAMVEC_RETURN_IF_ERROR(settled);
     STREAMVEC_RETURN_IF_ERROR(watched);
+    if (parted.code() == Code::kAborted) return parted;  // another node leads: the model is that one's to write
     STREAMVEC_RETURN_IF_ERROR(save());
     STREAMVEC_RETURN_IF_ERROR(parted);
+    if (cluster_ != nullptr && cluster_->leads()) cluster_->saved();
     if (const Status failed = intake_->status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
     TrainProgress result = progress({});
@@ -112,7 +116,7 @@ class StreamTraining {
  private:
   bool is_to_stop() const { return hooks_.stop != nullptr && hooks_.stop->load(); }
   bool clustered() const { return options_.cluster.on(); }
-  // Of a cluster the first node leads and writes.
+  // Of a cluster the node that leads writes: at first the first.
   bool writes() const { return writer_.has_value(); }
 
   // Spent training, over all runs.
@@ -139,8 +143,15 @@ class StreamTraining {
     options.probe.dim = model_->parameters.dim();
     options.first_step = step_;
     options.on_metrics = hooks_.metrics;
+    if (clustered()) options.may_write = [this] { return cluster_->node().holds_lead(); };
     STREAMVEC_ASSIGN_OR_RETURN(evaluator_, StreamEvaluator::create(std::move(options)));
+    watching_ = evaluator_.get();
     return {};
+  }
+
+  void start_evaluator() {
+    evaluator_->start({model_->vocabulary, *replay_, model_->parameters, *model_->own, model_->halves(), intake_.get(),
+                       learner_.get()});
   }
 
   Status make_intake(std::vector<std::unique_ptr<Source>> sources) {
@@ -165,7 +176,7 @@ class StreamTraining {
   // Rows of words that are new, under the vocabulary's lock.
   void start_rows(std::span<const Slot> slots) {
     model_->start_rows(slots);
-    if (evaluator_) evaluator_->forget(slots);
+    if (StreamEvaluator* const evaluator = watching_) evaluator->forget(slots);
   }
 
   Status join() {
@@ -185,13 +196,41 @@ class StreamTraining {
     Clock::time_point saved = Clock::now();
     const auto meanwhile = [&]() -> Status {
       cluster_->help_to_save();
+      STREAMVEC_RETURN_IF_ERROR(write_if_leading());
       return writes() ? look_after(pacer, saved) : Status();
     };
     std::string note;
     const Status parted =
         cluster_->part({intake_->totals().tokens, own.pairs, own.loss, own.pairs}, hooks_.stop, meanwhile, note);
     if (!note.empty()) notes_.push_back(note);
-    return parted;
+    if (!parted.ok() || writes() || !cluster_->all()) return parted;
+    return take_over(cluster_->node(), options_.cluster.dead_after_s, [this]() -> Result<bool> {
+      STREAMVEC_RETURN_IF_ERROR(open_if_leading());
+      return writes();
+    });
+  }
+
+  // The leader's place, and with it the directory, may come to this node at any time.
+  Status open_if_leading() {
+    if (writes() || cluster_ == nullptr || !cluster_->node().holds_lead()) return {};
+    STREAMVEC_ASSIGN_OR_RETURN(writer_, CheckpointWriter::open(out_, options_.cluster.job));
+    const auto found = load_cursors(out_);
+    if (!found.ok()) return {};  // it has saved none
+    // What the one before has saved stays older than what is to come.
+    step_ = std::max(step_, found->step);
+    saved_step_ = std::max(saved_step_, found->step);
+    cluster_->keep_cursors(found->cursors);
+    return {};
+  }
+
+  // And measures from now on, what it can: halves that it never trained tell nothing of drift.
+  Status write_if_leading() {
+    if (writes()) return {};
+    STREAMVEC_RETURN_IF_ERROR(open_if_leading());
+    if (!writes() || evaluator_) return {};
+    STREAMVEC_RETURN_IF_ERROR(make_evaluator());
+    start_evaluator();
+    return {};
   }
 
   // Puts everything where the checkpoint left it.
@@ -203,7 +242,7 @@ class StreamTraining {
     before_.pairs = progress.value("pairs", int64_t{0});
     before_.refused = progress.value("refused", int64_t{0});
     seconds_before_ = progress.value("seconds", 0.0);
-    STREAMVEC_RETURN_IF_ERROR(intake_->restore(existing.cursors));
+    STREAMVEC_RETURN_IF_ERROR(restore_sources(options_.cluster, existing, *intake_));
     if (const auto found = existing.extra.find(kReplayState); found != existing.extra.end()) {
       STREAMVEC_ASSIGN_OR_RETURN(ReplaySnapshot snapshot, read_replay(found->second));
       STREAMVEC_RETURN_IF_ERROR(check_slots(snapshot));
@@ -237,10 +276,11 @@ class StreamTraining {
     StreamLearner::Parts parts{model_->vocabulary, model_->tables, *replay_, model_->parameters, model_->halves()};
     parts.watch = [this](const Chunk& chunk, double t) {
       if (model_->parameters.glove) model_->parameters.glove->cells->add(chunk, t);
+      StreamEvaluator* const evaluator = watching_;
+      if (evaluator == nullptr) return;
       if (const auto tables = model_->tables.tables(); tables != nullptr)
-        evaluator_->watch(chunk, t, tables->subsampling);
+        evaluator->watch(chunk, t, tables->subsampling);
     };
-    if (!writes()) parts.watch = {};
     if (clustered()) parts.trained = [this](int64_t tokens) { return cluster_->trained(tokens, lr_); };
     STREAMVEC_ASSIGN_OR_RETURN(learner_, StreamLearner::create(options, parts));
     return {};
@@ -253,6 +293,7 @@ class StreamTraining {
     while (only_reads(options_.cluster) ? !cluster_->relayed() : !learner_->over()) {
       if (is_to_stop() || (cluster_ != nullptr && cluster_->asked_to_stop())) return {};
       if (cluster_ != nullptr) cluster_->help_to_save();
+      STREAMVEC_RETURN_IF_ERROR(write_if_leading());
       STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
     }
     return {};
@@ -337,9 +378,9 @@ class StreamTraining {
   // One state of everything, with what threads had kept to themselves. The intake waits while it is written, training
   // does not (in builds with locked rows, where reading a row that is being trained on is an error, it does).
   Status save() {
-    if (!writes()) return {};
+    if (!writes() || (cluster_ != nullptr && !cluster_->may_save())) return {};
     if (cluster_ != nullptr) cluster_->gather_cursors();
-    const auto alone = evaluator_->between_looks();
+    const auto alone = evaluator_ ? evaluator_->between_looks() : std::unique_lock<std::mutex>();
     intake_->pause();
     if (cluster_ != nullptr) cluster_->hold();
     learner_->pause();
@@ -374,12 +415,21 @@ class StreamTraining {
         bytes_file(kVocabularyState, cluster_ != nullptr ? cluster_->save_vocabulary() : model_->vocabulary.save()));
     content.extra.push_back(bytes_file(kSamplingState, model_->tables.save()));
     content.extra.push_back(bytes_file(kFilterState, intake_->filter_state()));
-    content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
+    if (evaluator_) content.extra.push_back(bytes_file(kProbeState, evaluator_->save()));
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
     STREAMVEC_RETURN_IF_ERROR(model_->own->add_to(content, model_->parameters));
-    STREAMVEC_RETURN_IF_ERROR(writer_->save(content));
+    STREAMVEC_RETURN_IF_ERROR(write(content));
     saved_step_ = step;
     return {};
+  }
+
+  Status write(const CheckpointContent& content) {
+    Status saved = writer_->save(content);
+    if (saved.code() != Code::kAborted || cluster_ == nullptr || !cluster_->node().holds_lead()) return saved;
+    // One that led before, and was stopped, has taken for its own what is ours.
+    writer_.reset();
+    STREAMVEC_RETURN_IF_ERROR(open_if_leading());
+    return writes() ? writer_->save(content) : saved;
   }
 
   json stream_state(const LearnerTotals& learned) const {
@@ -389,7 +439,7 @@ class StreamTraining {
   }
 
   const TrainOptions& options_;
-  std::optional<CheckpointWriter> writer_;  // of a cluster only the first node has one
+  std::optional<CheckpointWriter> writer_;  // of a cluster only the node that leads has one
   const std::string out_;
   const TrainHooks& hooks_;
   ReplaySelection selection_{};
@@ -411,6 +461,7 @@ class StreamTraining {
   std::unique_ptr<StreamModel> model_;
   std::unique_ptr<ReplayTable> replay_;
   std::unique_ptr<StreamEvaluator> evaluator_;
+  std::atomic<StreamEvaluator*> watching_{nullptr};  // the same, for threads that train and talk
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<StreamLearner> learner_;
   std::unique_ptr<StreamCluster> cluster_;  // goes before what it borrows

@@ -28,6 +28,7 @@
 #include "streamvec/train/shard_start.h"
 #include "streamvec/train/slot_mapper.h"
 #include "streamvec/train/stream_trainer.h"
+#include "streamvec/train/taking_over.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec {
@@ -189,14 +190,10 @@ class Training {
       STREAMVEC_ASSIGN_OR_RETURN(all, node_->finish(feed_.own()));  // now as the leader's
     }
     all_ = all;
-    // It leads; etcd may be slow to say so once more.
-    const double begun_s = clock_seconds();
-    do {
+    return take_over(*node_, options_.cluster.dead_after_s, [this]() -> Result<bool> {
       STREAMVEC_RETURN_IF_ERROR(write_if_leading());
-      if (writes()) return {};
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    } while (node_->leads() && clock_seconds() - begun_s < options_.cluster.dead_after_s);
-    return error(Code::kAborted, "this node was to lead, and another may by now: nothing is written here");
+      return writes();
+    });
   }
 
   // The leader's place, and with it the directory, may come to this node at any time.

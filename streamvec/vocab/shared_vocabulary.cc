@@ -51,6 +51,12 @@ VocabularyChanges SharedVocabulary::take_changes() {
   return changes;
 }
 
+VocabularyChanges SharedVocabulary::changes_since(uint64_t stamp) const {
+  VocabularyChanges changes = vocabulary_.changes_since(stamp);
+  changes.counts = counts_now().counts;
+  return changes;
+}
+
 VocabularyChanges SharedVocabulary::counts_now() const {
   VocabularyChanges changes;
   changes.after = changes.stamp = told_stamp_;

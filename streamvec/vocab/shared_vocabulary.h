@@ -31,6 +31,9 @@ class SharedVocabulary {
   // a tenth of all: a node adds to them what it counts itself.
   VocabularyChanges take_changes();
 
+  // What one lacks that has heard of the changes up to there, with the counts of all words. REQUIRES: all changes are
+  // taken.
+  VocabularyChanges changes_since(uint64_t stamp) const;
   // The counts of all words, and no change that was not taken yet. REQUIRES: has_changes() is not for slots.
   VocabularyChanges counts_now() const;
 

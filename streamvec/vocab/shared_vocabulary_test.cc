@@ -256,6 +256,33 @@ TEST_F(Shared, WhatWaitsForAReportIsBounded) {
   EXPECT_EQ(told, size_t{StreamVocabulary::kWaitingMax});
 }
 
+TEST_F(Shared, AFollowerMakesItAnewWhenItsLeaderIsGoneAndTellsEachWhatItLacks) {
+  begin(3, 1);
+  nodes[0].map({"a", "b", "b"});
+  report(0);
+  tell();
+  nodes[0].map({"c", "b"});
+  report(0);
+  std::vector<Slot> admitted;
+  ASSERT_TRUE(nodes[1].words.follow(leader->take_changes(), admitted).ok());
+  const uint64_t lacks = nodes[0].words.stamp();
+  SharedVocabulary next(StreamVocabulary::successor(nodes[1].words), true);
+  EXPECT_GT(next.vocabulary().stamp(), leader->vocabulary().stamp() + 1'000'000) << "of which nobody has heard";
+  EXPECT_EQ(next.vocabulary().weight(next.vocabulary().find("b")), 2);
+  const VocabularyChanges rest = next.changes_since(lacks);
+  ASSERT_EQ(rest.changes.size(), 1u);
+  EXPECT_EQ(rest.changes[0].word, "c");
+  EXPECT_EQ(rest.counts.size(), 3u);
+  leader.emplace(std::move(next));
+  for (Node& node : nodes) ASSERT_TRUE(node.words.follow(leader->changes_since(node.words.stamp()), admitted).ok());
+  expect_equal();
+  nodes[0].map({"d", "d", "d", "d"});
+  report(0);
+  tell();
+  expect_equal();
+  EXPECT_NE(nodes[1].slot_of("d"), kNoSlot) << "it admits, and evicts";
+}
+
 TEST(SharedVocabularyMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   const VocabularyReport report{3, 70'000, 2.5, 10, 4, {{0, 1}, {5, 300}, {200'000, 2}}, {{"a", 1}, {"öl", 77}}};
   const VocabularyChanges changes{5, 9, 1'000, 3.5, {{0, 6, 2.5, "a"}, {130, 9, 1, "b"}}, {1.5f, 2}};

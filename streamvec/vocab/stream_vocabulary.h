@@ -75,6 +75,12 @@ class StreamVocabulary {
   // What looks words up for a vocabulary that several nodes share (shared_vocabulary.h): the same words in the same
   // slots, born as they are there. From then on map() counts for take_report(), and follow() says what has changed.
   static StreamVocabulary follower(Options options, const StreamVocabulary& shared);
+  // The other way round, where whoever had the vocabulary is gone: as far as a follower knows it, words in their slots,
+  // births and counts. Changes are numbered on past any number that another can have heard of; words outside are
+  // counted anew. REQUIRES: as the constructor, of the follower's options without `follows`.
+  static StreamVocabulary successor(const StreamVocabulary& follower);
+  // What one lacks that has heard of the changes up to there, without counts. REQUIRES: stamp <= stamp().
+  VocabularyChanges changes_since(uint64_t stamp) const;
   // What map() has counted since the last report. Of the words outside at most kWaitingMax types wait for a report:
   // occurrences of further ones are not counted. REQUIRES for these three: options().follows.
   static constexpr int64_t kWaitingMax = 1 << 16;
@@ -157,6 +163,7 @@ class StreamVocabulary {
   Slot offer(std::string_view word, uint64_t hash, int64_t times = 1);
   Slot offer_plainly(std::string_view word, uint64_t hash, int64_t times);
   Slot wait_for_report(std::string_view word);
+  void copy_words(const StreamVocabulary& other);
   void begin_call(std::vector<Slot>& admitted);
   void count(Slot slot, int64_t times = 1);
   bool room_for(std::string_view word, Slot leaver) const;

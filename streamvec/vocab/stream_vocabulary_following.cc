@@ -7,7 +7,8 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kReportWordsMax = 1 << 14;  // the rest waits for the next report
+constexpr int64_t kReportWordsMax = 1 << 14;         // the rest waits for the next report
+constexpr uint64_t kUnheardMax = uint64_t{1} << 32;  // changes that one had told somebody, or itself, and not this node
 
 }  // namespace
 
@@ -16,16 +17,41 @@ StreamVocabulary StreamVocabulary::follower(Options options, const StreamVocabul
   int64_t& most = options.vocab_max > 0 ? options.vocab_max : options.slots_max;
   most = std::max<int64_t>(most, shared.size());
   StreamVocabulary follower(std::move(options));
-  follower.go_to(shared.now_);
-  for (Slot slot = 0; slot < shared.size(); ++slot) {
-    const std::string_view word = shared.word(slot);
-    follower.append(word, follower.hash_(word), shared.weight(slot) * follower.now_weight_);
-    follower.births_->set(slot, shared.born(slot));
-  }
+  follower.copy_words(shared);
   follower.unreported_.resize(follower.held_.size());
   follower.births_->set_count(shared.stamp());
-  follower.statistics_ = shared.statistics_;
   return follower;
+}
+
+StreamVocabulary StreamVocabulary::successor(const StreamVocabulary& follower) {
+  Options options = follower.options_;
+  options.follows = false;
+  StreamVocabulary shared(std::move(options));
+  shared.copy_words(follower);
+  shared.births_->set_count(follower.stamp() + kUnheardMax);
+  return shared;
+}
+
+// With births and counts, into an empty one.
+void StreamVocabulary::copy_words(const StreamVocabulary& other) {
+  go_to(other.now_);
+  for (Slot slot = 0; slot < other.size(); ++slot) {
+    const std::string_view word = other.word(slot);
+    append(word, hash_(word), other.weight(slot) * now_weight_);
+    births_->set(slot, other.born(slot));
+  }
+  statistics_ = other.statistics_;
+}
+
+VocabularyChanges StreamVocabulary::changes_since(uint64_t stamp) const {
+  VocabularyChanges changes;
+  changes.after = stamp;
+  changes.stamp = this->stamp();
+  changes.tokens = statistics_.tokens;
+  changes.now = now_;
+  for (Slot slot = 0; slot < size(); ++slot)
+    if (born(slot) > stamp) changes.changes.push_back({slot, born(slot), weight(slot), std::string(word(slot))});
+  return changes;
 }
 
 // A word outside: counted until the next report.

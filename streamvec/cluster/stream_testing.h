@@ -1,0 +1,143 @@
+// Nodes that share a stream over a network inside the process, for tests of what they tell each other.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "streamvec/cluster/node_testing.h"
+#include "streamvec/cluster/stream_exchange.h"
+#include "streamvec/core/random.h"
+
+namespace streamvec::testing {
+
+constexpr int64_t kStreamDim = 4, kSlots = 24;
+
+inline StreamVocabulary::Options words_of_test() {
+  StreamVocabulary::Options options;
+  options.min_count = 2;
+  options.vocab_max = kSlots;
+  options.half_life = 400;
+  return options;
+}
+
+// A node that reads words of its own and "trains" by adding 1 to the rows of each, in its own column; the last column
+// tells the change with which a row began.
+struct StreamMember {
+  StreamMember(NodeId self, bool leads) : id(self), vocabulary(StreamVocabulary::follower(words_of_test(), shared)) {
+    for (Matrix& table : tables) table = std::move(Matrix::make(0, kStreamDim, kSlots)).value();
+    StreamExchange::Parts parts{.vocabulary = vocabulary,
+                                .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
+                                .restarted = [this](std::span<const Slot> slots) { restart(slots); },
+                                .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); }};
+    std::optional<SharedVocabulary> lead;
+    if (leads) lead.emplace(std::move(shared), true);
+    exchange = std::make_unique<StreamExchange>(std::move(parts), kSlots, std::move(lead));
+  }
+
+  // Whole numbers that a float has: those of a leader's successor are far from its own.
+  static float mark_of(uint64_t born) { return static_cast<float>(born % 999'983); }
+  static void begin(uint64_t born, std::span<float> row) {
+    std::fill(row.begin(), row.end(), 0.0f);
+    row[kStreamDim - 1] = mark_of(born);
+  }
+  void restart(std::span<const Slot> slots) {
+    const std::lock_guard lock(rows_mutex);
+    for (const Slot slot : slots)
+      for (Matrix& table : tables) {
+        if (slot >= table.rows()) table.grow(slot + 1);
+        begin(vocabulary.born(slot), {table.row(slot), static_cast<size_t>(kStreamDim)});
+        added[static_cast<size_t>(slot)] = 0;
+      }
+  }
+  void read(const std::vector<std::string>& text) {
+    exchange->await_words();
+    const std::vector<std::string_view> views(text.begin(), text.end());
+    std::vector<Slot> slots(views.size()), admitted;
+    const std::lock_guard words(words_mutex);
+    vocabulary.map(views, static_cast<double>(vocabulary.statistics().tokens), slots, admitted);
+    const std::lock_guard rows(rows_mutex);
+    for (const Slot slot : slots) {
+      if (slot == kNoSlot) continue;
+      for (Matrix& table : tables) table.row(slot)[id - 1] += 1;
+      added[static_cast<size_t>(slot)] += 1;
+    }
+  }
+
+  const NodeId id;
+  std::mutex words_mutex, rows_mutex;
+  StreamVocabulary shared{words_of_test()};
+  StreamVocabulary vocabulary;
+  Matrix tables[2];
+  std::vector<float> added = std::vector<float>(kSlots, 0.0f);
+  std::unique_ptr<StreamExchange> exchange;
+  std::unique_ptr<ClusterNode> node;
+};
+
+// Nodes that begin together; found by a registry when they are `elastic`.
+class StreamNodes {
+ public:
+  void start(size_t count, Admission admission, double dead_after_s = 10, bool elastic = false) {
+    ClusterOptions& options = options_;
+    for (size_t i = 0; i < count; ++i) options.workers.push_back(static_cast<NodeId>(i + 1));
+    options.servers = options.workers;
+    options.sync.scheme = {admission, Combine::kSum, CodecKind::kFp32};
+    options.sync.dim = kStreamDim;
+    options.sync.key_end = 2 * kSlots;
+    options.words_min = 20;
+    options.words_max = 400;
+    options.dead_after_s = dead_after_s;
+    options.joinable = elastic;
+    for (size_t i = 0; elastic && i < count; ++i) {
+      options.addresses[options.workers[i]] = "";
+      notebook.last.push_back({options.workers[i], "", true, true});
+    }
+    for (size_t i = 0; i < count; ++i) members.push_back(std::make_unique<StreamMember>(options.workers[i], i == 0));
+    for (auto& member : members) start(*member, options);
+  }
+  void start(StreamMember& member, ClusterOptions options) {
+    auto transport = network.join(member.id);
+    for (const NodeId other : options.workers)
+      if (other != member.id) transport->add_peer(other, "");
+    if (options.joinable) options.registry = &notebook.page(member.id);
+    options.stream = member.exchange.get();
+    options.sync.generations = &member.exchange->generations();
+    options.sync.live_mutex = &member.rows_mutex;
+    member.node =
+        std::move(ClusterNode::start(options, std::move(transport), {&member.tables[0], &member.tables[1]})).value();
+  }
+  // Each node reads words of its own and some that all have; the words move on, so that slots change hands.
+  static void read(StreamMember& member, int lines, int first_line = 0) {
+    Random random(member.id + static_cast<uint64_t>(first_line));
+    for (int line = first_line; line < first_line + lines; ++line) {
+      std::vector<std::string> text;
+      for (int i = 0; i < 10; ++i) {
+        const bool own = random.below(2) == 0;
+        text.push_back((own ? "n" + std::to_string(member.id) : std::string("all")) +
+                       std::to_string(line / 20 + static_cast<int>(random.below(6))));
+      }
+      member.read(text);
+      if (!member.node->trained(10).ok()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+  }
+  // Parts at once, and its lease ends.
+  void kill(NodeId id) {
+    members[id - 1]->node.reset();
+    notebook.forget(id);
+  }
+
+  InprocNetwork network;
+  Notebook notebook;
+  std::vector<std::unique_ptr<StreamMember>> members;
+
+ private:
+  ClusterOptions options_;
+};
+
+}  // namespace streamvec::testing
