@@ -83,7 +83,8 @@ class TestStreamCluster:
 class TestElasticStreams:
     def start(self, tmp_path, etcd, job, port, number, *options):
         """A node that reads a file of its own, which grows, and has words of its own."""
-        (tmp_path / f"part-{number}").write_text("words of all nodes\n" * 100 + f"only{number} at first\n")
+        if not (tmp_path / f"part-{number}").exists():
+            (tmp_path / f"part-{number}").write_text("words of all nodes\n" * 100 + f"only{number} at first\n")
         return subprocess.Popen([support.PROGRAM, "train", f"tail:part-{number}?from=start", "--out", "model", "--json", *QUICK,
                                  "--checkpoint-every", "0.2", "--etcd", etcd, "--job", job, "--address", f"127.0.0.1:{port}",
                                  "--workers", "3", "--dead-after", "2", *options], cwd=tmp_path, stdout=subprocess.PIPE,
@@ -94,6 +95,9 @@ class TestElasticStreams:
         nodes = {f"127.0.0.1:{port}": (self.start(tmp_path, etcd, job, port, number), number)
                  for number, port in enumerate(support.free_ports(3))}
         support.wait_for(lambda: counts(tmp_path / "model").get("nodes") == 300, "a checkpoint with the text of all")
+        latest = tmp_path / "model" / "latest"
+        counted = latest.read_text()
+        support.wait_for(lambda: latest.read_text() != counted, "the next one, in which sources stand behind it, too")
         return {number: nodes[address] for number, address in roster(etcd, job).items()}
 
     def add_and_await(self, tmp_path, nodes, word):
@@ -111,6 +115,20 @@ class TestElasticStreams:
         reports = {number: node.communicate(timeout=support.TIMEOUT_S) for number, (node, _) in nodes.items()}
         assert [node.returncode for node, _ in nodes.values()] == [0] * len(nodes), reports
         return json.loads(reports[leader][0])
+
+    def test_one_that_was_killed_joins_again_where_its_text_stood(self, etcd, tmp_path):
+        nodes = self.begin(tmp_path, etcd, "again")
+        killed, number = nodes.pop("2")
+        address = roster(etcd, "again")["2"]
+        killed.kill()
+        killed.communicate()
+        joined = self.start(tmp_path, etcd, "again", address.split(":")[1], number)
+        known = set(nodes)
+        support.wait_for(lambda: set(roster(etcd, "again")) - known - {"2"} or joined.poll() is not None, "a new node")
+        nodes |= {new: (joined, number) for new in set(roster(etcd, "again")) - known - {"2"}}
+        self.add_and_await(tmp_path, nodes.values(), "later")
+        assert self.stop(etcd, "again", nodes)["nodes"] == 3
+        assert counts(tmp_path / "model")["nodes"] == 300  # its old text was not counted again
 
     @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
     def test_when_the_leader_is_killed_or_stopped_another_has_the_words_and_saves(self, fault, etcd, tmp_path):

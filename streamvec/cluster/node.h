@@ -90,6 +90,7 @@ class ClusterNode final : public Synchronizer {
   Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline);
   bool leads() const override;
   bool holds_lead() const override;
+  bool failed() const { return failed_; }  // what trained() and finish() say then; a thread that does neither may ask
   void saved() override;
   Status await_saved() override;
   ClusterStats stats() const override;

@@ -103,11 +103,17 @@ void ClusterNode::refuse(NodeId node, const std::string& why) {
 void ClusterNode::welcome() {
   if (welcome_.empty() || view_.epoch <= led_since_ || !replica_->idle()) return;
   if (options_.registry != nullptr && !options_.registry->reached()) return;  // who joins has to be written down
+  if (options_.stream != nullptr && !options_.stream->has_words()) return;
   const bool owns_rows = options_.servers == options_.workers;
   for (const NodeId node : std::exchange(welcome_, {})) {
     if (text_over_ || leading_->ending()) {
       refuse(node, "the run is about to end, and takes nobody in any more");
       continue;
+    }
+    if (options_.stream != nullptr) {
+      StreamExchange::Outbox words;
+      options_.stream->welcome(node, words);
+      for (auto& [to, bytes] : words) send(to, std::move(bytes));
     }
     Outbox out;
     replica_->tell_base(node, out);

@@ -124,7 +124,14 @@ void ClusterNode::follow(NodeId leader, uint32_t epoch) {
 }
 
 void ClusterNode::greet() {
-  if (options_.joins && phase_ == Phase::kStarting) return tell_leader(hello());
+  if (options_.joins && phase_ == Phase::kStarting) {
+    // What it was told nobody may have heard but itself.
+    if (options_.stream != nullptr && options_.stream->generations().stamp() > 0)
+      return fail(error(Code::kUnavailable,
+                        "the node that led is gone after it had told this one words, and before this one took part; "
+                        "start it again, and it joins"));
+    return tell_leader(hello());
+  }
   if (phase_ == Phase::kEnded) return tell_leader({ControlKind::kEnd});  // which the leader before may not have told it
   Control greeting = as_greeting(hello());
   if (phase_ != Phase::kStarting) greeting.rows = 0;

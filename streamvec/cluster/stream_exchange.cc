@@ -98,11 +98,7 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
       nodes_.try_emplace(from, Known{.stamp = first_stamp_}).first->second.answered = report.words.number;
     }
   const bool changed = !held_ && shared_->has_changes();
-  VocabularyChanges changes;
-  if (changed)
-    changes = shared_->take_changes();
-  else
-    changes.after = changes.stamp = shared_->vocabulary().stamp();
+  const VocabularyChanges changes = changed ? shared_->take_changes() : shared_->no_changes();
   for (const NodeId node : members) {
     Known& known = nodes_.try_emplace(node, Known{.stamp = first_stamp_}).first->second;
     if (!changed && known.told == known.answered && known.save == save_ && known.saved == saved_ &&
@@ -116,6 +112,13 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
       STREAMVEC_RETURN_IF_ERROR(apply(news, restarted));
   }
   return {};
+}
+
+void StreamExchange::welcome(NodeId node, Outbox& out) const {
+  const auto lock = parts_.lock_vocabulary();
+  StreamNews news;
+  news.words = shared_->changes_since(0);
+  out.emplace_back(node, encode(news));
 }
 
 StreamNews StreamExchange::news_for(NodeId node, const VocabularyChanges& changes) const {

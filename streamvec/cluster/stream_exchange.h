@@ -69,6 +69,10 @@ class StreamExchange {
   bool take_counted() { return std::exchange(counted_, false); }  // since the last call counts() of all are new
   void close();                                                   // nobody answers any more: nobody waits
 
+  // Of the leader: tells one that is about to join all words, so that it can take their rows. When it takes part it
+  // hears once more of those that have changed hands in this run. REQUIRES: has_words().
+  void welcome(NodeId node, Outbox& out) const;
+
   // ---- by the talking thread, where another takes the leader's place
   bool may_lead(NodeId self) const { return parts_.readers.count(self) == 0; }
   // This node has another leader from now on, or is it: what the one before has not answered is told again.

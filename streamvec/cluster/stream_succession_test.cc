@@ -257,8 +257,9 @@ TEST_P(StreamSuccession, AnotherNodeHasTheWordsWhenTheLeaderIsKilledAndAdmitsNew
   for (const Status& status : statuses) ASSERT_TRUE(status.ok()) << status.message();
   expect_equal({2, 3});
   const StreamMember& second = *members[1];
-  int late = 0;  // words that only the third had, long after the first had gone
-  for (int i = 70; i < 80; ++i) late += second.vocabulary.find("n3" + std::to_string(i)) != kNoSlot;
+  int late = 0;  // words that only one of them had, long after the first had gone
+  for (int i = 70; i < 80; ++i)
+    for (const char* of_one : {"n2", "n3"}) late += second.vocabulary.find(of_one + std::to_string(i)) != kNoSlot;
   EXPECT_GT(late, 0);
 }
 
@@ -286,6 +287,43 @@ TEST_P(InStepSuccession, TwoLeadersMayDieOneAfterTheOther) {
   int late = 0;
   for (int i = 10; i < 18; ++i) late += words.find("n" + std::to_string(last) + std::to_string(i)) != kNoSlot;
   EXPECT_GT(late, 0);
+}
+
+TEST_P(InStepSuccession, NobodyEndsBeforeTheNextLeaderHasTheWordsThatOnlyAnotherHasHeardOf) {
+  begin(3);
+  network.cut(1, 2);
+  members[2]->read({"fresh", "fresh"});
+  const auto knows = [&](StreamMember& member) {
+    const std::lock_guard lock(member.words_mutex);
+    return member.vocabulary.find("fresh") != kNoSlot;
+  };
+  while (!knows(*members[2])) std::this_thread::yield();
+  ASSERT_FALSE(knows(*members[1]));
+  std::vector<Status> statuses(2);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { statuses[i] = train(*members[i + 1], 0); });
+  kill(1);
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : statuses) ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(knows(*members[1]));
+  EXPECT_EQ(members[1]->vocabulary.stamp(), members[2]->vocabulary.stamp());
+  EXPECT_TRUE(members[1]->exchange->has_words() || members[2]->exchange->has_words());
+}
+
+TEST_P(InStepSuccession, OneThatJoinsTheNextLeaderHasItsWordsAndRows) {
+  begin(2);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { read(*members[i], 60); });
+  for (std::thread& thread : threads) thread.join();
+  kill(1);
+  while (!members[1]->exchange->has_words()) std::this_thread::yield();
+  join(3);
+  std::vector<Status> statuses(2);
+  threads.clear();
+  for (size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { statuses[i] = train(*members[i + 1], 300); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : statuses) ASSERT_TRUE(status.ok()) << status.message();
+  expect_equal({2, 3});
 }
 
 TEST_P(InStepSuccession, OneWhoseTextHadEndedIsLeftWithTheWordsOfAll) {

@@ -111,6 +111,17 @@ class StreamNodes {
     member.node =
         std::move(ClusterNode::start(options, std::move(transport), {&member.tables[0], &member.tables[1]})).value();
   }
+  // One that comes while others read, and has no words yet.
+  StreamMember& join(NodeId id) {
+    ClusterOptions now = options_;
+    now.joins = true;
+    now.workers.push_back(id);
+    now.servers.push_back(id);
+    now.addresses[id] = "";
+    now.leader = notebook.leader();
+    start(*members.emplace_back(std::make_unique<StreamMember>(id, false)), now);
+    return *members.back();
+  }
   // Each node reads words of its own and some that all have; the words move on, so that slots change hands.
   static void read(StreamMember& member, int lines, int first_line = 0) {
     Random random(member.id + static_cast<uint64_t>(first_line));

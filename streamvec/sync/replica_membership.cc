@@ -25,13 +25,16 @@ void Replica::known_value(RowKey key, std::span<float> out) const {
 void Replica::tell_base(NodeId to, Outbox& out) const {
   Message message;
   message.kind = MessageKind::kValues;
-  for (RowKey key = 0; key < options_.key_end; ++key) {
+  message.stamp = options_.stamp();
+  const RowKey end = options_.generations != nullptr ? options_.generations->key_end() : options_.key_end;
+  for (RowKey key = 0; key < end; ++key) {
     message.rows.push_back(key);
     message.payload.append(reinterpret_cast<const char*>(base_row(key)),
                            sizeof(float) * static_cast<size_t>(options_.dim));
     if (static_cast<int64_t>(message.rows.size()) < options_.message_rows_max) continue;
     Message next;
     next.kind = MessageKind::kValues;
+    next.stamp = options_.stamp();
     out.push_back({to, std::exchange(message, std::move(next))});
   }
   if (!message.rows.empty()) out.push_back({to, std::move(message)});

@@ -201,11 +201,11 @@ Status check_cluster(const TrainOptions& options) {
                  " nodes; at least one has to train");
   const std::string model = options.model.value_or("sgns");
   const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" || model == "hybrid";
-  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || options.stream.on))
+  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || cluster.ingest > 0))
     return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
-                 options.stream.on ? "streams take"
-                 : has_ring        ? "a ring takes"
-                                   : "--shard and sandblaster take",
+                 has_ring             ? "a ring takes"
+                 : cluster.ingest > 0 ? "--ingest takes"
+                                      : "--shard and sandblaster take",
                  " nobody in while it trains; choose another --job, or wait for its end");
   if (options.stream.on) return check_stream_cluster(options);
   if (cluster.ingest != 0)
@@ -358,6 +358,14 @@ void use_registry(const ClusterSettings& settings, bool joinable, ClusterOptions
     cluster.addresses[node_of(settings, static_cast<int32_t>(i))] = settings.nodes[i];
 }
 
+std::string sync_options_text(const ClusterSettings& settings) {
+  std::ostringstream text;
+  text << ", --sync " << settings.sync << ", --combine " << settings.combine << ", --codec " << settings.codec
+       << ", --staleness " << settings.staleness << ", --backups " << settings.backups << ", --group "
+       << settings.group << ", --ring-rank " << settings.ring_rank;
+  return text.str();
+}
+
 // The text, which is handed out piece by piece, from where the run stands on.
 Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOptions& cluster) {
   const RunState& state = start.state;
@@ -368,12 +376,9 @@ Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOption
   }
   cluster.text = {start.first_piece, options.epochs * start.epoch_pieces};
   cluster.trained_before = {state.tokens, state.pairs, 0, 0};
-  const ClusterSettings& settings = options.cluster;
   std::ostringstream text;
   text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
-       << " pieces of text, --model " << start.model << ", --sync " << settings.sync << ", --combine "
-       << settings.combine << ", --codec " << settings.codec << ", --staleness " << settings.staleness << ", --backups "
-       << settings.backups << ", --group " << settings.group << ", --ring-rank " << settings.ring_rank;
+       << " pieces of text, --model " << start.model << sync_options_text(options.cluster);
   set_fingerprint(vocabulary_fingerprint(options, start), text.str(), cluster);
   return {};
 }
@@ -433,13 +438,14 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
       owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), row_pulls, threads));
   cluster.stream = &exchange;
   cluster.sync.generations = &exchange.generations();
-  cluster.fingerprint = mix(with_rows(fingerprint(options, vocabulary, parameters), parameters),
-                            static_cast<uint64_t>(options.vocab_max));
+  // Those who join have no words yet; words and rows are compared by those who begin.
+  cluster.rows = with_rows(fingerprint(options, vocabulary, parameters), parameters);
   std::ostringstream text;
-  text << "a stream into at most " << options.vocab_max << " words, of which " << vocabulary.size() << " are known, of "
-       << parameters.dim() << " dimensions, --seed " << options.seed;
-  cluster.fingerprint_of = text.str();
-  let_join(options.cluster, cluster);
+  text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
+       << options.seed << sync_options_text(options.cluster);
+  set_fingerprint(0, text.str(), cluster);
+  cluster.fingerprint_of += ", of which " + std::to_string(vocabulary.size()) + " words are known";
+  use_registry(options.cluster, true, cluster);
   return ClusterNode::start(cluster, std::move(transport), {&parameters.input.rows, &parameters.output.rows});
 }
 

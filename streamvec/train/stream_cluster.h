@@ -81,6 +81,7 @@ class StreamCluster {
 
   void ask_to_stop() { exchange_->ask_to_stop(); }
   bool asked_to_stop() const { return exchange_->asked_to_stop(); }
+  bool failed() const { return node_->failed(); }  // part() says why; threads that have nothing to train on do not hear
   // Of nodes that do not lead, again and again: tells where the sources stand when the leader saves, and the sources
   // what is safe.
   void help_to_save();

@@ -46,14 +46,14 @@ class StreamCluster : public testing::Test {
   }
   // A node for each list of sources. `stops`: what ends each of them.
   std::vector<Result<TrainProgress>> run(const std::vector<std::string>& sources, std::atomic<bool>* stops = nullptr) {
-    InprocNetwork network;
+    network_.emplace();
     std::vector<std::optional<Result<TrainProgress>>> results(sources.size());
     std::vector<std::thread> threads;
     for (size_t i = 0; i < sources.size(); ++i)
       threads.emplace_back([&, i] {
         TrainOptions options = options_;
         options.cluster.nodes.assign(sources.size(), "a thread");
-        options.cluster.network = &network;
+        options.cluster.network = &*network_;
         options.cluster.rank = static_cast<int32_t>(i);
         TrainHooks hooks;
         if (stops != nullptr) hooks.stop = &stops[i];
@@ -76,6 +76,7 @@ class StreamCluster : public testing::Test {
   }
   Snapshot model() const { return std::move(load_snapshot(path("model"))).value(); }
 
+  std::optional<InprocNetwork> network_;
   TemporaryDirectory directory_;
   TrainOptions options_;
   std::array<std::atomic<int64_t>, 4> documents_read_{};  // by node
@@ -184,6 +185,26 @@ TEST_F(StreamCluster, ANodeThatIsStoppedAloneLeavesAndTheOthersGoOn) {
   const Vocabulary words = std::move(model().vocabulary);
   EXPECT_EQ(words.count(words.find("late")), 1);
   EXPECT_EQ(words.count(words.find("early")), 2);
+}
+
+TEST_F(StreamCluster, ANodeWhoseTextIsQuietEndsWhenTheLeaderIsLost) {
+  options_.cluster.dead_after_s = 0.3;
+  std::ofstream(path("more")) << "some words that come early\n";
+  std::atomic<bool> stops[2] = {false, false}, over = false;
+  std::thread later([&] {
+    await_a_document_read_by({0, 1});
+    network_->cut(1, 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    stops[0] = true;
+    for (int i = 0; i < 500 && !over; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(over) << "it has not heard";
+    stops[1] = true;
+  });
+  const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("more") + "?from=start"}, stops);
+  over = true;
+  later.join();
+  EXPECT_TRUE(results[0].ok()) << results[0].status().message();
+  EXPECT_EQ(results[1].status().code(), Code::kUnavailable);
 }
 
 TEST_F(StreamCluster, PrioritisedReplayAndNodesThatOnlyOwnRows) {

@@ -217,14 +217,14 @@ void StreamEvaluator::follow_at_first() {
 // One look at everything: a line of metrics, and a snapshot of the history when it is due.
 void StreamEvaluator::look(bool last) {
   const auto alone = between_looks();
-  if (options_.may_write && !options_.may_write()) return;
   StreamMetrics metrics = gather();
   measured_s_ = metrics.time_s;
   auto snapshot = take_snapshot(options_.model, metrics.step, parts_->vocabulary, parts_->parameters, parts_->own,
                                 *parts_->intake, !options_.similarity.empty());
   if (!snapshot.ok()) return note(snapshot.status());
+  if (snapshot->vocabulary.size() > 0) measure(*snapshot, metrics);
+  if (options_.may_write && !options_.may_write()) return;
   if (snapshot->vocabulary.size() > 0) {
-    measure(*snapshot, metrics);
     const bool due = metrics.tokens - remembered_tokens_ >= options_.snapshot_every || last;
     if (options_.snapshot_every > 0 && due && metrics.tokens > remembered_tokens_)
       remember(*snapshot, metrics.tokens, metrics);

@@ -39,7 +39,7 @@ class StreamEvaluator {
     std::vector<AnalogySet> analogy;
     ProbeOptions probe;
     int64_t first_step = 0;  // of the learner's batches
-    // Asked before anything is measured and written: of a cluster another node may lead by now. None: always.
+    // Asked just before anything is written: of a cluster another node may lead by now. None: always.
     std::function<bool()> may_write = {};
     std::function<void(const StreamMetrics&)> on_metrics = {};  // every line of them, from the evaluator's thread
   };

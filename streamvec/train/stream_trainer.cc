@@ -36,6 +36,18 @@ ExtraFile bytes_file(const char* name, std::string bytes) {
   return {name, [bytes = std::move(bytes)](const auto& sink) { return sink(bytes); }};
 }
 
+// Of one that joins: words and rows are those that the others have by now. Where its sources stood stays.
+Status forget_model(Checkpoint& existing) {
+  const int64_t dim = existing.input.cols();
+  existing.vocabulary = {};
+  existing.optimizer.clear();
+  existing.extra.clear();
+  for (Matrix* table : {&existing.input, &existing.output}) {
+    STREAMVEC_ASSIGN_OR_RETURN(*table, Matrix::make(0, dim, kTableRowsMax));
+  }
+  return {};
+}
+
 class StreamTraining {
  public:
   StreamTraining(const TrainOptions& options, std::optional<CheckpointWriter> writer, std::string out,
@@ -50,6 +62,7 @@ class StreamTraining {
     STREAMVEC_ASSIGN_OR_RETURN(selection_, parse_replay(options_.stream.replay));
     STREAMVEC_ASSIGN_OR_RETURN(const OptimizerKind optimizer, parse_optimizer(options_.optimizer));
     kind_ = existing ? existing->model : options_.model.value_or("sgns");
+    if (existing && options_.cluster.joins) STREAMVEC_RETURN_IF_ERROR(forget_model(*existing));
     lr_ = options_.lr.value_or(default_learning_rate(kind_, optimizer) * kRateOfStreams *
                                rate_of_device(options_, kind_));
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -88,8 +101,9 @@ class StreamTraining {
     if (evaluator_) start_evaluator();
     const Status watched = watch();
     if (cluster_ != nullptr && cluster_->leads() && (is_to_stop() || !watched.ok())) cluster_->ask_to_stop();
-    if (cluster_ != nullptr) cluster_->stop_relay();  // what was not sent by now is not trained on
-    intake_->stop();                                  // the learner still takes what the intake has begun
+    if (cluster_ != nullptr) cluster_->stop_relay();                  // what was not sent by now is not trained on
+    if (cluster_ != nullptr && cluster_->failed()) replay_->close();  // nobody takes anything from it any more
+    intake_->stop();  // the learner still takes what the intake has begun
     learner_->stop();
     if (cluster_ != nullptr) cluster_->await_relay();
     const Status settled = learner_->settle();
@@ -291,7 +305,7 @@ class StreamTraining {
     Pacer pacer;
     Clock::time_point saved = Clock::now();
     while (only_reads(options_.cluster) ? !cluster_->relayed() : !learner_->over()) {
-      if (is_to_stop() || (cluster_ != nullptr && cluster_->asked_to_stop())) return {};
+      if (is_to_stop() || (cluster_ != nullptr && (cluster_->asked_to_stop() || cluster_->failed()))) return {};
       if (cluster_ != nullptr) cluster_->help_to_save();
       STREAMVEC_RETURN_IF_ERROR(write_if_leading());
       STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));

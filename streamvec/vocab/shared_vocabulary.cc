@@ -57,11 +57,16 @@ VocabularyChanges SharedVocabulary::changes_since(uint64_t stamp) const {
   return changes;
 }
 
-VocabularyChanges SharedVocabulary::counts_now() const {
+VocabularyChanges SharedVocabulary::no_changes() const {
   VocabularyChanges changes;
   changes.after = changes.stamp = told_stamp_;
   changes.tokens = vocabulary_.statistics().tokens;
   changes.now = vocabulary_.now();
+  return changes;
+}
+
+VocabularyChanges SharedVocabulary::counts_now() const {
+  VocabularyChanges changes = no_changes();
   for (Slot slot = 0; slot < vocabulary_.size(); ++slot)
     changes.counts.push_back(static_cast<float>(vocabulary_.weight(slot)));
   return changes;

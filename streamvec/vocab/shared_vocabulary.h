@@ -30,6 +30,7 @@ class SharedVocabulary {
   // What has changed since the last time. With counts when the weight of what was counted since they were last told is
   // a tenth of all: a node adds to them what it counts itself.
   VocabularyChanges take_changes();
+  VocabularyChanges no_changes() const;  // how much was counted, and when, is told all the same
 
   // What one lacks that has heard of the changes up to there, with the counts of all words. REQUIRES: all changes are
   // taken.

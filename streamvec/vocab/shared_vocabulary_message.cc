@@ -119,7 +119,8 @@ Result<VocabularyChanges> decode_vocabulary_changes(std::string_view bytes) {
     change.born = in.get_varint();
     change.count = get_weight(in);
     change.word = in.get_text();
-    if (change.born <= changes.after || change.born > changes.stamp || change.word.empty()) in.fail();
+    if (change.born > changes.stamp || change.word.empty()) in.fail();
+    if (change.born <= changes.after && changes.after > 0) in.fail();
     changes.changes.push_back(std::move(change));
   }
   const int64_t counts = in.get_count(sizeof(float));

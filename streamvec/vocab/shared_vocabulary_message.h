@@ -32,7 +32,7 @@ struct VocabularyChanges {
     double count = 0;  // of the word, decayed, an occurrence now counting 1
     std::string word;
   };
-  uint64_t after = 0, stamp = 0;  // the shared vocabulary's, before and after
+  uint64_t after = 0, stamp = 0;  // the shared vocabulary's, before and after; words born at 0 are those before all
   int64_t tokens = 0;             // counted by all nodes since the stream began
   double now = 0;                 // the latest time
   std::vector<Change> changes;    // by rising slot: of slots that have changed hands several times the last

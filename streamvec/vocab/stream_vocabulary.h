@@ -79,7 +79,8 @@ class StreamVocabulary {
   // births and counts. Changes are numbered on past any number that another can have heard of; words outside are
   // counted anew. REQUIRES: as the constructor, of the follower's options without `follows`.
   static StreamVocabulary successor(const StreamVocabulary& follower);
-  // What one lacks that has heard of the changes up to there, without counts. REQUIRES: stamp <= stamp().
+  // What one lacks that has heard of the changes up to there, without counts; of none, all words, those too that were
+  // there before the first. REQUIRES: stamp <= stamp().
   VocabularyChanges changes_since(uint64_t stamp) const;
   // What map() has counted since the last report. Of the words outside at most kWaitingMax types wait for a report:
   // occurrences of further ones are not counted. REQUIRES for these three: options().follows.

@@ -50,7 +50,8 @@ VocabularyChanges StreamVocabulary::changes_since(uint64_t stamp) const {
   changes.tokens = statistics_.tokens;
   changes.now = now_;
   for (Slot slot = 0; slot < size(); ++slot)
-    if (born(slot) > stamp) changes.changes.push_back({slot, born(slot), weight(slot), std::string(word(slot))});
+    if (born(slot) > stamp || stamp == 0)
+      changes.changes.push_back({slot, born(slot), weight(slot), std::string(word(slot))});
   return changes;
 }
 

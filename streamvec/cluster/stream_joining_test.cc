@@ -1,0 +1,84 @@
+// Nodes that join others which train on streams.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "streamvec/cluster/stream_testing.h"
+
+namespace streamvec {
+namespace {
+
+using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
+
+class StreamJoining : public ::testing::TestWithParam<Admission>, protected StreamNodes {
+ protected:
+  // Lines of text each, all at once, and until all have ended.
+  std::vector<Status> run(const std::vector<int>& lines) {
+    std::vector<Status> statuses(members.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < members.size(); ++i)
+      threads.emplace_back([&, i] {
+        statuses[i] = members[i]->node->await_start().status();
+        if (statuses[i].ok()) read(*members[i], lines[i], 60);
+        if (statuses[i].ok()) statuses[i] = members[i]->node->finish({}).status();
+      });
+    for (std::thread& thread : threads) thread.join();
+    return statuses;
+  }
+};
+
+TEST_P(StreamJoining, ANewNodeHasTheWordsAndRowsOfTheOthersAndItsOwnAreAdmitted) {
+  start(2, GetParam(), 10, true);
+  for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
+  std::vector<std::thread> threads;
+  for (auto& member : members) threads.emplace_back([&] { read(*member, 60); });
+  for (std::thread& thread : threads) thread.join();
+  threads.clear();
+  join(3);
+  for (const Status& status : run({200, 200, 400})) ASSERT_TRUE(status.ok()) << status.message();
+  const StreamMember& first = *members.front();
+  ASSERT_GT(first.vocabulary.size(), 10);
+  for (const auto& member : members) {
+    EXPECT_EQ(member->vocabulary.stamp(), first.vocabulary.stamp());
+    ASSERT_EQ(member->vocabulary.size(), first.vocabulary.size());
+    for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
+      EXPECT_EQ(member->vocabulary.word(slot), first.vocabulary.word(slot));
+      for (const Matrix& table : member->tables) {
+        EXPECT_EQ(table.row(slot)[kStreamDim - 1], StreamMember::mark_of(first.vocabulary.born(slot)));
+        for (const auto& other : members)
+          EXPECT_EQ(table.row(slot)[other->id - 1], other->added[static_cast<size_t>(slot)])
+              << "slot " << slot << " of node " << member->id << ", by node " << other->id;
+      }
+    }
+  }
+  int own = 0;
+  for (int i = 15; i < 30; ++i) own += first.vocabulary.find("n3" + std::to_string(i)) != kNoSlot;
+  EXPECT_GT(own, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, StreamJoining, ::testing::Values(Admission::kBsp, Admission::kAsync));
+
+TEST(StreamWelcome, ANodeThatComesLaterHearsOfWordsThatWereThereBeforeTheFirstChange) {
+  Vocabulary known;
+  known.add("old", 7);
+  StreamMember leader(1, false), late(2, false);
+  StreamVocabulary shared = StreamVocabulary::from(words_of_test(), known, 0);
+  leader.vocabulary = StreamVocabulary::follower(words_of_test(), shared);
+  StreamExchange::Parts parts{.vocabulary = leader.vocabulary,
+                              .lock_vocabulary = [&] { return std::unique_lock(leader.words_mutex); },
+                              .restarted = [&](std::span<const Slot> slots) { leader.restart(slots); },
+                              .first_row = [](RowKey, uint64_t, std::span<float>) {}};
+  StreamExchange exchange(std::move(parts), kSlots, SharedVocabulary(std::move(shared), true));
+  StreamExchange::Outbox out;
+  std::vector<Slot> restarted;
+  exchange.welcome(2, out);
+  ASSERT_EQ(out.size(), 1u);
+  ASSERT_TRUE(late.exchange->receive(1, 1, out[0].second, restarted).ok());
+  EXPECT_EQ(late.vocabulary.find("old"), 0);
+  EXPECT_EQ(restarted, std::vector<Slot>{0});
+}
+
+}  // namespace
+}  // namespace streamvec
