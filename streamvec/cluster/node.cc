@@ -262,7 +262,7 @@ void ClusterNode::step(double now_s) {
 }
 
 Status ClusterNode::look_at_companion() {
-  if (options_.companion == nullptr) return {};
+  if (options_.companion == nullptr || phase_ == Phase::kEnded) return {};
   STREAMVEC_ASSIGN_OR_RETURN(companion_over_, options_.companion->over());
   if (!has_rows() && stage_is_over()) end_stage();
   return {};
@@ -399,7 +399,8 @@ void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
 // have left out.
 void ClusterNode::take_due() {
   due_.clear();
-  if (options_.changed != nullptr && phase_ != Phase::kFlushing)
+  const bool all = phase_ == Phase::kFlushing && stage_pushes_ <= kFlushPushes;
+  if (options_.changed != nullptr && !all)
     return options_.changed->take(pace_.rows(replica_->clock() + 1, replica_->mean_square()), due_);
   due_.resize(options_.stream != nullptr ? options_.stream->generations().key_end() : options_.sync.key_end);
   std::iota(due_.begin(), due_.end(), RowKey{0});

@@ -101,7 +101,7 @@ void ClusterNode::refuse(NodeId node, const std::string& why) {
 // At a moment when each of our pushes is answered: we know every row as its owner has it then, but for what others have
 // changed, which the owners will tell the newcomer.
 void ClusterNode::welcome() {
-  if (welcome_.empty() || view_.epoch <= led_since_ || !replica_->idle()) return;
+  if (welcome_.empty() || view_.epoch <= led_since_ || replica_ == nullptr || !replica_->idle()) return;
   if (options_.registry != nullptr && !options_.registry->reached()) return;  // who joins has to be written down
   if (options_.stream != nullptr && !options_.stream->has_words()) return;
   const bool owns_rows = options_.servers == options_.workers;

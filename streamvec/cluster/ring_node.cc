@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "streamvec/core/clock.h"
+#include "streamvec/core/thread_time.h"
 
 namespace streamvec {
 namespace {
@@ -17,12 +18,6 @@ constexpr double kUnheard = 2;        // times `dead_after_s`: by then who is de
 constexpr auto kDueLook = std::chrono::milliseconds(5);
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr size_t kPart = size_t{1} << 20;                      // values of one reduction
-
-double thread_seconds_now() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
 
 }  // namespace
 
@@ -125,7 +120,7 @@ void RingNode::run() {
                                                                       : rest_round();
     {
       const std::lock_guard lock(mutex_);
-      talking_s_ = thread_seconds_now();
+      talking_s_ = thread_seconds();
     }
     // A round that a later membership has cut short is not this ring's failure.
     if (status.ok() || has_to_regroup() || stopping_ || failed_) continue;

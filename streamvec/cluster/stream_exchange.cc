@@ -47,7 +47,11 @@ void StreamExchange::report(double now_s, NodeId self, NodeId leader, StreamRepo
   report.words = parts_.vocabulary.take_report();
   if (parts_.replay != nullptr) report.replay = parts_.replay->share();
   trips_.reported(report.words, now_s);
-  if (self == leader) return take_report(self, std::move(report));
+  if (self == leader) {
+    // Before it has the place of one that is gone: what is in the follower will be in what is made of it.
+    if (!shared_) UntoldCounts::leave_out_own(report.words);
+    return take_report(self, std::move(report));
+  }
   out.emplace_back(leader, encode(report));
   untold_.reported(std::move(report.words));
 }

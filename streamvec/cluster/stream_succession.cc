@@ -62,7 +62,6 @@ Status StreamExchange::take_place(double now_s, NodeId self, const View& view, O
   STREAMVEC_RETURN_IF_ERROR(StreamVocabulary::check_memory(options));
   StreamReport own;
   report(now_s, self, self, own, out);
-  UntoldCounts::leave_out_own(reports_.back().second.words);
   make_shared();
   nodes_.clear();
   for (const auto& [node, stamp] : succession_->heard) nodes_[node].stamp = stamp;

@@ -128,6 +128,15 @@ TEST_F(WordsOfADeadLeader, ReportsThatItHasNotAnsweredAreCountedByTheNext) {
   EXPECT_NEAR(of(2).vocabulary.weight(find(2, "known")), 2, 0.1) << "its own counts are in the new ones, once";
 }
 
+TEST_F(WordsOfADeadLeader, WhatTheNextOneReadsBeforeItHasThePlaceCountsOnce) {
+  admit("known", {2, 3});
+  succeed();
+  of(2).read({"known", "known", "known", "known"});
+  step(2, {3});
+  step(2, {3});
+  EXPECT_NEAR(of(2).vocabulary.weight(find(2, "known")), 6, 0.1);
+}
+
 TEST_F(WordsOfADeadLeader, WhatOthersHaveCountedSinceCountsWereToldIsNotLost) {
   admit("known", {2, 3});
   for (int i = 0; i < 3; ++i) {

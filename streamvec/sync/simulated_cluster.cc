@@ -59,6 +59,7 @@ SimulatedCluster::Node& SimulatedCluster::add_node(float first_value) {
   sync.key_end = static_cast<RowKey>(options_.rows);
   sync.message_rows_max = 3;
   node->generations = std::make_unique<Generations>(options_.rows / kTables, kTables);
+  for (int64_t slot = 0; slot < options_.rows / kTables; ++slot) node->generations->begin(slot, 0);
   sync.generations = node->generations.get();
   sync.initial = [raw = node.get()](RowKey key, std::span<float> row) {
     const auto born = raw->generations->born(key);

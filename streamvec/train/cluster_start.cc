@@ -442,7 +442,7 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
   cluster.rows = with_rows(fingerprint(options, vocabulary, parameters), parameters);
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
-       << options.seed << sync_options_text(options.cluster);
+       << options.seed << ", --ingest " << options.cluster.ingest << sync_options_text(options.cluster);
   set_fingerprint(0, text.str(), cluster);
   cluster.fingerprint_of += ", of which " + std::to_string(vocabulary.size()) + " words are known";
   use_registry(options.cluster, true, cluster);

@@ -31,6 +31,7 @@ bool only_serves(const ClusterSettings& cluster) {
 }
 
 Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake) {
+  if (!existing.cursors.is_object()) return intake.restore(existing.cursors);  // which says what is wrong with it
   const nlohmann::json own = cursors_of(cluster, existing.cursors);
   return own.is_object() ? intake.restore(own) : Status();
 }

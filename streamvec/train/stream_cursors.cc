@@ -38,7 +38,7 @@ json sources_of_one(const std::map<std::string, json>& nodes) {
   std::map<std::string, std::vector<json>> by_source;
   for (const auto& [name, state] : nodes)
     for (const json& source : state.value(kSourceCursors, json::array()))
-      by_source[source.value("name", std::string())].push_back(source);
+      if (source.is_object()) by_source[source.value("name", std::string())].push_back(source);
   json sources = json::array();
   for (const auto& [name, found] : by_source)
     if (found.size() == 1) sources.push_back(found.front());
@@ -61,7 +61,7 @@ json cursors_of(const ClusterSettings& cluster, const json& saved) {
     return own != nodes.end() ? own->second : json();
   }
   json found = without(without(saved, kNodeCursors), kNodeName);
-  found[kSourceCursors] = sources_of_one(nodes);
+  found[kSourceCursors] = cluster.joins ? json::array() : sources_of_one(nodes);
   for (json& total : found["totals"]) total = 0;  // it has read nothing itself
   return found;
 }

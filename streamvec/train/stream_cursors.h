@@ -15,7 +15,8 @@ namespace streamvec {
 nlohmann::json named_cursors(const ClusterSettings& cluster, nlohmann::json state);
 
 // What this node's intake is to be put to; null: nothing is known of it. Where nodes are found by etcd and this one was
-// not among them, a source is sought by its own name, if only one node had it.
+// not among them, a source is sought by its own name, if only one node had it: not by one that joins others, whose source
+// of that name may be another's that is still read.
 nlohmann::json cursors_of(const ClusterSettings& cluster, const nlohmann::json& saved);
 
 // Of the node that writes. Not thread-safe.

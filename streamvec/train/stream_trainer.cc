@@ -229,7 +229,8 @@ class StreamTraining {
     if (writes() || cluster_ == nullptr || !cluster_->node().holds_lead()) return {};
     STREAMVEC_ASSIGN_OR_RETURN(writer_, CheckpointWriter::open(out_, options_.cluster.job));
     const auto found = load_cursors(out_);
-    if (!found.ok()) return {};  // it has saved none
+    if (found.status().code() == Code::kNotFound) return {};  // it has saved none
+    STREAMVEC_RETURN_IF_ERROR(found.status());
     // What the one before has saved stays older than what is to come.
     step_ = std::max(step_, found->step);
     saved_step_ = std::max(saved_step_, found->step);
