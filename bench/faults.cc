@@ -199,6 +199,7 @@ class Trainer {
     ring.words_min = options.words_min;
     ring.words_max = options.words_max;
     ring.dead_after_s = options.dead_after_s;
+    ring.unheard_after_s = 2 * options.dead_after_s;
     STREAMVEC_ASSIGN_OR_RETURN(auto node, HybridNode::start(options, with_owners, ring, std::move(transport)));
     return std::unique_ptr<Synchronizer>(std::move(node));
   }

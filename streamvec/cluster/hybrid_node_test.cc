@@ -29,6 +29,7 @@ class Cluster {
     ring.words_min = members.words_min = 50;
     ring.words_max = members.words_max = 1'000;
     ring.dead_after_s = dead_after_s;
+    ring.unheard_after_s = 2 * dead_after_s;
     for (size_t i = 0; i < count; ++i) {
       ring_tables[i] = std::move(Matrix::make(kRows, kDim)).value();
       row_tables[i] = std::move(Matrix::make(kRows, kDim)).value();

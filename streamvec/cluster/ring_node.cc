@@ -14,7 +14,6 @@ namespace streamvec {
 namespace {
 
 constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
-constexpr double kUnheard = 2;        // times `dead_after_s`: by then who is dead has long been left out
 constexpr auto kDueLook = std::chrono::milliseconds(5);
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr size_t kPart = size_t{1} << 20;                      // values of one reduction
@@ -34,7 +33,7 @@ Status RingNode::begin() {
   second_.resize(static_cast<size_t>(replica_->second_size()));
   RingCollective::Options ring;
   ring.interrupted = [this] { return stopping_ || failed_ || has_to_regroup(); };
-  ring.silent_max_s = kUnheard * options_.dead_after_s;
+  ring.silent_max_s = options_.unheard_after_s;
   collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
   thread_ = std::thread([this] { run(); });
   return {};

@@ -171,6 +171,7 @@ TEST(RingNode, OneThatDoesNotHearTheNodeBeforeItLeavesAndNobodyElse) {
     RingOptions options;
     options.tables = {dense};
     options.dead_after_s = 0.2;
+    options.unheard_after_s = 0.4;
     auto transport = network.join(static_cast<NodeId>(i + 1));
     for (NodeId other = 1; other <= kNodes; ++other)
       if (other != transport->self()) transport->add_peer(other, "");

@@ -37,19 +37,7 @@ TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {
   const StreamMember& first = *members.front();
   EXPECT_GT(first.vocabulary.statistics().evicted, 20);
   EXPECT_EQ(first.vocabulary.statistics().tokens, 8'500);
-  ASSERT_GT(first.vocabulary.size(), 10);
-  for (const auto& member : members) {
-    EXPECT_EQ(member->vocabulary.stamp(), first.vocabulary.stamp());
-    for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
-      EXPECT_EQ(member->vocabulary.word(slot), first.vocabulary.word(slot));
-      for (const Matrix& table : member->tables) {
-        EXPECT_EQ(table.row(slot)[kStreamDim - 1], StreamMember::mark_of(first.vocabulary.born(slot)));
-        for (const auto& other : members)
-          EXPECT_EQ(table.row(slot)[other->id - 1], other->added[static_cast<size_t>(slot)])
-              << "slot " << slot << " of node " << member->id << ", by node " << other->id;
-      }
-    }
-  }
+  expect_equal({1, 2, 3});
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, StreamCluster, ::testing::Values(Admission::kBsp, Admission::kAsync),

@@ -38,23 +38,9 @@ TEST_P(StreamJoining, ANewNodeHasTheWordsAndRowsOfTheOthersAndItsOwnAreAdmitted)
   threads.clear();
   join(3);
   for (const Status& status : run({200, 200, 400})) ASSERT_TRUE(status.ok()) << status.message();
-  const StreamMember& first = *members.front();
-  ASSERT_GT(first.vocabulary.size(), 10);
-  for (const auto& member : members) {
-    EXPECT_EQ(member->vocabulary.stamp(), first.vocabulary.stamp());
-    ASSERT_EQ(member->vocabulary.size(), first.vocabulary.size());
-    for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
-      EXPECT_EQ(member->vocabulary.word(slot), first.vocabulary.word(slot));
-      for (const Matrix& table : member->tables) {
-        EXPECT_EQ(table.row(slot)[kStreamDim - 1], StreamMember::mark_of(first.vocabulary.born(slot)));
-        for (const auto& other : members)
-          EXPECT_EQ(table.row(slot)[other->id - 1], other->added[static_cast<size_t>(slot)])
-              << "slot " << slot << " of node " << member->id << ", by node " << other->id;
-      }
-    }
-  }
+  expect_equal({1, 2, 3});
   int own = 0;
-  for (int i = 15; i < 30; ++i) own += first.vocabulary.find("n3" + std::to_string(i)) != kNoSlot;
+  for (int i = 15; i < 30; ++i) own += members.front()->vocabulary.find("n3" + std::to_string(i)) != kNoSlot;
   EXPECT_GT(own, 0);
 }
 

@@ -230,26 +230,6 @@ class StreamSuccession : public ::testing::TestWithParam<Admission>, protected S
     start(count, GetParam(), 0.4, true);
     for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
   }
-  // Of those that have gone on: the same words, with the same rows, and all that each of them has added.
-  void expect_equal(const std::vector<NodeId>& living) {
-    const StreamMember& first = *members[living.front() - 1];
-    ASSERT_GT(first.vocabulary.size(), 10);
-    for (const NodeId id : living) {
-      const StreamMember& member = *members[id - 1];
-      EXPECT_EQ(member.vocabulary.stamp(), first.vocabulary.stamp());
-      for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
-        EXPECT_EQ(member.vocabulary.word(slot), first.vocabulary.word(slot));
-        for (size_t table = 0; table < 2; ++table) {
-          const float* row = member.tables[table].row(slot);
-          EXPECT_EQ(row[kStreamDim - 1], StreamMember::mark_of(first.vocabulary.born(slot)));
-          for (const NodeId other : living)
-            EXPECT_EQ(row[other - 1], members[other - 1]->added[static_cast<size_t>(slot)])
-                << "slot " << slot << " of node " << id << ", by node " << other;
-          EXPECT_EQ(row[0], first.tables[table].row(slot)[0]) << "by the one that died";
-        }
-      }
-    }
-  }
 };
 
 TEST_P(StreamSuccession, AnotherNodeHasTheWordsWhenTheLeaderIsKilledAndAdmitsNewOnes) {

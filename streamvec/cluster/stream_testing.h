@@ -137,6 +137,29 @@ class StreamNodes {
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
   }
+  // Those nodes end with the same words in the same slots, and with rows that have what each of them has added to them,
+  // and alike of nodes that are gone.
+  void expect_equal(const std::vector<NodeId>& living) const {
+    const StreamMember& first = *members[living.front() - 1];
+    ASSERT_GT(first.vocabulary.size(), 10);
+    for (const NodeId id : living) {
+      const StreamMember& member = *members[id - 1];
+      EXPECT_EQ(member.vocabulary.stamp(), first.vocabulary.stamp());
+      ASSERT_EQ(member.vocabulary.size(), first.vocabulary.size());
+      for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
+        EXPECT_EQ(member.vocabulary.word(slot), first.vocabulary.word(slot));
+        for (size_t table = 0; table < 2; ++table) {
+          const float* row = member.tables[table].row(slot);
+          EXPECT_EQ(row[kStreamDim - 1], StreamMember::mark_of(first.vocabulary.born(slot)));
+          for (const NodeId other : living)
+            EXPECT_EQ(row[other - 1], members[other - 1]->added[static_cast<size_t>(slot)])
+                << "slot " << slot << " of node " << id << ", by node " << other;
+          for (int64_t k = 0; k + 1 < kStreamDim; ++k)
+            EXPECT_EQ(row[k], first.tables[table].row(slot)[k]) << "slot " << slot << ", by node " << k + 1;
+        }
+      }
+    }
+  }
   // Parts at once, and its lease ends.
   void kill(NodeId id) {
     members[id - 1]->node.reset();

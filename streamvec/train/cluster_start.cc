@@ -305,6 +305,8 @@ RingOptions ring_options(const TrainOptions& options, const TrainingStart& start
   ring.words_min = options.cluster.words_min;
   ring.words_max = words_max_of(options.cluster);
   ring.dead_after_s = options.cluster.dead_after_s;
+  // By then who is dead has long been left out, two leaders one after the other included.
+  ring.unheard_after_s = (options.cluster.registry != nullptr ? 4 : 2) * options.cluster.dead_after_s;
   ring.threads = start.threads;
   return ring;
 }

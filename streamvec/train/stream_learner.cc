@@ -127,17 +127,23 @@ void StreamLearner::run(Thread& thread) {
       const Clock::time_point taken_at = Clock::now();
       done += learn(thread, next_batch_++);
       done.working_s = seconds_since(taken_at);
-      if (has_failed(thread)) stopping_ = true;
+      if (has_failed(thread)) give_up();
     }
     // While no text comes, the tables have all that came before.
-    if (!taken.ok() && !ended && !settle(thread, done).ok()) stopping_ = true;
+    if (!taken.ok() && !ended && !settle(thread, done).ok()) give_up();
     end_batch(done);
-    if (parts_.trained && done.tokens > 0 && !parts_.trained(done.tokens)) stopping_ = true;
+    if (parts_.trained && done.tokens > 0 && !parts_.trained(done.tokens)) give_up();
     if (ended) break;
   }
   const std::lock_guard lock(mutex_);
   --live_;
   changed_.notify_all();
+}
+
+// Nobody takes anything from replay any more: who waits there for room would wait for ever.
+void StreamLearner::give_up() {
+  stopping_ = true;
+  parts_.replay.close();
 }
 
 bool StreamLearner::has_failed(const Thread& thread) {

@@ -67,7 +67,8 @@ class StreamLearner {
   // Waits until no thread is in a batch; none begins one until resume().
   void pause();
   void resume();
-  // Replay has no more to give, or stop() was called, or a card failed; and all threads are gone.
+  // Replay has no more to give, or stop() was called, or a card or the cluster failed, which closes replay; and all
+  // threads are gone.
   bool over() const;
   LearnerTotals totals() const;
   std::string kernel_name() const;
@@ -80,6 +81,7 @@ class StreamLearner {
 
   StreamLearner(const Options& options, const Parts& parts);
   void run(Thread& thread);
+  void give_up();
   static bool has_failed(const Thread& thread);
   Status settle(Thread& thread, LearnerTotals& done);
   bool begin_batch();

@@ -128,6 +128,23 @@ TEST_F(StreamLearnerTest, WhatAChunkWasLikeBecomesItsPriority) {
   }
 }
 
+TEST_F(StreamLearnerTest, WhoWaitsForRoomIsToldWhenTheClusterHasFailed) {
+  for (uint64_t record = 1; record <= 64; ++record) insert({0, 1, 2}, record);
+  Parameters parameters = rows(1);
+  StreamLearner::Parts parts{vocabulary_, tables_, *replay_, parameters};
+  parts.trained = [](int64_t) { return false; };
+  StreamLearner::Options options;
+  options.model.kernel = "simd";
+  options.samples_at_once = 1;
+  auto learner = StreamLearner::create(options, parts).value();
+  learner->start();
+  Status full;
+  for (int i = 0; full.ok() && i < 100; ++i)
+    full = replay_->insert(std::make_shared<ReplayItem>(), Deadline::after(std::chrono::seconds(30)));
+  EXPECT_EQ(full.code(), Code::kCancelled);
+  learner->stop();
+}
+
 TEST_F(StreamLearnerTest, EveryFreshChunkIsShownOnce) {
   replay_ = ReplayTable::create(small(ReplaySelector::kUniform, 64, 4)).value();
   for (uint64_t document = 1; document <= 9; ++document) insert({0, 1, 2, 3}, document);

@@ -434,16 +434,17 @@ class StreamTraining {
     content.extra.push_back({kReplayState, [replay](const auto& sink) { return write_replay(*replay, sink); }});
     STREAMVEC_RETURN_IF_ERROR(model_->own->add_to(content, model_->parameters));
     STREAMVEC_RETURN_IF_ERROR(write(content));
-    saved_step_ = step;
+    saved_step_ = content.step;
     return {};
   }
 
-  Status write(const CheckpointContent& content) {
+  Status write(CheckpointContent& content) {
     Status saved = writer_->save(content);
     if (saved.code() != Code::kAborted || cluster_ == nullptr || !cluster_->node().holds_lead()) return saved;
     // One that led before, and was stopped, has taken for its own what is ours.
     writer_.reset();
     STREAMVEC_RETURN_IF_ERROR(open_if_leading());
+    content.step = std::max(content.step, saved_step_ + 1);  // it has saved there, too
     return writes() ? writer_->save(content) : saved;
   }
 
