@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/heap.h"
 #include "streamvec/replay/table_file.h"
-#include "streamvec/train/cluster_start.h"
 #include "streamvec/train/glove_state.h"
 #include "streamvec/train/live_snapshot.h"
 #include "streamvec/train/pacer.h"
@@ -16,7 +14,9 @@
 #include "streamvec/train/stream_cluster.h"
 #include "streamvec/train/stream_evaluator.h"
 #include "streamvec/train/stream_learner.h"
+#include "streamvec/train/stream_measures.h"
 #include "streamvec/train/stream_model.h"
+#include "streamvec/train/stream_progress.h"
 #include "streamvec/train/stream_replay.h"
 #include "streamvec/train/taking_over.h"
 #include "streamvec/train/training_start.h"
@@ -90,10 +90,10 @@ class StreamTraining {
       STREAMVEC_ASSIGN_OR_RETURN(const bool all_are_there, cluster_->await_start(hooks_.stop));
       if (!all_are_there) return nothing_done("stopped while other nodes were awaited; nothing was changed");
     }
-    begin_ = Clock::now();
+    progress_.begin({model_->parameters, *replay_, *intake_, *learner_, cluster_.get(), kind_, lr_});
     if (only_serves(options_.cluster)) {
       STREAMVEC_RETURN_IF_ERROR(cluster_->serve());
-      return progress({});
+      return progress_.total();
     }
     if (!only_reads(options_.cluster)) learner_->start();
     if (cluster_ != nullptr) cluster_->start_relay();
@@ -109,7 +109,7 @@ class StreamTraining {
     const Status settled = learner_->settle();
     const Status parted = part();
     model_->own->finish(model_->parameters);
-    seconds_ = seconds_since(begin_);
+    progress_.end();
     if (evaluator_) evaluator_->stop();
     show_.show([&] { return copy_now(); });
     STREAMVEC_RETURN_IF_ERROR(settled);
@@ -120,7 +120,7 @@ class StreamTraining {
     if (cluster_ != nullptr && cluster_->leads()) cluster_->saved();
     if (const Status failed = intake_->status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
-    TrainProgress result = progress({});
+    TrainProgress result = progress_.total();
     result.notes = notes_;
     for (const auto& lines : {intake_->notes(), evaluator_ ? evaluator_->notes() : std::vector<std::string>()})
       result.notes.insert(result.notes.end(), lines.begin(), lines.end());
@@ -133,28 +133,10 @@ class StreamTraining {
   // Of a cluster the node that leads writes: at first the first.
   bool writes() const { return writer_.has_value(); }
 
-  // Spent training, over all runs.
-  double seconds() const { return seconds_before_ + seconds_.value_or(seconds_since(begin_)); }
-
   Status make_evaluator() {
-    const StreamOptions& stream = options_.stream;
-    StreamEvaluator::Options options;
+    STREAMVEC_ASSIGN_OR_RETURN(StreamEvaluator::Options options, evaluator_options(options_, model_->parameters.dim()));
     options.dir = out_;
     options.model = kind_;
-    options.every_s = stream.evaluate_every_s;
-    options.snapshot_every = stream.snapshot_every;
-    for (const std::string& path : stream.similarity) {
-      STREAMVEC_ASSIGN_OR_RETURN(options.similarity.emplace_back(), read_similarity_set(path));
-    }
-    for (const std::string& path : stream.analogy) {
-      STREAMVEC_ASSIGN_OR_RETURN(options.analogy.emplace_back(), read_analogy_set(path));
-    }
-    options.probe.pairs.window = options_.window;
-    options.probe.pairs.negatives = options_.negatives;
-    options.probe.pairs.sample = options_.sample;
-    options.probe.pairs.seed = options_.seed;
-    options.probe.half_life = stream.half_life.value;
-    options.probe.dim = model_->parameters.dim();
     options.first_step = step_;
     options.on_metrics = hooks_.metrics;
     if (clustered()) options.may_write = [this] { return cluster_->node().holds_lead(); };
@@ -253,10 +235,7 @@ class StreamTraining {
     step_ = saved_step_ = existing.step;  // never saved over: what `latest` names stays whole whenever a kill comes
     notes_ = existing.notes;
     if (existing.extra.count(kVocabularyState) == 0) return {};  // the vectors of a run that was no stream
-    const json progress = existing.state.value("stream", json::object());
-    before_.pairs = progress.value("pairs", int64_t{0});
-    before_.refused = progress.value("refused", int64_t{0});
-    seconds_before_ = progress.value("seconds", 0.0);
+    progress_.restore(existing.state.value("stream", json::object()));
     STREAMVEC_RETURN_IF_ERROR(restore_sources(options_.cluster, existing, *intake_));
     if (const auto found = existing.extra.find(kReplayState); found != existing.extra.end()) {
       STREAMVEC_ASSIGN_OR_RETURN(ReplaySnapshot snapshot, read_replay(found->second));
@@ -316,7 +295,7 @@ class StreamTraining {
 
   // Reports, shows and saves when it is time to.
   Status look_after(Pacer& pacer, Clock::time_point& saved) {
-    if (pacer.wait() && hooks_.progress) report_progress();
+    if (pacer.wait() && hooks_.progress) hooks_.progress(progress_.take_report());
     show_.show_if_due([&] { return copy_now(); });
     const double every_s = options_.checkpoint_every_s.value_or(kCheckpointEvery);
     if (every_s <= 0 || seconds_since(saved) < every_s) return {};
@@ -325,69 +304,9 @@ class StreamTraining {
     return {};
   }
 
-  void report_progress() {
-    const LearnerTotals now = learner_->totals();
-    LearnerTotals last = reported_;
-    reported_ = now;
-    TrainProgress told = progress(last);
-    add_flow(told);
-    hooks_.progress(told);
-  }
-
-  // Sources and replay since the last report.
-  void add_flow(TrainProgress& told) {
-    const ReplayTable::Statistics replay = replay_->statistics();
-    const std::vector<SourceStatistics> sources = intake_->statistics();
-    const int64_t inserted = replay.inserted - reported_replay_.inserted;
-    told.replay_chunks = replay.size;
-    if (inserted > 0)
-      told.replay_ratio =
-          static_cast<double>(replay.sampled - reported_replay_.sampled) / static_cast<double>(inserted);
-    told.sources = source_metrics(sources, reported_sources_, told.seconds - reported_s_);
-    reported_replay_ = replay;
-    reported_sources_ = sources;
-    reported_s_ = told.seconds;
-  }
-
   Result<Snapshot> copy_now() {
     return take_snapshot(kind_, step_ + learner_->totals().batches, model_->vocabulary, model_->parameters,
                          *model_->own, *intake_, true);
-  }
-
-  // With losses since `last`.
-  TrainProgress progress(const LearnerTotals& last) const {
-    const LearnerTotals now = learner_->totals();
-    const auto mean = [](double sum, int64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0; };
-    const Intake::Totals read = intake_->totals();
-    TrainProgress progress;
-    progress.tokens = read.tokens;
-    progress.documents = read.documents;
-    progress.pairs = before_.pairs + now.pairs;
-    progress.seconds = seconds();
-    progress.loss = mean(now.loss - last.loss, now.pairs - last.pairs);
-    progress.prequential_loss = mean(now.fresh_loss - last.fresh_loss, now.fresh_pairs - last.fresh_pairs);
-    progress.lr = lr_;
-    progress.epoch = 1;
-    {
-      const auto lock = intake_->lock_vocabulary();  // new words bring rows
-      progress.vocab = model_->parameters.rows();
-    }
-    progress.dim = model_->parameters.dim();
-    progress.model = kind_;
-    progress.kernel = learner_->kernel_name();
-    progress.bytes_replaced = read.bytes_replaced;
-    progress.words_dropped = read.words_dropped;
-    progress.updates_refused = before_.refused + now.refused;
-    const double training = now.working_s - last.working_s, starving = now.waiting_s - last.waiting_s;
-    progress.bottleneck = training > starving ? "training" : "sources";
-    if (cluster_ == nullptr) return progress;
-    if (const std::optional<TrainedTotals>& all = cluster_->all()) {
-      progress.tokens = all->tokens;
-      progress.pairs = before_.pairs + all->pairs;
-      progress.loss = mean(all->loss, all->loss_pairs);
-    }
-    add_cluster(cluster_->stats(), progress);
-    return progress;
   }
 
   // One state of everything, with what threads had kept to themselves. The intake waits while it is written, training
@@ -423,7 +342,7 @@ class StreamTraining {
                               .input = model_->parameters.input.rows.view(),
                               .output = model_->parameters.output.rows.view(),
                               .optimizer = model_->tables_to_save(),
-                              .state = {{"run", description_}, {"stream", stream_state(learned)}},
+                              .state = {{"run", description_}, {"stream", progress_.state(learned)}},
                               .cursors = intake_->state()};
     if (cluster_ != nullptr) cluster_->add_cursors(content.cursors);
     content.extra.push_back(
@@ -448,12 +367,6 @@ class StreamTraining {
     return writes() ? writer_->save(content) : saved;
   }
 
-  json stream_state(const LearnerTotals& learned) const {
-    return {{"pairs", before_.pairs + learned.pairs},
-            {"refused", before_.refused + learned.refused},
-            {"seconds", seconds()}};
-  }
-
   const TrainOptions& options_;
   std::optional<CheckpointWriter> writer_;  // of a cluster only the node that leads has one
   const std::string out_;
@@ -465,14 +378,8 @@ class StreamTraining {
   json description_;
   std::vector<std::string> notes_;
   int64_t step_ = 0, saved_step_ = -1;
-  LearnerTotals before_, reported_;
-  ReplayTable::Statistics reported_replay_;
-  std::vector<SourceStatistics> reported_sources_;
-  double reported_s_ = 0;
   SnapshotShow show_{hooks_};
-  double seconds_before_ = 0;
-  std::optional<double> seconds_;  // of this run, once it is over
-  Clock::time_point begin_ = Clock::now();
+  StreamProgress progress_;
 
   std::unique_ptr<StreamModel> model_;
   std::unique_ptr<ReplayTable> replay_;
