@@ -1,0 +1,122 @@
+// A node's rows: what others send of them, when its own are pushed and which, and the end in two stages.
+#include <numeric>
+
+#include "streamvec/cluster/node.h"
+
+namespace streamvec {
+namespace {
+
+constexpr double kRefreshEvery = 0.002;
+constexpr double kDryAfter = 0.05;    // longer than a batch takes
+constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
+constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
+
+}  // namespace
+
+Status ClusterNode::receive_rows(NodeId from, const std::string& bytes) {
+  if (phase_ == Phase::kEnded) return {};  // the tables are the caller's again
+  STREAMVEC_ASSIGN_OR_RETURN(Message message, decode_message(bytes, {.key_end = options_.sync.key_end}));
+  if (options_.stream != nullptr && early_.keep(from, message, options_.stream->generations())) return {};
+  return take_rows(from, message);
+}
+
+Status ClusterNode::take_rows(NodeId from, const Message& message) {
+  const bool for_worker = message.kind == MessageKind::kUpdate || message.kind == MessageKind::kRefused ||
+                          message.kind == MessageKind::kValues;
+  Outbox out;
+  if (options_.joins && phase_ == Phase::kStarting && message.kind == MessageKind::kValues)
+    return from == leader_ && replica_ != nullptr ? replica_->take_base(message) : Status();
+  if (replica_ != nullptr) replica_->set_trained(steps_);
+  const bool had_begun = has_begun();
+  if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
+  if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
+  if (!had_begun && has_begun()) changed_.notify_all();
+  send_out(out);
+  return {};
+}
+
+void ClusterNode::push_if_due(double now_s) {
+  if (replica_ == nullptr || !replica_->idle() || phase_ == Phase::kStarting || phase_ == Phase::kEnded) return;
+  const PushPace::Done done{words_, steps_, now_s, stats_.talking_s};
+  Outbox out;
+  if (!replica_->may_train()) {
+    if (held_since_s_ < 0) held_since_s_ = now_s;
+    if (now_s - refreshed_s_ < kRefreshEvery) return;
+    refreshed_s_ = now_s;
+    replica_->refresh(out);
+    return send_out(out);
+  }
+  // One that has nothing to train on at the moment holds nobody up.
+  const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry()) && !is_dry(done);
+  if (trains && !pace_.is_time(done)) return;
+  if (stage_is_over()) end_stage();
+  if (trains && !pace_.can_afford(done)) return;
+  begin_push(done, out);
+  send_out(out);
+}
+
+// Of a stream: nothing has come to be trained on for a while. Such a node pushes whenever it can and holds nobody up.
+bool ClusterNode::is_dry(const PushPace::Done& done) {
+  if (done.words != seen_words_) seen_words_ = done.words, seen_s_ = done.now_s;
+  return options_.stream != nullptr && done.now_s - seen_s_ >= kDryAfter;
+}
+
+void ClusterNode::find_staleness(double now_s) {
+  finder_.pushed(now_s, held_since_s_ < 0 ? 0 : now_s - held_since_s_, replica_->clocks());
+  held_since_s_ = -1;
+  replica_->set_staleness(finder_.staleness());
+  ahead_max_ = finder_.staleness();
+  changed_.notify_all();
+}
+
+void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
+  ++stage_pushes_;
+  if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(done.now_s);
+  pace_.begin(done);
+  take_due();
+  replica_->set_trained(done.steps);
+  replica_->begin(due_, out);
+  ++stats_.pushes;
+  stats_.rows_pushed += static_cast<int64_t>(due_.size());
+  begun_words_ = done.words;
+  changed_.notify_all();
+}
+
+// Of the rows that it is time for, those that were trained on since they were last pushed. At the end all: what codecs
+// have left out.
+void ClusterNode::take_due() {
+  due_.clear();
+  const bool all = phase_ == Phase::kFlushing && stage_pushes_ <= kFlushPushes;
+  if (options_.changed != nullptr && !all)
+    return options_.changed->take(pace_.rows(replica_->clock() + 1, replica_->mean_square()), due_);
+  due_.resize(options_.stream != nullptr ? options_.stream->generations().key_end() : options_.sync.key_end);
+  std::iota(due_.begin(), due_.end(), RowKey{0});
+}
+
+// The end in two stages, so that everybody ends with everything: all push what is left until the owners have it; then
+// all push until they have heard of that. Nobody stops pushing before all have, since rounds need everybody.
+void ClusterNode::begin_stage(Phase phase) {
+  if (phase_ < Phase::kFinished || phase_ == Phase::kEnded || !is_worker_) return;
+  phase_ = phase;
+  stage_pushes_ = 0;
+}
+
+// REQUIRES: every push is answered.
+bool ClusterNode::stage_is_over() const {
+  if (!companion_over_) return false;
+  if (!has_rows()) return phase_ == Phase::kFlushing || phase_ == Phase::kSettling;
+  if (phase_ == Phase::kFlushing) return stage_pushes_ >= kFlushPushes;
+  if (phase_ != Phase::kSettling || stage_pushes_ < kSettlePushes) return false;
+  return !options_.sync.scheme.in_rounds() || replica_->clock() >= settle_clock_;
+}
+
+void ClusterNode::end_stage() {
+  const bool flushed = phase_ == Phase::kFlushing;
+  phase_ = flushed ? Phase::kFlushed : Phase::kSettled;
+  Control over{flushed ? ControlKind::kFlushed : ControlKind::kSettled};
+  over.view.epoch = view_.epoch;
+  if (replica_ != nullptr) over.clock = replica_->clock();
+  tell_leader(over);
+}
+
+}  // namespace streamvec
