@@ -16,6 +16,7 @@
 #include "streamvec/cluster/virtual_cluster.h"
 #include "streamvec/core/json.h"
 #include "streamvec/ingest/open.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/counting.h"
 #include "streamvec/train/slot_mapper.h"

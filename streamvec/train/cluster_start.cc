@@ -9,19 +9,10 @@
 #include "streamvec/cluster/hybrid_node.h"
 #include "streamvec/cluster/node.h"
 #include "streamvec/cluster/ring_node.h"
-#include "streamvec/cluster/staleness_finder.h"
+#include "streamvec/train/cluster_network.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/counting.h"
-#include "streamvec/train/sandblaster_trainer.h"
-#include "streamvec/train/shard_start.h"
-#include "streamvec/transport/inproc.h"
 #include "streamvec/vocab/sampling.h"
-
-#ifdef STREAMVEC_GRPC
-#include "streamvec/transport/grpc/grpc_transport.h"
-#endif
-#ifdef STREAMVEC_MPI
-#include "streamvec/transport/mpi/mpi_transport.h"
-#endif
 
 namespace streamvec {
 namespace {
@@ -30,72 +21,6 @@ constexpr double kSilent_s = 3;  // nodes keep in touch every second
 // Of a ring alone: nothing keeps the one that asks for pieces, and the character model has few, of a quarter of a
 // second each.
 constexpr PieceQueue::Ahead kAheadWithoutRows{.seconds = 0.25, .least = 2};
-
-// A rank of MPI is its own number; other nodes are numbered from 1, unless they came while others trained.
-NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
-  if (!cluster.ids.empty()) return cluster.ids[static_cast<size_t>(rank)];
-  return static_cast<NodeId>(cluster.mpi ? rank : rank + 1);
-}
-
-}  // namespace
-
-Result<Scheme> scheme_of(const ClusterSettings& cluster) {
-  Scheme scheme;
-  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid";
-  STREAMVEC_ASSIGN_OR_RETURN(scheme.admission, parse_admission(has_ring                 ? "bsp"
-                                                               : cluster.sync == "auto" ? "ssp"
-                                                                                        : cluster.sync));
-  STREAMVEC_ASSIGN_OR_RETURN(scheme.combine, parse_combine(cluster.combine));
-  STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec));
-  scheme.adaptive = cluster.sync == "auto";
-  scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness;
-  scheme.backups = cluster.backups;
-  scheme.group = cluster.group;
-  return scheme;
-}
-
-int64_t words_max_of(const ClusterSettings& cluster) {
-  return std::max<int64_t>(30 * cluster.words_min, 300'000);
-}
-
-namespace {
-
-#ifdef STREAMVEC_GRPC
-Result<std::unique_ptr<Transport>> listen(const ClusterSettings& settings) {
-  GrpcTransport::Options options;
-  options.self = node_of(settings, settings.rank);
-  options.address = settings.nodes[static_cast<size_t>(settings.rank)];
-  options.tls = {settings.ca, settings.certificate, settings.key, {}};
-  options.token = settings.token;
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<GrpcTransport> transport, GrpcTransport::listen(options));
-  return std::unique_ptr<Transport>(std::move(transport));
-}
-#else
-Result<std::unique_ptr<Transport>> listen(const ClusterSettings&) {
-  return error(Code::kUnimplemented,
-               "this build of streamvec has no gRPC, which --nodes needs; install libgrpc++-dev and build again");
-}
-#endif
-
-#ifdef STREAMVEC_MPI
-constexpr double kFarewellSeconds = 600;  // the first rank saves the model meanwhile
-
-Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings& settings) {
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> mpi, MpiTransport::start({.farewell_s = kFarewellSeconds}));
-  if (mpi->ranks() != static_cast<int>(settings.nodes.size()) || mpi->self() != node_of(settings, settings.rank))
-    return error(Code::kFailedPrecondition, "the environment says that this is rank ", settings.rank, " of ",
-                 settings.nodes.size(), ", MPI that it is rank ", mpi->self(), " of ", mpi->ranks(),
-                 "; start the ranks with this MPI's own mpirun, or with srun --mpi=pmix");
-  return std::unique_ptr<Transport>(std::move(mpi));
-}
-#else
-Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings&) {
-  return error(
-      Code::kUnimplemented,
-      "this build of streamvec has no MPI, by which it was started; install libopenmpi-dev and build again, or "
-      "give --nodes");
-}
-#endif
 
 // Of words by slot.
 template <typename Words>
@@ -158,78 +83,6 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
     pulls.push_back(static_cast<float>(kPullOfPair * pairs * (share[slot] + options.negatives * kept * drawn[slot])));
   }
   return pulls;
-}
-
-namespace {
-
-// What nodes that share a stream cannot do yet.
-Status check_stream_cluster(const TrainOptions& options) {
-  const ClusterSettings& cluster = options.cluster;
-  const std::string model = options.model.value_or("sgns");
-  if (model != "sgns" && model != "cbow")
-    return error(Code::kUnimplemented, "clusters train --model sgns and cbow on streams, not ", model,
-                 "; try files, or leave out --nodes");
-  if (cluster.sync == "ring" || cluster.sync == "hybrid" || cluster.sync == "sandblaster" || cluster.shard != "no")
-    return error(Code::kUnimplemented, "on streams the rows of a cluster have owners, and ",
-                 cluster.shard != "no" ? "--shard " + cluster.shard : "--sync " + cluster.sync,
-                 " has none; try --sync bsp");
-  if (cluster.ingest >= cluster.workers())
-    return error(Code::kInvalidArgument, "--ingest is ", cluster.ingest, " of ", cluster.workers(),
-                 " nodes; at least one has to train");
-  if (options.vocab_max <= 0)
-    return error(Code::kInvalidArgument,
-                 "nodes that share a stream keep room for the same words everywhere, and nothing says for how many; "
-                 "give --vocab-max, say --vocab-max 200000");
-  return scheme_of(cluster).status();
-}
-
-}  // namespace
-
-Status check_cluster(const TrainOptions& options) {
-  const ClusterSettings& cluster = options.cluster;
-  if (cluster.shard != "no" && cluster.shard != "rows" && cluster.shard != "columns")
-    return error(Code::kInvalidArgument, "--shard is ", cluster.shard, "; it must be no, rows or columns");
-  if (!cluster.on() && cluster.shard != "no")
-    return error(Code::kInvalidArgument, "--shard ", cluster.shard,
-                 " shares tables out among the nodes of a cluster; give --nodes, or leave it out");
-  if (!cluster.on()) return {};
-  if (cluster.rank < 0 || cluster.rank >= static_cast<int32_t>(cluster.nodes.size()))
-    return error(Code::kInvalidArgument, "--rank is ", cluster.rank, "; it must be 0 to ", cluster.nodes.size() - 1,
-                 ", the place of this node in --nodes");
-  if (cluster.servers < 0 || cluster.workers() < 1)
-    return error(Code::kInvalidArgument, "--servers is ", cluster.servers, " of ", cluster.nodes.size(),
-                 " nodes; at least one has to train");
-  const std::string model = options.model.value_or("sgns");
-  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" || model == "hybrid";
-  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || cluster.ingest > 0))
-    return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
-                 has_ring             ? "a ring takes"
-                 : cluster.ingest > 0 ? "--ingest takes"
-                                      : "--shard and sandblaster take",
-                 " nobody in while it trains; choose another --job, or wait for its end");
-  if (options.stream.on) return check_stream_cluster(options);
-  if (cluster.ingest != 0)
-    return error(Code::kInvalidArgument, "--ingest is ", cluster.ingest,
-                 ", and of files every node reads its own share; try --stream");
-  if (is_sharded(options)) return check_shards(options);
-  if (cluster.sync == "sandblaster") return check_sandblaster(options);
-  if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
-    return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg, not ", model,
-                 "; leave out --nodes");
-  if (model == "rbsg" && cluster.sync != "bsp" && cluster.sync != "ring" && cluster.sync != "hybrid" &&
-      cluster.sync != "auto")
-    return error(Code::kInvalidArgument, "--model rbsg has no rows that nodes could own, and --sync ", cluster.sync,
-                 " is about owners; try --sync ring");
-  if (cluster.servers > 0 && (cluster.sync == "ring" || model == "rbsg" || model == "hybrid"))
-    return error(Code::kInvalidArgument, "--servers is ", cluster.servers, ", and in a ring all nodes train; try ",
-                 "--servers 0");
-  return scheme_of(cluster).status();
-}
-
-std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count) {
-  std::vector<NodeId> nodes;
-  for (int32_t i = 0; i < count; ++i) nodes.push_back(node_of(settings, first_rank + i));
-  return nodes;
 }
 
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start) {
@@ -363,8 +216,8 @@ void use_registry(const ClusterSettings& settings, bool joinable, ClusterOptions
 std::string sync_options_text(const ClusterSettings& settings) {
   std::ostringstream text;
   text << ", --sync " << settings.sync << ", --combine " << settings.combine << ", --codec " << settings.codec
-       << ", --staleness " << settings.staleness << ", --backups " << settings.backups << ", --group "
-       << settings.group << ", --ring-rank " << settings.ring_rank;
+       << ", --staleness " << settings.staleness << ", --backups " << settings.backups << ", --group " << settings.group
+       << ", --ring-rank " << settings.ring_rank;
   return text.str();
 }
 
@@ -392,17 +245,6 @@ Result<std::unique_ptr<Synchronizer>> as_synchronizer(Result<std::unique_ptr<Nod
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings) {
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             settings.network != nullptr ? settings.network->join(node_of(settings, settings.rank))
-                             : settings.mpi              ? join_ranks(settings)
-                                                         : listen(settings));
-  for (size_t i = 0; i < settings.nodes.size(); ++i)
-    if (static_cast<int32_t>(i) != settings.rank)
-      transport->add_peer(node_of(settings, static_cast<int32_t>(i)), settings.nodes[i]);
-  return transport;
-}
 
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;

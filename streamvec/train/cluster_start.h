@@ -1,6 +1,7 @@
 // Joins a training run to its cluster.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,16 +10,11 @@
 #include "streamvec/cluster/node.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
-#include "streamvec/sync/scheme.h"
 #include "streamvec/train/trainer.h"
 #include "streamvec/train/training_start.h"
-#include "streamvec/transport/transport.h"
 
 namespace streamvec {
 
-// kInvalidArgument for settings that are none or do not fit together, kUnimplemented for models that are not trained by
-// clusters.
-Status check_cluster(const TrainOptions& options);
 // Starts this node, which then looks for the others. The parameters are borrowed.
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start);
 
@@ -29,20 +25,15 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
 // What a report says of the cluster.
 void add_cluster(const ClusterStats& cluster, TrainProgress& progress);
 
-// For those who join in a way of their own: this node's end of the network, which knows all others; `count` nodes from
-// that rank on; what all nodes must agree on (words by their slots, and where the rows begin), and the same in words.
-Result<std::unique_ptr<Transport>> open_transport(const ClusterSettings& settings);
-std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
+// For those who join in a way of their own: what all nodes must agree on (words by their slots, and where the rows
+// begin), and the same in words.
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // without the rows
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start);
 // What else those must agree on who take every step together, to be read after the latter.
 std::string step_options_text(const TrainOptions& options, const TrainingStart& start);
 
-// What the above go by: the scheme that the settings name, how much a node may train on between two pushes, and how
-// strongly training draws each row to where it rests (SyncOptions::pull).
-Result<Scheme> scheme_of(const ClusterSettings& cluster);
-int64_t words_max_of(const ClusterSettings& cluster);
+// How strongly training draws each row to where it rests (SyncOptions::pull).
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary);
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts);
 

@@ -12,6 +12,8 @@
 #include "streamvec/model/first_row.h"
 #include "streamvec/model/workers.h"
 #include "streamvec/optim/schedule.h"
+#include "streamvec/train/cluster_network.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/table_in_file.h"

@@ -10,6 +10,8 @@
 #include "streamvec/core/clock.h"
 #include "streamvec/core/memory.h"
 #include "streamvec/model/skip_gram_batch.h"
+#include "streamvec/train/cluster_network.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/live_snapshot.h"

@@ -4,6 +4,8 @@
 
 #include "streamvec/model/first_row.h"
 #include "streamvec/sync/combiner.h"
+#include "streamvec/train/cluster_network.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
 
 namespace streamvec {

@@ -7,6 +7,7 @@
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/json.h"
 #include "streamvec/model/first_row.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
 
 namespace streamvec {

@@ -16,6 +16,7 @@
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/checkpoint_directory.h"
+#include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
 #include "streamvec/train/columns_trainer.h"
 #include "streamvec/train/device_choice.h"

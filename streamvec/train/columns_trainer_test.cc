@@ -1,4 +1,4 @@
-#include "streamvec/train/cluster_start.h"
+#include "streamvec/train/columns_trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,39 +9,6 @@ namespace streamvec {
 namespace {
 
 using testing::HasSubstr;
-
-TrainOptions of_one_node() {
-  TrainOptions options;
-  options.dim = 8;
-  options.min_count = 1;
-  options.threads = 1;
-  options.cluster.nodes = {"127.0.0.1:0"};
-  return options;
-}
-
-TEST(ClusterSettings, ThatAreNoneAreRefused) {
-  TrainOptions options = of_one_node();
-  EXPECT_TRUE(check_cluster(options).ok());
-  options.cluster.shard = "row";
-  EXPECT_EQ(check_cluster(options).code(), Code::kInvalidArgument);
-  EXPECT_THAT(check_cluster(options).message(), HasSubstr("--shard is row"));
-  options.cluster.shard = "no";
-  options.cluster.sync = "sandblaster";
-  EXPECT_TRUE(check_cluster(options).ok());
-  for (const int32_t history : {0, -1, 101}) {
-    options.cluster.lbfgs_history = history;
-    EXPECT_EQ(check_cluster(options).code(), Code::kInvalidArgument) << history;
-    EXPECT_THAT(check_cluster(options).message(), HasSubstr("--lbfgs-history is"));
-  }
-}
-
-TEST(ClusterSettings, ToShareTablesOutNeedACluster) {
-  TrainOptions options;
-  EXPECT_TRUE(check_cluster(options).ok());
-  options.cluster.shard = "rows";
-  EXPECT_EQ(check_cluster(options).code(), Code::kInvalidArgument);
-  EXPECT_THAT(check_cluster(options).message(), HasSubstr("give --nodes"));
-}
 
 // Can be read once; the second time it fails in the middle.
 class SourceThatFailsLater final : public Source {
@@ -68,7 +35,11 @@ class SourceThatFailsLater final : public Source {
 };
 
 TEST(Columns, WhatWasLearntBeforeTheTextFailedIsSaved) {
-  TrainOptions options = of_one_node();
+  TrainOptions options;
+  options.dim = 8;
+  options.min_count = 1;
+  options.threads = 1;
+  options.cluster.nodes = {"127.0.0.1:0"};
   options.cluster.shard = "columns";
   const TemporaryDirectory directory;
   std::vector<std::unique_ptr<Source>> sources;
