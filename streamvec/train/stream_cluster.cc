@@ -140,7 +140,7 @@ void StreamCluster::help_to_save() {
 }
 
 std::string StreamCluster::own_cursors() const {
-  return json_text(named_cursors(options_.cluster, parts_.intake.state()));
+  return json_text(cursors_.named(options_.cluster, parts_.intake.state()));
 }
 
 void StreamCluster::gather_cursors() {

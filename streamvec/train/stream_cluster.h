@@ -63,7 +63,9 @@ class StreamCluster {
   // is so beyond doubt, as one that writes has to know.
   bool leads() const { return node_->leads(); }
   const Synchronizer& node() const { return *node_; }
-  // Of one that takes another's place: what that one has saved of where sources stood.
+  // Where a checkpoint says that sources stood: of the run before this one; of one that takes another's place, what
+  // that one has saved.
+  void begin_cursors(const nlohmann::json& saved) { cursors_.begin(options_.cluster, saved); }
   void keep_cursors(const nlohmann::json& saved) { cursors_.keep(options_.cluster, saved); }
   // Of a node that only owns rows: until all have finished.
   Status serve() { return node_->finish({}).status(); }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "streamvec/cluster/node_testing.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/source/planted.h"
 #include "streamvec/source/testing_files.h"
@@ -18,9 +19,9 @@
 namespace streamvec {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class StreamCluster : public testing::Test {
+class StreamCluster : public ::testing::Test {
  protected:
   StreamCluster() {
     options_.dim = 16;
@@ -52,7 +53,7 @@ class StreamCluster : public testing::Test {
     for (size_t i = 0; i < sources.size(); ++i)
       threads.emplace_back([&, i] {
         TrainOptions options = options_;
-        options.cluster.nodes.assign(sources.size(), "a thread");
+        if (!options.cluster.on()) options.cluster.nodes.assign(sources.size(), "a thread");
         options.cluster.network = &*network_;
         options.cluster.rank = static_cast<int32_t>(i);
         TrainHooks hooks;
@@ -153,6 +154,19 @@ TEST_F(StreamCluster, GoesOnFromTheLeadersCheckpointAndCountsNothingTwice) {
   EXPECT_EQ(more.count(more.find("cword39")), 1);
 }
 
+TEST_F(StreamCluster, ASourceThatGoesFromNodeToNodeIsReadOnce) {
+  const std::string source = write_records("a", 300);
+  for (const char* address : {"a:1", "b:1", "c:1"}) {
+    testing::Notebook notebook;
+    notebook.last = {{1, address}};
+    options_.cluster.nodes = {address};
+    options_.cluster.registry = &notebook.page(1);
+    for (const auto& result : run({source})) ASSERT_TRUE(result.ok()) << result.status().message();
+  }
+  const Vocabulary words = std::move(model().vocabulary);
+  EXPECT_EQ(words.count(words.find("comes")), 300);
+}
+
 TEST_F(StreamCluster, AStopOfTheFirstStopsAllAndSaves) {
   std::ofstream(path("more"), std::ios::app) << "some words that come early\n";
   std::atomic<bool> stops[2] = {false, false};
@@ -181,7 +195,7 @@ TEST_F(StreamCluster, ANodeThatIsStoppedAloneLeavesAndTheOthersGoOn) {
   const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("less") + "?from=start"}, stops);
   later.join();
   for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_THAT(results[1]->notes, testing::Contains(HasSubstr("left the cluster")));
+  EXPECT_THAT(results[1]->notes, ::testing::Contains(HasSubstr("left the cluster")));
   const Vocabulary words = std::move(model().vocabulary);
   EXPECT_EQ(words.count(words.find("late")), 1);
   EXPECT_EQ(words.count(words.find("early")), 2);

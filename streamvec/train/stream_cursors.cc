@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *kNodeCursors = "nodes", *kNodeName = "node", *kSourceCursors = "sources";
+constexpr const char *kNodeCursors = "nodes", *kNodeName = "node", *kSourceCursors = "sources",
+                     *kCameFrom = "came_from";
 
 std::string name_of(const ClusterSettings& cluster) {
   return cluster.registry != nullptr ? cluster.nodes[static_cast<size_t>(cluster.rank)] : std::to_string(cluster.rank);
@@ -33,42 +34,91 @@ std::map<std::string, json> by_name(const json& saved) {
   return nodes;
 }
 
+struct FoundCursors {
+  json state;                                    // null: nothing is known
+  std::map<std::string, std::string> came_from;  // sources that another node had, by name
+};
+
+std::string source_name(const json& source) {
+  return source.is_object() ? source.value("name", std::string()) : std::string();
+}
+
 // Sources that one node alone had, whoever that was.
-json sources_of_one(const std::map<std::string, json>& nodes) {
-  std::map<std::string, std::vector<json>> by_source;
-  for (const auto& [name, state] : nodes)
+FoundCursors sources_of_one(const std::map<std::string, json>& nodes) {
+  std::map<std::string, std::vector<std::pair<std::string, json>>> by_source;
+  for (const auto& [node, state] : nodes)
     for (const json& source : state.value(kSourceCursors, json::array()))
-      if (source.is_object()) by_source[source.value("name", std::string())].push_back(source);
-  json sources = json::array();
-  for (const auto& [name, found] : by_source)
-    if (found.size() == 1) sources.push_back(found.front());
-  return sources;
+      if (source.is_object()) by_source[source_name(source)].emplace_back(node, source);
+  FoundCursors found{json::array(), {}};
+  for (const auto& [name, had] : by_source) {
+    if (had.size() != 1) continue;
+    found.state.push_back(had.front().second);
+    found.came_from[name] = had.front().first;
+  }
+  return found;
+}
+
+FoundCursors find_cursors(const ClusterSettings& cluster, const json& saved) {
+  std::map<std::string, json> nodes = by_name(saved);
+  if (const auto own = nodes.find(name_of(cluster)); own != nodes.end()) return {own->second, {}};
+  if (saved.count(kNodeName) == 0) {  // of a run whose nodes had ranks, or of one process
+    if (cluster.rank == 0) return {without(saved, kNodeCursors), {}};
+    const auto own = nodes.find(std::to_string(cluster.rank));
+    if (own == nodes.end()) return {};
+    FoundCursors found{own->second, {}};
+    for (const json& source : own->second.value(kSourceCursors, json::array()))
+      found.came_from[source_name(source)] = own->first;
+    return found;
+  }
+  FoundCursors found = cluster.joins ? FoundCursors{json::array(), {}} : sources_of_one(nodes);
+  json state = without(without(saved, kNodeCursors), kNodeName);
+  state[kSourceCursors] = std::move(found.state);
+  for (json& total : state["totals"]) total = 0;  // it has read nothing itself
+  found.state = std::move(state);
+  return found;
 }
 
 }  // namespace
 
-json named_cursors(const ClusterSettings& cluster, json state) {
-  state[kNodeName] = name_of(cluster);
-  return state;
+json cursors_of(const ClusterSettings& cluster, const json& saved) {
+  return find_cursors(cluster, saved).state;
 }
 
-json cursors_of(const ClusterSettings& cluster, const json& saved) {
-  std::map<std::string, json> nodes = by_name(saved);
-  if (const auto own = nodes.find(name_of(cluster)); own != nodes.end()) return own->second;
-  if (saved.count(kNodeName) == 0) {  // of a run whose nodes had ranks, or of one process
-    const auto own = nodes.find(std::to_string(cluster.rank));
-    if (cluster.rank == 0) return without(saved, kNodeCursors);
-    return own != nodes.end() ? own->second : json();
-  }
-  json found = without(without(saved, kNodeCursors), kNodeName);
-  found[kSourceCursors] = cluster.joins ? json::array() : sources_of_one(nodes);
-  for (json& total : found["totals"]) total = 0;  // it has read nothing itself
-  return found;
+void NodeCursors::begin(const ClusterSettings& cluster, const json& saved) {
+  if (cluster.registry == nullptr || !saved.is_object()) return;
+  came_from_ = find_cursors(cluster, saved).came_from;
+  keep(cluster, saved);
+}
+
+json NodeCursors::named(const ClusterSettings& cluster, json state) const {
+  state[kNodeName] = name_of(cluster);
+  for (const json& source : state.value(kSourceCursors, json::array()))
+    if (const auto had = came_from_.find(source_name(source)); had != came_from_.end())
+      state[kCameFrom][had->first] = had->second;
+  return state;
 }
 
 void NodeCursors::keep(const ClusterSettings& cluster, const json& saved) {
   if (cluster.registry == nullptr) return;
-  for (auto& [name, state] : by_name(saved)) nodes_.try_emplace(name, state);
+  kept_ = by_name(saved);
+  for (const auto& [name, state] : told_) kept_.erase(name);
+}
+
+// What the sources of a node came from: only of nodes that have not said themselves in this run where theirs stand.
+void NodeCursors::take(json& state) {
+  const json came_from = state.value(kCameFrom, json::object());
+  state.erase(kCameFrom);
+  for (const auto& [source, node] : came_from.items()) {
+    const auto kept = node.is_string() ? kept_.find(node) : kept_.end();
+    if (kept == kept_.end()) continue;
+    json left = json::array();
+    for (const json& each : kept->second.value(kSourceCursors, json::array()))
+      if (source_name(each) != source) left.push_back(each);
+    if (left.empty())
+      kept_.erase(kept);
+    else
+      kept->second[kSourceCursors] = std::move(left);
+  }
 }
 
 void NodeCursors::tell(const std::string& told) {
@@ -76,13 +126,17 @@ void NodeCursors::tell(const std::string& told) {
   if (!state.is_object() || !state.value(kNodeName, json()).is_string()) return;
   const std::string name = state.at(kNodeName);
   state.erase(kNodeName);
-  nodes_[name] = std::move(state);
+  kept_.erase(name);
+  take(state);
+  told_[name] = std::move(state);
 }
 
-void NodeCursors::add_to(const ClusterSettings& cluster, json& own) const {
-  if (cluster.registry != nullptr) own[kNodeName] = name_of(cluster);
-  for (const auto& [name, state] : nodes_)
-    if (name != name_of(cluster)) own[kNodeCursors][name] = state;
+void NodeCursors::add_to(const ClusterSettings& cluster, json& own) {
+  if (cluster.registry != nullptr) own = named(cluster, std::move(own));
+  take(own);
+  for (const auto* nodes : {&told_, &kept_})
+    for (const auto& [name, state] : *nodes)
+      if (name != name_of(cluster)) own[kNodeCursors][name] = state;
 }
 
 }  // namespace streamvec

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "streamvec/cluster/node_testing.h"
 #include "streamvec/core/json.h"
 
@@ -26,6 +28,9 @@ class StreamCursors : public ::testing::Test {
     cluster.registry = found ? &notebook_.page(1) : nullptr;
     return cluster;
   }
+  static std::string told_by(const ClusterSettings& cluster, const json& state) {
+    return json_text(NodeCursors().named(cluster, state));
+  }
   std::string cursor_in(const json& state) { return state.at("sources").at(0).at("cursor"); }
 
   testing::Notebook notebook_;
@@ -33,7 +38,7 @@ class StreamCursors : public ::testing::Test {
 
 TEST_F(StreamCursors, GoByRankWhereRanksAreGiven) {
   NodeCursors cursors;
-  cursors.tell(json_text(named_cursors(node(1, {"a:1", "b:1"}, false), state_of("tail:b", "at 7"))));
+  cursors.tell(told_by(node(1, {"a:1", "b:1"}, false), state_of("tail:b", "at 7")));
   json saved = state_of("tail:a", "at 3");
   cursors.add_to(node(0, {"a:1", "b:1"}, false), saved);
   EXPECT_EQ(saved.at("nodes").at("1"), state_of("tail:b", "at 7"));
@@ -44,7 +49,7 @@ TEST_F(StreamCursors, GoByRankWhereRanksAreGiven) {
 
 TEST_F(StreamCursors, GoByAddressWhereNodesFindEachOtherWhoeverCameFirst) {
   NodeCursors cursors;
-  cursors.tell(json_text(named_cursors(node(1), state_of("tail:log", "at 7"))));
+  cursors.tell(told_by(node(1), state_of("tail:log", "at 7")));
   json saved = state_of("tail:log", "at 3");
   cursors.add_to(node(0), saved);
   EXPECT_EQ(cursor_in(cursors_of(node(0, {"b:1", "a:1"}), saved)), "at 7");
@@ -53,20 +58,20 @@ TEST_F(StreamCursors, GoByAddressWhereNodesFindEachOtherWhoeverCameFirst) {
 
 TEST_F(StreamCursors, OfANodeThatIsNewOnlyASourceThatOneAloneHadIsFound) {
   NodeCursors cursors;
-  cursors.tell(json_text(named_cursors(node(1), state_of("kafka:b", "at 7"))));
+  cursors.tell(told_by(node(1), state_of("kafka:b", "at 7")));
   json saved = state_of("kafka:a", "at 3");
   cursors.add_to(node(0), saved);
   const json found = cursors_of(node(0, {"c:1", "d:1"}), saved);
   EXPECT_EQ(found.at("sources").size(), 2u);
   EXPECT_EQ(found.at("totals").at("tokens"), 0);
-  cursors.tell(json_text(named_cursors(node(1), state_of("kafka:a", "at 7"))));
+  cursors.tell(told_by(node(1), state_of("kafka:a", "at 7")));
   cursors.add_to(node(0), saved);
   EXPECT_TRUE(cursors_of(node(0, {"c:1", "d:1"}), saved).at("sources").empty());
 }
 
 TEST_F(StreamCursors, WhatADeadLeaderHadSavedOfItselfAndOthersIsKept) {
   NodeCursors dead;
-  dead.tell(json_text(named_cursors(node(1), state_of("tail:b", "at 7"))));
+  dead.tell(told_by(node(1), state_of("tail:b", "at 7")));
   json saved = state_of("tail:a", "at 3");
   dead.add_to(node(0), saved);
   NodeCursors next;
@@ -76,6 +81,57 @@ TEST_F(StreamCursors, WhatADeadLeaderHadSavedOfItselfAndOthersIsKept) {
   EXPECT_EQ(now.at("nodes").size(), 1u);
   EXPECT_EQ(cursor_in(cursors_of(node(0), now)), "at 3");
   EXPECT_EQ(cursor_in(cursors_of(node(1), now)), "at 9");
+}
+
+TEST_F(StreamCursors, ASourceThatMovesIsFoundEachTime) {
+  json saved = state_of("tail:log", "at 3");
+  NodeCursors().add_to(node(0, {"a:1"}), saved);
+  for (const auto& [address, cursor] : {std::pair("b:1", "at 5"), std::pair("c:1", "at 7"), std::pair("d:1", "at 9")}) {
+    const ClusterSettings next = node(0, {address});
+    EXPECT_EQ(cursor_in(cursors_of(next, saved)), saved.at("sources").at(0).at("cursor"));
+    NodeCursors cursors;
+    cursors.begin(next, saved);
+    saved = state_of("tail:log", cursor);
+    cursors.add_to(next, saved);
+    EXPECT_EQ(saved.count("nodes"), 0u) << saved;
+  }
+}
+
+TEST_F(StreamCursors, ASourceThatMovedToANodeThatDoesNotWriteIsTheOtherOnesNoMore) {
+  json saved = state_of("tail:log", "at 3");
+  saved["sources"].push_back({{"name", "tail:news"}, {"cursor", "at 4"}, {"documents", 3}});
+  NodeCursors().add_to(node(0, {"a:1"}), saved);
+  const ClusterSettings writer = node(0, {"b:1", "c:1"}), reader = node(1, {"b:1", "c:1"});
+  NodeCursors writing, reading;
+  writing.begin(writer, saved);
+  reading.begin(reader, saved);
+  writing.tell(json_text(reading.named(reader, state_of("tail:log", "at 5"))));
+  json now = state_of("tail:own", "at 1");
+  writing.add_to(writer, now);
+  EXPECT_EQ(now.at("nodes").at("c:1"), state_of("tail:log", "at 5"));
+  EXPECT_EQ(now.at("nodes").at("a:1").at("sources").size(), 1u) << "the other one has not moved";
+  EXPECT_EQ(cursor_in(now.at("nodes").at("a:1")), "at 4");
+  // Whoever says itself where a source of that name stands has one of its own.
+  writing.tell(told_by(node(2, {"b:1", "c:1", "a:1"}), state_of("tail:log", "at 8")));
+  writing.tell(json_text(reading.named(reader, state_of("tail:log", "at 6"))));
+  writing.add_to(writer, now);
+  EXPECT_EQ(now.at("nodes").at("a:1"), state_of("tail:log", "at 8"));
+}
+
+TEST_F(StreamCursors, WhatARankHadIsTheNodesThatHasItNow) {
+  NodeCursors by_rank;
+  by_rank.tell(told_by(node(1, {"a:1", "b:1"}, false), state_of("tail:log", "at 7")));
+  json saved = state_of("tail:own", "at 3");
+  by_rank.add_to(node(0, {"a:1", "b:1"}, false), saved);
+  NodeCursors writing, reading;
+  writing.begin(node(0), saved);
+  reading.begin(node(1), saved);
+  EXPECT_EQ(cursor_in(cursors_of(node(1), saved)), "at 7");
+  writing.tell(json_text(reading.named(node(1), state_of("tail:log", "at 9"))));
+  json now = state_of("tail:own", "at 5");
+  writing.add_to(node(0), now);
+  EXPECT_EQ(now.at("nodes").size(), 1u);
+  EXPECT_EQ(cursors_of(node(0, {"c:1"}), now).at("sources").size(), 2u);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class StreamTraining {
     STREAMVEC_RETURN_IF_ERROR(make_learner());
     if (!clustered()) return {};
     STREAMVEC_RETURN_IF_ERROR(join());
-    if (existing && writes()) cluster_->keep_cursors(existing->cursors);
+    if (existing) cluster_->begin_cursors(existing->cursors);
     return {};
   }
 
