@@ -1,11 +1,12 @@
 // What nodes of a cluster send each other (sync/message.h, its payloads by sync/codec.h, cluster/control.h, of streams
-// cluster/stream_exchange.h). Whatever
-// is read is written again as it was, rows rise and stay below the end, and a payload fills its rows or is refused.
+// cluster/stream_exchange.h, message_parts.h). Whatever is read is written again as it was, rows rise and stay below
+// the end, and a payload fills its rows or is refused.
 #include <algorithm>
 #include <functional>
 
 #include "fuzz/fuzz.h"
 #include "streamvec/cluster/control.h"
+#include "streamvec/cluster/message_parts.h"
 #include "streamvec/cluster/stream_exchange.h"
 #include "streamvec/sync/message.h"
 
@@ -64,6 +65,9 @@ void check_stream(std::string_view bytes) {
     for (const VocabularyChanges::Change& change : news->words.changes)
       STREAMVEC_CHECK(change.slot >= 0 && change.born > news->words.after && change.born <= news->words.stamp);
   }
+  MessageParts parts;
+  if (const auto whole = parts.take(1, bytes); whole.ok() && *whole)
+    STREAMVEC_CHECK(in_parts(**whole, static_cast<int64_t>((*whole)->size())).front() == bytes);
 }
 
 void check_rows(std::string_view bytes) {
@@ -91,7 +95,7 @@ FuzzStart fuzz_start() {
   return {
       .seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
                 encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}), encode(ask), encode(newcomers),
-                encode(report()), encode(news()), encode_chunk(chunk())},
+                encode(report()), encode(news()), encode_chunk(chunk()), in_parts("words", 9).front()},
       .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint", "pieces", "standing", "addresses"}};
 }
 

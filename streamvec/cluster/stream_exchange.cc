@@ -23,6 +23,7 @@ StreamExchange::StreamExchange(Parts parts, int64_t slots_max, std::optional<Sha
 
 Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View& view, bool last, Outbox& out,
                             std::vector<Slot>& restarted) {
+  if (!parts_come_.empty()) parts_come_.forget_others(all_of(view));
   relay(view, out);
   StreamReport next;
   {
@@ -37,9 +38,18 @@ Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View
   if (trips_.is_due(parts_.vocabulary, now_s) || last_due || !next.cursors.empty())
     report(now_s, self, leader, next, out);
   if (const auto after = std::exchange(wanted_after_, std::nullopt))
-    out.emplace_back(leader, stream_message(StreamKind::kChanges, encode(parts_.vocabulary.changes_since(*after))));
+    put(leader, stream_message(StreamKind::kChanges, encode(parts_.vocabulary.changes_since(*after))), out);
   if (succession_ && view.epoch > succession_->epoch) STREAMVEC_RETURN_IF_ERROR(take_place(now_s, self, view, out));
   return shared_ ? lead(self, view, out, restarted) : Status();
+}
+
+void StreamExchange::put(NodeId to, std::string message, Outbox& out) const {
+  if (static_cast<int64_t>(message.size()) <= parts_.message_bytes_max) {
+    out.emplace_back(to, std::move(message));
+    return;
+  }
+  for (const std::string& part : in_parts(message, parts_.message_bytes_max))
+    out.emplace_back(to, stream_message(StreamKind::kPart, part));
 }
 
 // REQUIRES: the vocabulary's lock.
@@ -52,7 +62,7 @@ void StreamExchange::report(double now_s, NodeId self, NodeId leader, StreamRepo
     if (!shared_) UntoldCounts::leave_out_own(report.words);
     return take_report(self, std::move(report));
   }
-  out.emplace_back(leader, encode(report));
+  put(leader, encode(report), out);
   untold_.reported(std::move(report.words));
 }
 
@@ -111,7 +121,7 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
     const StreamNews news = news_for(node, changes);
     known = {news.answered, news.answered, news.save, news.saved, news.stop, news.words.stamp};
     if (node != self)
-      out.emplace_back(node, encode(news));
+      put(node, encode(news), out);
     else
       STREAMVEC_RETURN_IF_ERROR(apply(news, restarted));
   }
@@ -122,7 +132,7 @@ void StreamExchange::welcome(NodeId node, Outbox& out) const {
   const auto lock = parts_.lock_vocabulary();
   StreamNews news;
   news.words = shared_->changes_since(0);
-  out.emplace_back(node, encode(news));
+  put(node, encode(news), out);
 }
 
 StreamNews StreamExchange::news_for(NodeId node, const VocabularyChanges& changes) const {
@@ -138,6 +148,13 @@ StreamNews StreamExchange::news_for(NodeId node, const VocabularyChanges& change
 }
 
 Status StreamExchange::receive(NodeId from, NodeId leader, std::string_view bytes, std::vector<Slot>& restarted) {
+  const std::optional<std::string_view> part = body_of(bytes, StreamKind::kPart);
+  if (!part) return receive_whole(from, leader, bytes, restarted);
+  STREAMVEC_ASSIGN_OR_RETURN(const std::optional<std::string> whole, parts_come_.take(from, *part));
+  return whole ? receive_whole(from, leader, *whole, restarted) : Status();
+}
+
+Status StreamExchange::receive_whole(NodeId from, NodeId leader, std::string_view bytes, std::vector<Slot>& restarted) {
   if (const auto chunk = body_of(bytes, StreamKind::kChunk); chunk && parts_.receiver != nullptr)
     return parts_.receiver->receive(from, *chunk);
   if (const auto taken = body_of(bytes, StreamKind::kTaken); taken && parts_.sender != nullptr) {

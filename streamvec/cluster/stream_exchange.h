@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "streamvec/cluster/chunk_relay.h"
+#include "streamvec/cluster/message_parts.h"
 #include "streamvec/cluster/stream_message.h"
 #include "streamvec/cluster/untold_counts.h"
 #include "streamvec/core/deadline.h"
@@ -51,6 +52,7 @@ class StreamExchange {
     std::set<NodeId> readers = {};
     ChunkSender* sender = nullptr;
     ChunkReceiver* receiver = nullptr;
+    int64_t message_bytes_max = int64_t{16} << 20;  // longer ones go in parts, however many words there are
   };
   using Outbox = std::vector<std::pair<NodeId, std::string>>;
 
@@ -114,6 +116,8 @@ class StreamExchange {
   bool take_safe();  // true once for each
 
  private:
+  void put(NodeId to, std::string message, Outbox& out) const;
+  Status receive_whole(NodeId from, NodeId leader, std::string_view bytes, std::vector<Slot>& restarted);
   void take_report(NodeId from, StreamReport report);
   void relay(const View& view, Outbox& out);
   void report(double now_s, NodeId self, NodeId leader, StreamReport& report, Outbox& out);
@@ -128,6 +132,7 @@ class StreamExchange {
   const Parts parts_;
   // Of the talking thread, those of words under the vocabulary's lock.
   Generations generations_;
+  MessageParts parts_come_;
   const uint64_t first_stamp_;  // that all began with
   RoundTrips trips_;
   UntoldCounts untold_;  // of one that does not lead

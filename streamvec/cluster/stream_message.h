@@ -42,6 +42,7 @@ enum class StreamKind : char {
   kTaken = 't',    // how many of these have come into replay
   kAsk = 'q',      // of one that takes the leader's place: for changes of hands after one that it has heard of
   kChanges = 'w',  // the answer: VocabularyChanges
+  kPart = 'p',     // of one of the others that is long (message_parts.h)
 };
 std::string stream_message(StreamKind kind, std::string_view body);
 // What follows the first two bytes; nullopt when they are others.

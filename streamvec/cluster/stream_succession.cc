@@ -34,7 +34,7 @@ void StreamExchange::change_leader(NodeId self, NodeId leader, Outbox& out) {
     if (self == leader)
       take_report(self, std::move(again));
     else
-      out.emplace_back(leader, encode(again));
+      put(leader, encode(again), out);
   }
 }
 

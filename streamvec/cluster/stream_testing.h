@@ -17,6 +17,7 @@
 namespace streamvec::testing {
 
 constexpr int64_t kStreamDim = 4, kSlots = 24;
+constexpr int64_t kMessageBytes = 150;  // of a few words: longer ones go in parts
 
 inline StreamVocabulary::Options words_of_test() {
   StreamVocabulary::Options options;
@@ -34,7 +35,8 @@ struct StreamMember {
     StreamExchange::Parts parts{.vocabulary = vocabulary,
                                 .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
                                 .restarted = [this](std::span<const Slot> slots) { restart(slots); },
-                                .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); }};
+                                .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); },
+                                .message_bytes_max = kMessageBytes};
     std::optional<SharedVocabulary> lead;
     if (leads) lead.emplace(std::move(shared), true);
     exchange = std::make_unique<StreamExchange>(std::move(parts), kSlots, std::move(lead));
