@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "streamvec/cluster/node_testing.h"
+#include "streamvec/core/testing_wait.h"
 
 namespace streamvec {
 namespace {
@@ -77,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, SuccessionUnder,
 TEST(Succession, TwoLeadersInARowMayDieAndTheLastNodeEndsTheRun) {
   Reading reading(3);
   reading.kill(1);
-  while (reading.cluster.notebook.leader() < 2) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(eventually("another leader", [&] { return reading.cluster.notebook.leader() >= 2; }));
   const NodeId second = reading.cluster.notebook.leader();
   reading.kill(second);
   const NodeId last = 5 - second;
@@ -114,7 +115,7 @@ TEST(Succession, ALeaderThatWasOnlySilentHearsThatAnotherLeads) {
   Reading reading(3);
   for (const NodeId other : {2, 3}) reading.cluster.network.cut(1, other);
   reading.cluster.notebook.forget(1);
-  while (reading.cluster.notebook.leader() < 2) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(eventually("another leader", [&] { return reading.cluster.notebook.leader() >= 2; }));
   for (const NodeId other : {2, 3}) reading.cluster.network.mend(1, other);
   EXPECT_EQ(reading.end({2, 3}), "");
   EXPECT_EQ(reading.readers[0].status.code(), Code::kAborted) << reading.readers[0].status.message();
@@ -168,7 +169,7 @@ TEST(Succession, ALeaderThatDiesBeforeAnybodyHasBegunIsReplaced) {
 
 TEST(Succession, OneThatComesLateIsWaitedForByTheNextLeader) {
   Cluster cluster(3, exact(Admission::kBsp), 0, kDeadAfter, {}, true, {1, 3});
-  while (cluster.notebook.leader() != 2) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(eventually("the second to lead", [&] { return cluster.notebook.leader() == 2; }));
   std::this_thread::sleep_for(milliseconds(100));
   ClusterOptions late = cluster.options;
   late.leader = 2;

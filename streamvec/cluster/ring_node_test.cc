@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "streamvec/core/random.h"
+#include "streamvec/core/testing_wait.h"
 #include "streamvec/transport/inproc.h"
 
 namespace streamvec {
@@ -180,15 +181,13 @@ TEST(RingNode, OneThatDoesNotHearTheNodeBeforeItLeavesAndNobodyElse) {
   for (auto& ring : rings) ring->take_view({1, {1, 2, 3}, {}});
   for (auto& ring : rings) ASSERT_TRUE(ring->await_start().ok());
   network.cut(1, 3);
-  const Deadline deadline = Deadline::after(std::chrono::seconds(30));
-  while (rings[0]->over().ok() && !deadline.passed()) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE(eventually("the first to leave", [&] { return !rings[0]->over().ok(); }));
   for (const int i : {1, 2}) rings[i]->take_view({2, {2, 3}, {}});
   EXPECT_THAT(rings[0]->over().status().message(), ::testing::HasSubstr("the ring broke: nothing came from node 3"));
   EXPECT_FALSE(rings[0]->trained(1).ok());
   for (const int i : {1, 2}) rings[i]->finish();
   for (const int i : {1, 2})
-    while (rings[i]->over().ok() && !*rings[i]->over() && !deadline.passed())
-      std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_TRUE(eventually("its end", [&] { return !rings[i]->over().ok() || *rings[i]->over(); }));
   for (const int i : {1, 2}) EXPECT_TRUE(rings[i]->over().ok() && *rings[i]->over()) << i;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "streamvec/core/testing_wait.h"
 #include "streamvec/model/skip_gram_batch.h"
 #include "streamvec/optim/lbfgs_testing.h"
 #include "streamvec/transport/inproc.h"
@@ -16,7 +17,6 @@
 namespace streamvec {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 constexpr RowKey kRows = 60;  // of both tables
@@ -333,7 +333,7 @@ TEST(Sandblaster, AWishToStopOfAnyNodeEndsItWithWhatThereIs) {
   });
   const auto ended = nodes.run([&](const SandblasterProgress& now) -> Result<bool> {
     stop = now.iterations == 2;
-    while (stop && !nodes.members[0]->coordinator().wants_stop()) std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(!stop || eventually("the wish to stop", [&] { return nodes.members[0]->coordinator().wants_stop(); }));
     return true;
   });
   EXPECT_EQ(ended.ok() ? *ended : ended.status().message(), "it was stopped");

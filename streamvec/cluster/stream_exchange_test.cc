@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "streamvec/cluster/stream_testing.h"
+#include "streamvec/core/testing_wait.h"
 
 namespace streamvec {
 namespace {
@@ -95,7 +96,7 @@ TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
   start(2);
   for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
   std::thread other([&] {
-    while (!members[1]->exchange->cursors_wanted()) std::this_thread::yield();
+    EXPECT_TRUE(eventually("a question where sources stand", [&] { return members[1]->exchange->cursors_wanted(); }));
     EXPECT_FALSE(members[1]->exchange->take_safe());
     members[1]->exchange->tell_cursors("at 7");
   });
@@ -107,11 +108,11 @@ TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
   EXPECT_FALSE(members[0]->exchange->save_vocabulary().empty());
   members[0]->exchange->saved();
   members[0]->exchange->go_on();
-  while (!members[1]->exchange->take_safe()) std::this_thread::yield();
+  EXPECT_TRUE(eventually("word that they are safe", [&] { return members[1]->exchange->take_safe(); }));
   EXPECT_FALSE(members[1]->exchange->take_safe());
   EXPECT_FALSE(members[1]->exchange->asked_to_stop());
   members[0]->exchange->ask_to_stop();
-  while (!members[1]->exchange->asked_to_stop()) std::this_thread::yield();
+  EXPECT_TRUE(eventually("word to stop", [&] { return members[1]->exchange->asked_to_stop(); }));
 }
 
 TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "streamvec/cluster/stream_testing.h"
+#include "streamvec/core/testing_wait.h"
 
 namespace streamvec {
 namespace {
@@ -264,9 +265,9 @@ TEST_P(InStepSuccession, TwoLeadersMayDieOneAfterTheOther) {
   for (size_t i = 0; i < 3; ++i) threads.emplace_back([&, i] { read(*members[i], 60); });
   for (std::thread& thread : threads) thread.join();
   kill(1);
-  while (notebook.leader() < 2) std::this_thread::yield();
+  ASSERT_TRUE(eventually("another leader", [&] { return notebook.leader() >= 2; }));
   const NodeId second = notebook.leader();
-  while (!members[second - 1]->exchange->has_words()) std::this_thread::yield();
+  ASSERT_TRUE(eventually("its words", [&] { return members[second - 1]->exchange->has_words(); }));
   read(*members[second - 1], 60, 60);
   kill(second);
   const NodeId last = 5 - second;
@@ -286,7 +287,7 @@ TEST_P(InStepSuccession, NobodyEndsBeforeTheNextLeaderHasTheWordsThatOnlyAnother
     const std::lock_guard lock(member.words_mutex);
     return member.vocabulary.find("fresh") != kNoSlot;
   };
-  while (!knows(*members[2])) std::this_thread::yield();
+  ASSERT_TRUE(eventually("a slot of the word that the third has read", [&] { return knows(*members[2]); }));
   ASSERT_FALSE(knows(*members[1]));
   std::vector<Status> statuses(2);
   std::vector<std::thread> threads;
@@ -305,7 +306,7 @@ TEST_P(InStepSuccession, OneThatJoinsTheNextLeaderHasItsWordsAndRows) {
   for (size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { read(*members[i], 60); });
   for (std::thread& thread : threads) thread.join();
   kill(1);
-  while (!members[1]->exchange->has_words()) std::this_thread::yield();
+  ASSERT_TRUE(eventually("the words of the next leader", [&] { return members[1]->exchange->has_words(); }));
   join(3);
   std::vector<Status> statuses(2);
   threads.clear();

@@ -6,10 +6,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "streamvec/core/testing_wait.h"
 
 namespace streamvec {
 namespace {
@@ -41,12 +42,6 @@ std::string next(Transport& transport, Clock::duration wait = seconds(20)) {
   return status.ok() ? std::to_string(from) + ":" + frame : status.message();
 }
 
-bool eventually(const std::function<bool()>& holds) {
-  for (const auto end = Clock::now() + seconds(20); Clock::now() < end; std::this_thread::sleep_for(milliseconds(5)))
-    if (holds()) return true;
-  return false;
-}
-
 int64_t threads() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return std::distance(begin(tasks), end(tasks));
@@ -60,7 +55,7 @@ TEST(GrpcTransport, DeliversInOrderBothWaysAndToItself) {
   a->send(1, "self");
   for (int i = 0; i < 1'000; ++i) ASSERT_EQ(next(*b), "1:" + std::to_string(i));
   EXPECT_THAT((std::vector{next(*a), next(*a)}), ::testing::UnorderedElementsAre("2:back", "1:self"));
-  EXPECT_TRUE(eventually([&] { return a->totals().frames_sent == 1'001; }));
+  EXPECT_TRUE(eventually("all frames to be sent", [&] { return a->totals().frames_sent == 1'001; }));
   EXPECT_EQ(b->totals().frames_received, 1'000);
   EXPECT_TRUE(a->peer_status(2).ok());
 }
@@ -96,7 +91,7 @@ TEST(GrpcTransport, RefusesPeersWithoutTheToken) {
   const auto a = listen({.self = 1, .token = "wrong"}), b = listen({.self = 2, .token = "right"});
   join(*a, *b);
   a->send(2, "intruder");
-  EXPECT_TRUE(eventually([&] { return a->peer_status(2).code() == Code::kUnauthenticated; }));
+  EXPECT_TRUE(eventually("a refusal", [&] { return a->peer_status(2).code() == Code::kUnauthenticated; }));
   const auto c = listen({.self = 3, .token = "right"});
   join(*b, *c);
   c->send(2, "friend");
@@ -107,7 +102,7 @@ TEST(GrpcTransport, DoesNotHandFramesToAnotherNodeAtTheSameAddress) {
   const auto a = listen(1), b = listen(2);
   a->add_peer(7, b->address());
   a->send(7, "for the dead");
-  EXPECT_TRUE(eventually([&] { return a->peer_status(7).code() == Code::kFailedPrecondition; }));
+  EXPECT_TRUE(eventually("a refusal", [&] { return a->peer_status(7).code() == Code::kFailedPrecondition; }));
   EXPECT_EQ(b->totals().frames_received, 0);
 }
 
@@ -129,7 +124,7 @@ TEST(GrpcTransport, ConnectsAgainAfterTheStreamBroke) {
   a->send(2, "first");
   EXPECT_EQ(next(*b), "1:first");
   b.reset();
-  EXPECT_TRUE(eventually([&] { return !a->peer_status(2).ok(); }));
+  EXPECT_TRUE(eventually("word that it is gone", [&] { return !a->peer_status(2).ok(); }));
   b = listen({.self = 2, .address = address});
   a->send(2, "second");
   EXPECT_EQ(next(*b), "1:second");
@@ -149,7 +144,8 @@ TEST(GrpcTransport, DropsWhatCannotBeDeliveredAndNobodyElseNotices) {
     a->send(2, "heard");
     EXPECT_EQ(next(*b), "1:heard");
   }
-  EXPECT_TRUE(eventually([&] { return a->totals().frames_dropped == 30; })) << a->totals().frames_dropped;
+  EXPECT_TRUE(eventually("frames to be dropped", [&] { return a->totals().frames_dropped == 30; }))
+      << a->totals().frames_dropped;
   EXPECT_EQ(a->queued_bytes(3), 0);
   EXPECT_EQ(a->peer_status(3).code(), Code::kUnavailable);
 }
@@ -202,7 +198,7 @@ TEST(GrpcTransport, EndsSoonAndLeavesNoThreadBehind) {
     EXPECT_LT(Clock::now() - start, seconds(15)) << "milliseconds, on a quiet machine";
     if (round == 1) before = threads();  // gRPC keeps a pool of its own
   }
-  EXPECT_TRUE(eventually([&] { return threads() <= before; })) << threads() << " against " << before;
+  EXPECT_TRUE(eventually("threads to end", [&] { return threads() <= before; })) << threads() << " against " << before;
 }
 
 // A CA with one certificate for "node.test" in `folder`.
@@ -240,7 +236,7 @@ TEST(GrpcTransport, TlsLetsInOnlyThoseWhomTheCaHasSigned) {
   for (GrpcTransport* stranger : {c.get(), d.get()}) {
     stranger->add_peer(2, b->address());
     stranger->send(2, "stranger");
-    EXPECT_TRUE(eventually([&] { return stranger->totals().frames_dropped == 1; }));
+    EXPECT_TRUE(eventually("its frame to be dropped", [&] { return stranger->totals().frames_dropped == 1; }));
   }
   EXPECT_EQ(b->totals().frames_received, 1);
   auto part = ours;
