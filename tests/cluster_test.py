@@ -128,15 +128,20 @@ class TestLaunch:
 @support.needs("gRPC")
 class TestNodes:
     def test_the_model_of_two_nodes_is_nearly_that_of_one(self, corpus, tmp_path):
-        """Held-out loss beside a single node's, and beside a model of half the text."""
+        """By held-out loss. How often nodes push is a matter of time: a run with few pushes is made longer."""
         (tmp_path / "held.txt").write_text(support.topical_text(20_000, seed=9))
-        nodes = start_nodes(tmp_path, 2, "--dim", 32, "--epochs", 3, "--sync-words", 1000)
-        assert [node.wait(timeout=120) for node in nodes] == [0, 0]
-        support.run("train", tmp_path / "corpus.txt", "--out", tmp_path / "one", "--dim", 32, "--epochs", 3, "--threads", 1,
+        for epochs in [12, 50, 200]:
+            nodes = start_nodes(tmp_path, 2, "--dim", 32, "--epochs", epochs, "--sync-words", 1000)
+            out, err = nodes[0].communicate(timeout=120)
+            assert nodes[0].returncode == 0 and nodes[1].wait(timeout=120) == 0, err
+            if json.loads(out)["pushes"] >= 30:
+                break
+            shutil.rmtree(tmp_path / "model")
+        support.run("train", tmp_path / "corpus.txt", "--out", tmp_path / "one", "--dim", 32, "--epochs", epochs, "--threads", 1,
                     exit=0)
         loss = {name: json.loads(support.run("eval", tmp_path / name, "--text", tmp_path / "held.txt", "--json",
                                              exit=0).out)["loss"] for name in ["model", "one"]}
-        assert loss["model"] < 1.25 * loss["one"]
+        assert loss["model"] < 1.15 * loss["one"], out
 
     def test_nodes_with_other_options_are_refused_with_the_reason(self, corpus, tmp_path):
         nodes = start_nodes(tmp_path, 2, "--dim", 16, per_node=lambda rank: ["--seed", 1 + rank])
