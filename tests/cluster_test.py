@@ -8,7 +8,7 @@ import time
 
 import pytest
 import support
-from etcd_support import ask_etcd, files_of, roster, roster_text
+from etcd_support import ask_etcd, call_etcd, files_of, no_space_in, refusing, roster, roster_text
 
 
 def start_nodes(tmp_path, count, *options, per_node=None):
@@ -349,6 +349,35 @@ class TestEtcd:
         for node in nodes:
             node.kill()
             node.communicate()
+
+    def test_an_etcd_without_space_is_named_by_one_that_comes_and_by_a_leader_that_loses_another(self, etcd, corpus, tmp_path):
+        options = ["--epochs", "1000000", "--dead-after", "1", "--checkpoint-every", "0.2"]
+        ports = support.free_ports(3)
+        nodes = [self.start(tmp_path, etcd, port, *options) for port in ports[:2]]
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists(), "a cluster that trains")
+        leader = ports.index(int(roster(etcd, "streamvec")["1"].split(":")[1]))
+        with no_space_in(etcd):
+            nodes[1 - leader].kill()
+            late = self.start(tmp_path, etcd, ports[2], *options)
+            for node, words in [(late, ""), (nodes[leader], "node 1, which leads, could not write down who takes part: ")]:
+                _, err = node.communicate(timeout=100)
+                assert node.returncode == 1 and f"{words}etcd at {etcd} has no space left" in err, err
+        nodes[1 - leader].communicate()
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_one_whose_lease_has_ended_is_found_though_etcd_refuses_its_key_at_first(self, etcd, corpus, tmp_path):
+        ports = support.free_ports(2)
+        keys = lambda: call_etcd(etcd, "kv/range", key="AA==", range_end="AA==", keys_only=True).get("kvs", [])
+        with refusing(etcd, "/kv/put", 2) as (way, start):
+            first = self.start(tmp_path, way, ports[0], "--dead-after", "1")
+            support.wait_for(lambda: len(keys()) == 1, "its key")
+            start.set()
+            for lease in call_etcd(etcd, "lease/leases")["leases"]:
+                call_etcd(etcd, "lease/revoke", ID=lease["ID"])
+            second = self.start(tmp_path, etcd, ports[1], "--dead-after", "1")
+            for node in [first, second]:
+                _, err = node.communicate(timeout=30)
+                assert node.returncode == 0, err
 
     def test_an_etcd_that_is_not_there_is_named(self, corpus, tmp_path):
         port, nobody = support.free_ports(2)

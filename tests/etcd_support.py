@@ -1,6 +1,9 @@
-"""What etcd has of a job, and what a job has written."""
+"""What etcd has of a job, and what a job has written; an etcd that cannot write."""
 import base64
+import contextlib
+import http.server
 import json
+import threading
 import urllib.request
 
 
@@ -10,6 +13,49 @@ def ask_etcd(etcd, call, job, key="roster", **values):
     asked = json.dumps({name: base64.b64encode(value.encode()).decode() for name, value in values.items()})
     with urllib.request.urlopen(f"{etcd}/v3/kv/{call}", data=asked.encode(), timeout=5) as answer:
         return json.loads(answer.read())
+
+
+def call_etcd(etcd, path, **asked):
+    with urllib.request.urlopen(f"{etcd}/v3/{path}", data=json.dumps(asked).encode(), timeout=5) as answer:
+        return json.loads(answer.read())
+
+
+@contextlib.contextmanager
+def no_space_in(etcd):
+    """As when its database has grown to its quota: it answers, and writes nothing."""
+    call_etcd(etcd, "maintenance/alarm", action="ACTIVATE", memberID="1", alarm="NOSPACE")
+    yield
+    call_etcd(etcd, "maintenance/alarm", action="DEACTIVATE", memberID="1", alarm="NOSPACE")
+
+
+@contextlib.contextmanager
+def refusing(etcd, path, count):
+    """The way to an etcd that refuses the first calls of that path after `start` is set; its address, and that."""
+    start, left = threading.Event(), [count]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            refused = start.is_set() and self.path.endswith(path) and left[0] > 0
+            left[0] -= refused
+            if refused:
+                return self.answer(503, b"{}")
+            with urllib.request.urlopen(etcd + self.path, data=body, timeout=5) as answer:
+                self.answer(200, answer.read())
+
+        def answer(self, status, text):
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", start
+        server.shutdown()
 
 
 def roster_text(etcd, job):

@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kAnswerMax = size_t{8} << 20;
+constexpr std::string_view kNoSpace = "mvcc: database space exceeded";  // as etcd says it
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 // Keys and values travel in base64.
@@ -93,6 +94,9 @@ Result<std::string> EtcdClient::call(const std::string& path, const std::string&
     return error(Code::kUnavailable, "etcd at ", url_, ": ", curl_easy_strerror(done), "; is it running there?");
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  if (status != 200 && answer.find(kNoSpace) != answer.npos)
+    return error(Code::kUnavailable, "etcd at ", url_, " has no space left and writes nothing; compact and defragment ",
+                 "it (or give it a larger --quota-backend-bytes), then disarm its alarm with etcdctl alarm disarm");
   if (status != 200)
     return error(Code::kUnavailable, "etcd at ", url_, " answers ", status, ": ", answer.substr(0, 200));
   return answer;

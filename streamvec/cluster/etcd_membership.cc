@@ -43,7 +43,9 @@ Status EtcdMembership::add_key() {
   reached_s_ = kept_s_ = clock_seconds();
   STREAMVEC_ASSIGN_OR_RETURN(lease_, etcd_.grant_lease(options_.lease_s, call_deadline()));
   key_ = prefix() + "nodes/" + std::to_string(lease_);
-  return etcd_.put(key_, options_.address, lease_, call_deadline());
+  STREAMVEC_RETURN_IF_ERROR(etcd_.put(key_, options_.address, lease_, call_deadline()));
+  has_key_ = true;
+  return {};
 }
 
 EtcdMembership::~EtcdMembership() {
@@ -79,8 +81,10 @@ void EtcdMembership::keep_alive() {
 void EtcdMembership::renew() {
   const double begun_s = clock_seconds();
   const Status kept = etcd_.keep_alive(lease_, call_deadline());
-  if (kept.ok()) reached_s_ = kept_s_ = begun_s;
-  if (kept.code() == Code::kNotFound) renew_lease();
+  if (kept.code() == Code::kNotFound) return renew_lease();
+  if (!kept.ok()) return;
+  reached_s_ = kept_s_ = begun_s;
+  if (!has_key_) put_key();
 }
 
 // Its end took the key of a leader along, which it takes again, unless another has had it meanwhile.
@@ -92,9 +96,22 @@ void EtcdMembership::renew_lease() {
   }
   const double begun_s = clock_seconds();
   const Result<int64_t> lease = etcd_.grant_lease(options_.lease_s, call_deadline());
-  if (!lease.ok()) return;
+  if (!tried(lease.status())) return;
+  reached_s_ = kept_s_ = begun_s;
   lease_ = *lease;
-  if (etcd_.put(key_, options_.address, lease_, call_deadline()).ok()) reached_s_ = kept_s_ = begun_s;
+  put_key();
+}
+
+// Again each time the lease is kept alive, until etcd has it: where others have yet to begin they find this node by it.
+void EtcdMembership::put_key() {
+  has_key_ = tried(etcd_.put(key_, options_.address, lease_, call_deadline()));
+}
+
+// Whether it could be written. A key that another has written is no trouble of etcd's.
+bool EtcdMembership::tried(const Status& written) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = written.code() == Code::kAborted ? Status() : written;
+  return written.ok();
 }
 
 Result<int64_t> EtcdMembership::write(const std::string& text, int64_t leader, int64_t roster) {
@@ -123,8 +140,9 @@ void EtcdMembership::write_pending() {
   }
   const double begun_s = clock_seconds();
   const Result<int64_t> revision = write(pending.text, leader, roster);
+  const bool is_written = tried(revision.status());
   if (revision.status().code() == Code::kAborted) return find_out();
-  if (!revision.ok()) return;
+  if (!is_written) return;
   reached_s_ = begun_s;
   const std::lock_guard lock(mutex_);
   wrote(pending, *revision);
@@ -200,6 +218,11 @@ void EtcdMembership::publish(uint32_t epoch, std::vector<Member> members) {
 uint32_t EtcdMembership::written() const {
   const std::lock_guard lock(mutex_);
   return written_.epoch;
+}
+
+Status EtcdMembership::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
 }
 
 Status EtcdMembership::status() const {
@@ -278,7 +301,7 @@ void EtcdMembership::look_for_leader() {
   const Text taken{roster.written.epoch + 1, header_text(roster.written.epoch + 1, roster.job, id_) +
                                                  text.substr(std::min(text.find('\n') + 1, text.size()))};
   const Result<int64_t> revision = write(taken.text, 0, keys->roster->modified);
-  if (!revision.ok()) return;
+  if (!tried(revision.status())) return;
   lock.lock();
   wrote(taken, *revision);
   published_ = true;
@@ -295,7 +318,8 @@ Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const
     if (!roster.nodes.empty()) return roster;
     if (deadline.passed())
       return error(Code::kUnavailable, present, " of ", options_.nodes, " nodes of the job '", options_.job,
-                   "' came within ", wait_s, " s; are all started with the same --etcd, --job and --workers?");
+                   "' came within ", wait_s, " s; ",
+                   trouble().ok() ? "are all started with the same --etcd, --job and --workers?" : trouble().message());
   }
 }
 

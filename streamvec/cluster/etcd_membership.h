@@ -50,6 +50,7 @@ class EtcdMembership final : public Registry {
   // An etcd that is away for a while is told when it is back.
   void publish(uint32_t epoch, std::vector<Member> members) override;
   uint32_t written() const override;
+  Status trouble() const override;
   Status status() const override;
   bool reached() const override;
   bool holds() const override;
@@ -74,6 +75,8 @@ class EtcdMembership final : public Registry {
   void keep_alive();
   void renew();
   void renew_lease();
+  void put_key();
+  bool tried(const Status& written);
   void write_pending();
   void find_out();
   bool seeks() const;
@@ -97,10 +100,11 @@ class EtcdMembership final : public Registry {
   // When the last call began that etcd answered, and when the last did that the lease lives by.
   std::atomic<double> reached_s_ = 0, kept_s_ = 0;
   std::string key_;
+  bool has_key_ = false;  // of the thread: etcd has it, under this lease
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool leaving_ = false;
-  Status status_;
+  Status status_, trouble_;
   int64_t job_ = 0;  // the revision of the first node's key, which no other job has
   NodeId id_ = 0;
   bool leads_ = false, published_ = false, finished_ = false, over_ = false;

@@ -169,6 +169,7 @@ ClusterStats ClusterNode::stats() const {
   stats.epoch = view_.epoch;
   stats.settled = view_.epoch > 0 && (replica_ == nullptr || replica_->settled());
   stats.notes = finder_.reasons();
+  if (!unwritten_.empty()) stats.notes.push_back(unwritten_);
   stats.staleness_most = staleness_most_;
   const std::set<NodeId> present = all_of(view_);
   stats.nodes = static_cast<int32_t>(present.size());

@@ -193,6 +193,7 @@ class ClusterNode final : public Synchronizer {
   StalenessFinder finder_;    // of an adaptive scheme
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   bool companion_over_ = true;
+  std::string unwritten_;  // a note: why the registry had a membership late
   ClusterStats stats_;
 
   std::atomic<int64_t> words_{0};

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "streamvec/cluster/node_testing.h"
+#include "streamvec/core/testing_wait.h"
 
 namespace streamvec {
 namespace {
@@ -99,6 +100,22 @@ TEST(ClusterNode, OneWithAnotherVocabularyCannotJoinAndIsToldWhy) {
   EXPECT_NE(refused.message().find("node 3 has 8 words, node 1 has 7 words"), std::string::npos) << refused.message();
   for (const Status& status : finish_all(cluster, {1, 2}, 20)) EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(cluster.members[0].node->stats().nodes, 2);
+}
+
+TEST(ClusterNode, OneJoinsOnceItCanBeWrittenDownAndTheOthersTrainMeanwhile) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 0.3);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.notebook.refuse(error(Code::kUnavailable, "no space left"));
+  cluster.join(3);
+  const auto notes = [&] { return cluster.members[0].node->stats().notes; };
+  ASSERT_TRUE(eventually("a note of what it waits for", [&] { return !notes().empty(); }));
+  EXPECT_NE(notes().front().find("no space left"), std::string::npos) << notes().front();
+  EXPECT_EQ(cluster.members[0].node->stats().nodes, 2);
+  EXPECT_TRUE(cluster.members[0].node->trained(10).ok());
+  cluster.notebook.refuse({});
+  ASSERT_TRUE(cluster.members[2].node->await_start().ok());
+  for (const Status& status : finish_all(cluster, {1, 2, 3}, 50)) EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(cluster.members[2].sum(1), 50);
 }
 
 TEST(ClusterNode, ALeaderThatAnotherHasTakenThePlaceOfEnds) {

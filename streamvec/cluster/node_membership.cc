@@ -235,16 +235,26 @@ void ClusterNode::publish(const View& view) {
 }
 
 // A membership is told only when it is written down. Who cannot have it written, and has lost others too, may have a
-// successor by now; who hears everybody trains on until etcd is back, but cannot end before.
+// successor by now; who hears everybody trains on until etcd is back, or can write again, but cannot end before.
 bool ClusterNode::may_tell_orders(double now_s) {
   if (options_.registry == nullptr || orders_->epoch == 0) return true;
   if (options_.registry->written() >= orders_->epoch) return true;
-  const bool patient =
-      !any_silent(now_s) && (phase_ <= Phase::kTraining || now_s - orders_->since_s <= options_.dead_after_s);
-  if (!patient && !options_.registry->reached())
-    fail(error(Code::kAborted, "node ", self_, ", which led, hears neither all of the others nor etcd for ",
-               options_.dead_after_s, " s, and cannot go on alone: they may have another leader by now; nothing more ",
-               "is written here"));
+  const bool late = now_s - orders_->since_s > options_.dead_after_s, silent = any_silent(now_s);
+  if (!options_.registry->reached()) {
+    if (silent || (phase_ > Phase::kTraining && late))
+      fail(error(Code::kAborted, "node ", self_, ", which led, hears neither all of the others nor etcd for ",
+                 options_.dead_after_s, " s, and cannot go on alone: they may have another leader by now; nothing ",
+                 "more is written here"));
+    return false;
+  }
+  const Status trouble = options_.registry->trouble();
+  if (!late || trouble.ok()) return false;
+  const std::string unwritten =
+      "node " + std::to_string(self_) + ", which leads, could not write down who takes part: ";
+  if (silent || phase_ != Phase::kTraining)
+    fail(Status(trouble.code(), unwritten + trouble.message()));
+  else if (unwritten_.empty())
+    unwritten_ = unwritten + trouble.message() + "; nobody could join or be left out for longer than --dead-after";
   return false;
 }
 

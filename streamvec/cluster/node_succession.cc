@@ -59,7 +59,8 @@ void ClusterNode::seek_leader(double now_s) {
     return follow(found->leader, found->epoch);
   }
   if (silent_s > std::max(kPatience * options_.dead_after_s, view_.epoch == 0 ? options_.start_within_s : 0.0))
-    lost(Code::kUnavailable, " and longer, and no other node leads in its place; start the cluster again to go on");
+    lost(Code::kUnavailable, " and longer, and no other node leads in its place; ",
+         registry->trouble().ok() ? "start the cluster again to go on" : registry->trouble().message());
 }
 
 // One that asked to lead may have come to do so just when the other was heard again, and others may know already.

@@ -151,6 +151,26 @@ TEST(Succession, ANodeThatHearsNeitherTheLeaderNorEtcdEnds) {
   EXPECT_NE(ended.message().find("etcd"), std::string::npos) << ended.message();
 }
 
+TEST(Succession, ALeaderThatCannotWriteDownWhoIsLeftEndsAndSaysWhy) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, kDeadAfter);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.notebook.refuse(error(Code::kUnavailable, "no space left"));
+  cluster.kill(2);
+  const Status ended = cluster.members[0].node->finish({}).status();
+  EXPECT_EQ(ended.code(), Code::kUnavailable) << "it leads still, and may save";
+  EXPECT_NE(ended.message().find("who takes part: no space left"), std::string::npos) << ended.message();
+}
+
+TEST(Succession, WhenNobodyCanTakeTheLeadersPlaceTheOthersSayWhy) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, kDeadAfter / 2);
+  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+  cluster.notebook.refuse(error(Code::kUnavailable, "no space left"));
+  cluster.kill(1);
+  const Status ended = cluster.members[1].node->finish({}).status();
+  EXPECT_EQ(ended.code(), Code::kUnavailable);
+  EXPECT_NE(ended.message().find("in its place; no space left"), std::string::npos) << ended.message();
+}
+
 TEST(Succession, ALeaderThatDiesBeforeAnybodyHasBegunIsReplaced) {
   Cluster cluster(3, exact(Admission::kBsp), 0, kDeadAfter, {}, true, {1});
   std::vector<Status> statuses(2);

@@ -63,9 +63,12 @@ class Notebook {
         status_ = error(Code::kAborted, "another node leads");
         return;
       }
-      book_.epochs.push_back(epoch);
-      book_.epoch_ = written_ = epoch;
-      book_.last = std::move(members);
+      pending_ = {epoch, self_, std::move(members)};
+      if (book_.refusal_.ok()) write_pending();
+    }
+    Status trouble() const override {
+      const std::lock_guard lock(book_.mutex_);
+      return book_.refusal_;
     }
     uint32_t written() const override {
       const std::lock_guard lock(book_.mutex_);
@@ -87,7 +90,8 @@ class Notebook {
       const std::lock_guard lock(book_.mutex_);
       if (cut_ || book_.over_) return;
       const auto is_self = [&](const Member& member) { return member.node == self_; };
-      if (book_.leader_ == 0 && may_lead && std::any_of(book_.last.begin(), book_.last.end(), is_self)) {
+      if (book_.leader_ == 0 && may_lead && book_.refusal_.ok() &&
+          std::any_of(book_.last.begin(), book_.last.end(), is_self)) {
         book_.leader_ = self_;
         book_.epochs.push_back(++book_.epoch_);
         written_ = book_.epoch_;
@@ -112,13 +116,21 @@ class Notebook {
 
    private:
     friend class Notebook;
+    void write_pending() {
+      if (!pending_) return;
+      book_.epochs.push_back(pending_->epoch);
+      book_.epoch_ = written_ = pending_->epoch;
+      book_.last = std::move(pending_->members);
+      pending_.reset();
+    }
+
     Notebook& book_;
     const NodeId self_;
     bool cut_ = false;
     Status status_;
     uint32_t written_ = 0;
     std::chrono::steady_clock::time_point led_;  // since when this node does
-    std::optional<Written> found_;
+    std::optional<Written> found_, pending_;
   };
 
   Page& page(NodeId node) {
@@ -140,6 +152,12 @@ class Notebook {
     const std::lock_guard lock(mutex_);
     of_node.status_ = std::move(status);
   }
+  void refuse(Status why) {  // nothing can be written; ok: it can again
+    const std::lock_guard lock(mutex_);
+    refusal_ = std::move(why);
+    for (auto& [node, of_node] : pages_)
+      if (refusal_.ok()) of_node.write_pending();
+  }
   size_t size() const {
     const std::lock_guard lock(mutex_);
     return last.size();
@@ -157,6 +175,7 @@ class Notebook {
   NodeId leader_ = 1;
   uint32_t epoch_ = 0;
   bool over_ = false;
+  Status refusal_;
   std::map<NodeId, Page> pages_;
 };
 
