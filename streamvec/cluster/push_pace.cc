@@ -17,7 +17,7 @@ constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they
 }  // namespace
 
 double talking_share_of(int64_t workers) {
-  return std::clamp(0.1 * static_cast<double>(workers - 1), 0.1, 0.3);
+  return std::clamp(0.05 * static_cast<double>(workers), 0.1, 0.2);
 }
 
 bool PushPace::is_time(const Done& done) const {

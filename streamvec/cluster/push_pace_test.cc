@@ -45,9 +45,9 @@ TEST(PushPace, ThreadsThatWaitAreNotMadeToWaitForTheShare) {
 
 TEST(PushPace, MoreNodesMayTalkMoreUpToAPoint) {
   EXPECT_DOUBLE_EQ(talking_share_of(2), 0.1);
-  EXPECT_DOUBLE_EQ(talking_share_of(3), 0.2);
-  EXPECT_DOUBLE_EQ(talking_share_of(4), 0.3);
-  EXPECT_DOUBLE_EQ(talking_share_of(64), 0.3);
+  EXPECT_DOUBLE_EQ(talking_share_of(3), 0.15);
+  EXPECT_DOUBLE_EQ(talking_share_of(4), 0.2);
+  EXPECT_DOUBLE_EQ(talking_share_of(64), 0.2);
   EXPECT_DOUBLE_EQ(talking_share_of(1), 0.1);  // a server that all others have left
 }
 

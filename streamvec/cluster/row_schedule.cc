@@ -8,9 +8,10 @@ namespace streamvec {
 namespace {
 
 constexpr int kClasses = 24;
-// The other nodes together have moved the row by this share of its way (docs/BENCHMARKS.md, Cluster). Less: closer to
-// one node, and more rows to send, so fewer pushes in the same time.
-constexpr double kWorth = 0.3;
+// One other node has moved the row by this share of its way (docs/BENCHMARKS.md, Cluster). Less: closer to one node, and
+// more rows to send, so fewer pushes in the same time. Of several others, all together, less is worth a message: half of
+// it of four.
+constexpr double kWorth = 0.6;
 
 }  // namespace
 
@@ -24,6 +25,11 @@ RowSchedule::RowSchedule(std::span<const float> pull, int64_t nodes)
     const int first = static_cast<int>(std::min<double>(times, kClasses - 1));
     for (int k = first; k < kClasses; ++k) rows_[static_cast<size_t>(k)][key / 64] |= uint64_t{1} << (key % 64);
   }
+}
+
+void RowSchedule::set_nodes(int64_t nodes) {
+  const auto others = static_cast<double>(std::max<int64_t>(nodes - 1, 1));
+  others_ = others * std::sqrt(others);
 }
 
 std::span<const uint64_t> RowSchedule::due(int64_t push, double steps) const {

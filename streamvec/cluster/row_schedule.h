@@ -11,19 +11,19 @@ namespace streamvec {
 
 class RowSchedule {
  public:
-  static constexpr int64_t kAllEvery = 32;
+  static constexpr int64_t kAllEvery = 128;
 
   // `pull`: by key, how strongly training moves the row (SyncOptions::pull); a row whose pull is not known, 0, goes
   // with every push. `nodes`: that train.
   RowSchedule(std::span<const float> pull, int64_t nodes);
 
-  void set_nodes(int64_t nodes) { others_ = static_cast<double>(nodes > 1 ? nodes - 1 : 1); }
+  void set_nodes(int64_t nodes);
   // The rows of push number `push`, from 1 on: a bit a key. `steps`: a row's pull times that is how far one node moves
   // it towards its rest between two pushes.
   std::span<const uint64_t> due(int64_t push, double steps) const;
 
  private:
-  double others_ = 1;  // that train
+  double others_ = 1;  // that train, each counting the more the more there are
   double most_ = 0;    // pull of the row that moves fastest
   // By k: the rows whose pull is at least 2^-k of the most.
   std::vector<std::vector<uint64_t>> rows_;

@@ -1,4 +1,4 @@
-// Which rows have changed since somebody looked: a bit a row. Threads that train mark, one thread takes the marks.
+// Which rows have changed since somebody looked. Threads that train mark, one thread takes the marks.
 #pragma once
 
 #include <atomic>
@@ -10,29 +10,31 @@
 namespace streamvec {
 
 // Thread-safe. A row that is marked after it was changed and read after its mark was taken is read with that change.
+// A byte a row, not a bit: a mark is then a plain store, and takes a cache line of 64 rows from the others, not of 512.
 class RowMarks {
  public:
-  explicit RowMarks(int64_t rows) : words_(static_cast<size_t>(rows + 63) / 64) {}
+  explicit RowMarks(int64_t rows) : marks_(static_cast<size_t>(rows)) {}
 
   // Frequent rows are marked already, nearly always: a look does not take the cache line from the others.
   void mark(int64_t row) {
-    std::atomic<uint64_t>& word = words_[static_cast<size_t>(row) / 64];
-    const uint64_t bit = uint64_t{1} << (row % 64);
-    if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_release);
+    std::atomic<uint8_t>& mark = marks_[static_cast<size_t>(row)];
+    if (mark.load(std::memory_order_relaxed) == 0) mark.store(1, std::memory_order_release);
   }
   // Appends the marked rows among `wanted` (a bit a row, all of them), rising, and takes their marks.
   template <typename Key>
   void take(std::span<const uint64_t> wanted, std::vector<Key>& rows) {
-    for (size_t at = 0; at < words_.size(); ++at) {
-      if ((words_[at].load(std::memory_order_relaxed) & wanted[at]) == 0) continue;
-      const uint64_t before = words_[at].fetch_and(~wanted[at], std::memory_order_acq_rel);
-      for (uint64_t bits = before & wanted[at]; bits != 0; bits &= bits - 1)
-        rows.push_back(static_cast<Key>(64 * at + static_cast<size_t>(std::countr_zero(bits))));
-    }
+    for (size_t at = 0; 64 * at < marks_.size(); ++at)
+      for (uint64_t bits = wanted[at]; bits != 0; bits &= bits - 1) {
+        const size_t row = 64 * at + static_cast<size_t>(std::countr_zero(bits));
+        if (row >= marks_.size()) break;
+        if (marks_[row].load(std::memory_order_relaxed) == 0) continue;
+        marks_[row].exchange(0, std::memory_order_acq_rel);
+        rows.push_back(static_cast<Key>(row));
+      }
   }
 
  private:
-  std::vector<std::atomic<uint64_t>> words_;
+  std::vector<std::atomic<uint8_t>> marks_;
 };
 
 }  // namespace streamvec
