@@ -32,7 +32,7 @@ std::string push(CodecKind codec) {
 
 StreamReport report() {
   StreamReport report;
-  report.words = {1, 2, 0.5, 3, 1, {{4, 2}, {900, 1}}, {{"a", 1}, {"word", 7}}};
+  report.words = {1, 2, 0.5, 3, 1, {{4, 2}, {900, 1}}, {{"a", 1}, {"word", 7}}, {{4, 8}, {7, 300}}};
   report.replay = {3.5, 0.25f, 99};
   report.cursors = "{}";
   return report;
@@ -41,6 +41,7 @@ StreamReport report() {
 StreamNews news() {
   StreamNews news;
   news.answered = 3;
+  news.met = {300, 0, 1};
   news.words = {4, 6, 6, 1, {{0, 5, 1, "b"}, {300, 6, 2, "c"}}, {1, 2}};
   return news;
 }
@@ -57,11 +58,12 @@ void check_stream(std::string_view bytes) {
   if (const auto item = decode_chunk(bytes); item.ok()) STREAMVEC_CHECK(encode_chunk(**item) == bytes);
   if (const Result<StreamReport> report = decode_stream_report(bytes); report.ok()) {
     const Result<StreamReport> again = decode_stream_report(encode(*report));
-    STREAMVEC_CHECK(again.ok() && again->words.slots == report->words.slots && again->cursors == report->cursors);
+    STREAMVEC_CHECK(again.ok() && again->words.slots == report->words.slots && again->words.met == report->words.met &&
+                    again->cursors == report->cursors);
   }
   if (const Result<StreamNews> news = decode_stream_news(bytes); news.ok()) {
     const Result<StreamNews> again = decode_stream_news(encode(*news));
-    STREAMVEC_CHECK(again.ok() && again->words.changes.size() == news->words.changes.size());
+    STREAMVEC_CHECK(again.ok() && again->words.changes.size() == news->words.changes.size() && again->met == news->met);
     for (const VocabularyChanges::Change& change : news->words.changes)
       STREAMVEC_CHECK(change.slot >= 0 && change.born > news->words.after && change.born <= news->words.stamp);
   }

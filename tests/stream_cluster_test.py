@@ -12,6 +12,7 @@ pytestmark = support.needs("gRPC")
 
 QUICK = ["--vocab-max", "2000", "--dim", "16", "--min-count", "1", "--threads", "1", "--sync-words", "1000", "--no-drift",
          "--evaluate-every", "0"]
+HYBRID = ["--model", "hybrid"]
 
 
 def launch(tmp_path, *source, **options):
@@ -33,6 +34,18 @@ class TestStreamCluster:
         assert found["aaax"] == sum(text.split().count("aaax") for text in texts)
         nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
         assert all(near["word"].startswith("a") for near in nearest[0]["neighbours"]), nearest
+
+    def test_the_hybrid_model_makes_vectors_of_words_by_what_any_node_has_read(self, tmp_path):
+        """Each node reads words of endings of its own, and the first one makes the generator."""
+        lines, endings = support.text_of_endings().splitlines(), support.ENDINGS
+        for rank, own in enumerate([endings[:1], endings[1:]]):
+            (tmp_path / f"part-{rank}.txt").write_text("".join(line + "\n" for line in lines if line.endswith(tuple(own))))
+        out, err = launch(tmp_path, "part-{rank}.txt", "--stream", "--model", "hybrid").communicate(timeout=support.TIMEOUT_S)
+        assert json.loads(out)["nodes"] == 2, err
+        unseen = [support.stem(4711) + ending for ending in endings]
+        for answer, ending in zip(json.loads(support.run("nearest", tmp_path / "model", *unseen, "--json", exit=0).out), endings):
+            assert not answer["seen"]
+            assert sum(near["word"].endswith(ending) for near in answer["neighbours"]) >= 9, answer
 
     def test_one_node_reads_standard_input_and_another_a_file(self, tmp_path):
         nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(2))
@@ -90,9 +103,9 @@ class TestElasticStreams:
                                  "--workers", "3", "--dead-after", "2", *options], cwd=tmp_path, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def begin(self, tmp_path, etcd, job):
+    def begin(self, tmp_path, etcd, job, *options):
         """Three nodes that train: their processes and the numbers of their files, by the numbers that they have in etcd."""
-        nodes = {f"127.0.0.1:{port}": (self.start(tmp_path, etcd, job, port, number), number)
+        nodes = {f"127.0.0.1:{port}": (self.start(tmp_path, etcd, job, port, number, *options), number)
                  for number, port in enumerate(support.free_ports(3))}
         support.wait_for(lambda: counts(tmp_path / "model").get("nodes") == 300, "a checkpoint with the text of all")
         latest = tmp_path / "model" / "latest"
@@ -104,7 +117,7 @@ class TestElasticStreams:
         """Each has a word more, and the model that another has saved has all of these."""
         for _, number in nodes:
             with open(tmp_path / f"part-{number}", "a") as part:
-                part.write(f"{word}{number} comes later\n" * 3)
+                part.write(f"{word}{number} comes later than words of all\n" * 3)
         found = lambda: counts(tmp_path / "model")
         support.wait_for(lambda: all(found().get(f"{word}{number}") == 3 for _, number in nodes), "a model with later words")
 
@@ -117,22 +130,23 @@ class TestElasticStreams:
         return json.loads(reports[leader][0])
 
     def test_one_that_was_killed_joins_again_where_its_text_stood(self, etcd, tmp_path):
-        nodes = self.begin(tmp_path, etcd, "again")
+        nodes = self.begin(tmp_path, etcd, "again", *HYBRID)
         killed, number = nodes.pop("2")
         address = roster(etcd, "again")["2"]
         killed.kill()
         killed.communicate()
-        joined = self.start(tmp_path, etcd, "again", address.split(":")[1], number)
+        joined = self.start(tmp_path, etcd, "again", address.split(":")[1], number, *HYBRID)
         known = set(nodes)
         support.wait_for(lambda: set(roster(etcd, "again")) - known - {"2"} or joined.poll() is not None, "a new node")
         nodes |= {new: (joined, number) for new in set(roster(etcd, "again")) - known - {"2"}}
         self.add_and_await(tmp_path, nodes.values(), "later")
         assert self.stop(etcd, "again", nodes)["nodes"] == 3
         assert counts(tmp_path / "model")["nodes"] == 300  # its old text was not counted again
+        support.run("vector", tmp_path / "model", "nodesandwords", exit=0)
 
-    @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-    def test_when_the_leader_is_killed_or_stopped_another_has_the_words_and_saves(self, fault, etcd, tmp_path):
-        nodes = self.begin(tmp_path, etcd, "led")
+    @pytest.mark.parametrize("fault, model", [(signal.SIGKILL, HYBRID), (signal.SIGSTOP, [])], ids=["killed-hybrid", "stopped"])
+    def test_when_the_leader_is_killed_or_stopped_another_has_the_words_and_saves(self, fault, model, etcd, tmp_path):
+        nodes = self.begin(tmp_path, etcd, "led", *model)
         leader, lost = nodes.pop("1")
         leader.send_signal(fault)
         self.add_and_await(tmp_path, nodes.values(), "later")
@@ -143,6 +157,7 @@ class TestElasticStreams:
         cursors = json.loads((tmp_path / "model" / (tmp_path / "model" / "latest").read_text().strip() / "cursors.json").read_text())
         places = [cursors, *cursors["nodes"].values()]
         assert {source["name"] for place in places for source in place["sources"]} == {f"tail:part-{i}?from=start" for i in range(3)}
+        support.run("vector", tmp_path / "model", "nodesandwords" if model else "nodes", exit=0)
         saved = files_of(tmp_path / "model")
         leader.send_signal(signal.SIGCONT)
         _, err = leader.communicate(timeout=support.TIMEOUT_S)

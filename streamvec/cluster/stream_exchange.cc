@@ -16,6 +16,7 @@ StreamExchange::StreamExchange(Parts parts, int64_t slots_max, std::optional<Sha
     : parts_(std::move(parts)),
       generations_(slots_max),
       first_stamp_(parts_.vocabulary.stamp()),
+      met_(parts_.hybrid),
       shared_(std::move(shared)) {
   for (Slot slot = 0; slot < parts_.vocabulary.size(); ++slot) generations_.begin(slot, parts_.vocabulary.born(slot));
   generations_.go_to(parts_.vocabulary.stamp());
@@ -35,7 +36,8 @@ Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View
   }
   const auto lock = parts_.lock_vocabulary();
   const bool last_due = last && !std::exchange(last_told_, last);
-  if (trips_.is_due(parts_.vocabulary, now_s) || last_due || !next.cursors.empty())
+  const bool met_due = self != leader && met_.is_due(now_s);
+  if (trips_.is_due(parts_.vocabulary, now_s) || met_due || last_due || !next.cursors.empty())
     report(now_s, self, leader, next, out);
   if (const auto after = std::exchange(wanted_after_, std::nullopt))
     put(leader, stream_message(StreamKind::kChanges, encode(parts_.vocabulary.changes_since(*after))), out);
@@ -55,6 +57,7 @@ void StreamExchange::put(NodeId to, std::string message, Outbox& out) const {
 // REQUIRES: the vocabulary's lock.
 void StreamExchange::report(double now_s, NodeId self, NodeId leader, StreamReport& report, Outbox& out) {
   report.words = parts_.vocabulary.take_report();
+  if (self != leader) report.words.met = met_.take(now_s, parts_.vocabulary.size());
   if (parts_.replay != nullptr) report.replay = parts_.replay->share();
   trips_.reported(report.words, now_s);
   if (self == leader) {
@@ -108,7 +111,7 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
   });
   if (!held_)
     for (const auto& [from, report] : std::exchange(reports_, {})) {
-      shared_->receive(from, report.words);
+      if (shared_->receive(from, report.words)) met_.add(report.words, shared_->vocabulary());
       nodes_.try_emplace(from, Known{.stamp = first_stamp_}).first->second.answered = report.words.number;
     }
   const bool changed = !held_ && shared_->has_changes();
@@ -118,12 +121,14 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
     if (!changed && known.told == known.answered && known.save == save_ && known.saved == saved_ &&
         known.stop == stop_ && known.stamp == changes.stamp)
       continue;
-    const StreamNews news = news_for(node, changes);
+    StreamNews news = news_for(node, changes);
     known = {news.answered, news.answered, news.save, news.saved, news.stop, news.words.stamp};
-    if (node != self)
-      put(node, encode(news), out);
-    else
+    if (node == self) {
       STREAMVEC_RETURN_IF_ERROR(apply(news, restarted));
+      continue;
+    }
+    if (!news.words.counts.empty()) news.met = met_.all(shared_->vocabulary().size(), changes);
+    put(node, encode(news), out);
   }
   return {};
 }
@@ -132,6 +137,7 @@ void StreamExchange::welcome(NodeId node, Outbox& out) const {
   const auto lock = parts_.lock_vocabulary();
   StreamNews news;
   news.words = shared_->changes_since(0);
+  news.met = met_.all(shared_->vocabulary().size(), {});
   put(node, encode(news), out);
 }
 
@@ -184,6 +190,7 @@ Status StreamExchange::receive_whole(NodeId from, NodeId leader, std::string_vie
 Status StreamExchange::apply(const StreamNews& news, std::vector<Slot>& restarted) {
   const uint64_t known = parts_.vocabulary.stamp();
   STREAMVEC_RETURN_IF_ERROR(apply_words(news.words, restarted));
+  met_.told(news.met);
   trips_.answered(news.answered);
   untold_.answered(news.answered, known, !news.words.counts.empty(), parts_.vocabulary);
   if (parts_.replay != nullptr)
@@ -198,6 +205,7 @@ Status StreamExchange::apply_words(const VocabularyChanges& words, std::vector<S
   for (const Slot slot : admitted_) {
     generations_.begin(slot, parts_.vocabulary.born(slot));
     untold_.begin(slot);
+    met_.begin(slot);
   }
   generations_.go_to(parts_.vocabulary.stamp());
   restarted.insert(restarted.end(), admitted_.begin(), admitted_.end());

@@ -1,6 +1,7 @@
 // What nodes that train on streams tell each other beside rows: counts of words and who has a slot
-// (vocab/shared_vocabulary.h), what replay's draws count for (replay/union.h), where sources stand when the leader
-// saves, and that all are to stop. Run by the node's talking thread (node.h); its other functions are the trainer's.
+// (vocab/shared_vocabulary.h), how often words were trained on where a model goes by it (met_counts.h), what replay's
+// draws count for (replay/union.h), where sources stand when the leader saves, and that all are to stop. Run by the
+// node's talking thread (node.h); its other functions are the trainer's.
 //
 // The vocabulary is the leader's. Where another takes its place (stream_succession.cc) that one makes it anew of what
 // followers know: all have heard of the same changes of hands, only not as many.
@@ -22,6 +23,7 @@
 
 #include "streamvec/cluster/chunk_relay.h"
 #include "streamvec/cluster/message_parts.h"
+#include "streamvec/cluster/met_counts.h"
 #include "streamvec/cluster/stream_message.h"
 #include "streamvec/cluster/untold_counts.h"
 #include "streamvec/core/deadline.h"
@@ -53,6 +55,7 @@ class StreamExchange {
     ChunkSender* sender = nullptr;
     ChunkReceiver* receiver = nullptr;
     int64_t message_bytes_max = int64_t{16} << 20;  // longer ones go in parts, however many words there are
+    Hybrid* hybrid = nullptr;                       // of the hybrid model
   };
   using Outbox = std::vector<std::pair<NodeId, std::string>>;
 
@@ -136,6 +139,7 @@ class StreamExchange {
   const uint64_t first_stamp_;  // that all began with
   RoundTrips trips_;
   UntoldCounts untold_;  // of one that does not lead
+  MetCounts met_;
   bool counted_ = false, last_told_ = false;
   std::vector<Slot> admitted_;
   std::optional<SharedVocabulary> shared_;

@@ -39,6 +39,7 @@ TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {
   EXPECT_GT(first.vocabulary.statistics().evicted, 20);
   EXPECT_EQ(first.vocabulary.statistics().tokens, 8'500);
   expect_equal({1, 2, 3});
+  expect_met(1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, StreamCluster, ::testing::Values(Admission::kBsp, Admission::kAsync),
@@ -115,9 +116,30 @@ TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
   EXPECT_TRUE(eventually("word to stop", [&] { return members[1]->exchange->asked_to_stop(); }));
 }
 
+TEST(StreamExchange, ANodeThatReadsNothingTellsWhatItTrainsOn) {
+  StreamMember leader(1, true), trains(2, false);
+  const View view{1, {1, 2}, {1, 2}};
+  StreamExchange::Outbox out;
+  std::vector<Slot> restarted;
+  leader.read({"word", "word"});
+  ASSERT_TRUE(leader.exchange->step(1, 1, 1, view, false, out, restarted).ok());
+  ASSERT_EQ(out.size(), 1u);
+  ASSERT_TRUE(trains.exchange->receive(1, 1, out[0].second, restarted).ok());
+  Chunk chunk;
+  chunk.slots = {0, 0, 0};
+  Parameters none;
+  trains.hybrid->learn(chunk, none);
+  out.clear();
+  ASSERT_TRUE(trains.exchange->step(2, 2, 1, view, false, out, restarted).ok());
+  ASSERT_EQ(out.size(), 1u) << "it has read nothing";
+  ASSERT_TRUE(leader.exchange->receive(2, 1, out[0].second, restarted).ok());
+  ASSERT_TRUE(leader.exchange->step(2, 1, 1, view, false, out, restarted).ok());
+  EXPECT_EQ(leader.hybrid->met(0), 3);
+}
+
 TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   StreamReport report;
-  report.words = {1, 2, 0.5, 3, 1, {{4, 2}}, {{"a", 1}}};
+  report.words = {1, 2, 0.5, 3, 1, {{4, 2}}, {{"a", 1}}, {{4, 9}, {7, 300}}};
   report.replay = {3.5, 0.25f, 99};
   report.save = 7;
   report.cursors = "{}";
@@ -127,6 +149,7 @@ TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   news.save = 8;
   news.saved = 7;
   news.stop = true;
+  news.met = {0, 5, 4'000'000'000u};
   news.words = {4, 5, 6, 1, {{0, 5, 1, "b"}}, {}};
   const auto got = decode_stream_report(encode(report));
   ASSERT_TRUE(got.ok());
@@ -134,9 +157,11 @@ TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   EXPECT_EQ(got->save, 7);
   EXPECT_EQ(got->replay.sampled, 99);
   EXPECT_EQ(got->words.words, report.words.words);
+  EXPECT_EQ(got->words.met, report.words.met);
   const auto told = decode_stream_news(encode(news));
   ASSERT_TRUE(told.ok());
   EXPECT_TRUE(told->stop);
+  EXPECT_EQ(told->met, news.met);
   EXPECT_EQ(told->words.changes.at(0).word, "b");
   for (size_t size = 0; size < encode(report).size(); ++size)
     EXPECT_FALSE(decode_stream_report(encode(report).substr(0, size)).ok()) << size;

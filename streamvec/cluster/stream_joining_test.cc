@@ -39,6 +39,7 @@ TEST_P(StreamJoining, ANewNodeHasTheWordsAndRowsOfTheOthersAndItsOwnAreAdmitted)
   join(3);
   for (const Status& status : run({200, 200, 400})) ASSERT_TRUE(status.ok()) << status.message();
   expect_equal({1, 2, 3});
+  expect_met(1);
   int own = 0;
   for (int i = 15; i < 30; ++i) own += members.front()->vocabulary.find("n3" + std::to_string(i)) != kNoSlot;
   EXPECT_GT(own, 0);
@@ -70,6 +71,20 @@ TEST(StreamWelcome, ANodeThatComesLaterHearsOfWordsThatWereThereBeforeTheFirstCh
   }
   for (const Slot slot : {0, 1, 2}) EXPECT_EQ(late.vocabulary.word(slot), known.word(slot));
   EXPECT_EQ(restarted, (std::vector<Slot>{0, 1, 2}));
+}
+
+TEST(StreamWelcome, ANodeThatComesLaterHearsHowOftenWordsWereTrainedOn) {
+  StreamMember leader(1, true), late(2, false);
+  StreamExchange::Outbox out;
+  std::vector<Slot> restarted;
+  for (int i = 0; i < 2; ++i) {
+    leader.read({"word", "word", "word"});  // of which it is not known at first
+    ASSERT_TRUE(leader.exchange->step(i + 1, 1, 1, {1, {1}, {1}}, false, out, restarted).ok());
+  }
+  ASSERT_EQ(leader.hybrid->met(0), 3);
+  leader.exchange->welcome(2, out);
+  ASSERT_TRUE(late.exchange->receive(1, 1, out.back().second, restarted).ok());
+  EXPECT_EQ(late.hybrid->met(0), 3);
 }
 
 }  // namespace

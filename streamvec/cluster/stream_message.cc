@@ -1,6 +1,7 @@
 #include "streamvec/cluster/stream_message.h"
 
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "streamvec/vocab/state_bytes.h"
@@ -73,6 +74,8 @@ std::string encode(const StreamNews& news) {
   out.put(news.save);
   out.put(news.saved);
   out.put(static_cast<uint8_t>(news.stop));
+  out.put(static_cast<uint64_t>(news.met.size()));
+  for (const uint32_t times : news.met) out.put_varint(times);
   return stream_message(StreamKind::kNews, out.bytes() + encode(news.words));
 }
 
@@ -86,6 +89,12 @@ Result<StreamNews> decode_stream_news(std::string_view bytes) {
   news.save = in.get<int64_t>();
   news.saved = in.get<int64_t>();
   news.stop = in.get<uint8_t>() != 0;
+  const int64_t slots = in.get_count(1);
+  for (int64_t i = 0; i < slots && in.ok(); ++i) {
+    const uint64_t times = in.get_varint();
+    if (times > std::numeric_limits<uint32_t>::max()) in.fail();
+    news.met.push_back(static_cast<uint32_t>(times));
+  }
   if (!in.ok() || !(news.reference >= 0) || !std::isfinite(news.reference)) return unreadable_stream();
   STREAMVEC_ASSIGN_OR_RETURN(news.words, decode_vocabulary_changes(body->substr(in.offset())));
   return news;

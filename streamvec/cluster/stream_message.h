@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "streamvec/core/status.h"
 #include "streamvec/replay/union.h"
@@ -26,6 +27,8 @@ struct StreamNews {
   int64_t save = 0;      // cursors are wanted for the save of that number
   int64_t saved = 0;     // the last one that is safe
   bool stop = false;
+  std::vector<uint32_t>
+      met;  // with counts of words, by slot: as often as all nodes have trained on them (met_counts.h)
   VocabularyChanges words;
 };
 std::string encode(const StreamReport& report);

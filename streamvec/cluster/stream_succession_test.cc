@@ -160,6 +160,28 @@ TEST_F(WordsOfADeadLeader, WhatOthersHaveCountedSinceCountsWereToldIsNotLost) {
   EXPECT_NEAR(of(2).exchange->words().weight(find(2, "met")), 4, 0.2);
 }
 
+TEST_F(WordsOfADeadLeader, HowOftenAllHaveTrainedOnWordsIsKnownToTheNext) {
+  admit("known", {2, 3});
+  const auto train = [&](NodeId id, size_t times) { of(id).read(std::vector<std::string>(times, "known")); };
+  train(1, 10'000);  // after so many words counts are told
+  step(1, {2, 3});
+  train(1, 5);
+  train(3, 30);
+  step(3, {1});
+  step(1, {2, 3});  // that they are counted
+  train(3, 200);
+  step(3, {});
+  train(3, 1'000);
+  train(2, 2'000);
+  step(2, {1});
+  succeed();
+  step(2, {3});
+  step(3, {2});
+  step(2, {3});
+  EXPECT_EQ(of(1).hybrid->met(find(1, "known")), 10'035);
+  EXPECT_EQ(of(2).hybrid->met(find(2, "known")), 13'230) << "without 5 that only the dead one knew of";
+}
+
 TEST_F(WordsOfADeadLeader, OneThatDiesAfterItWasAskedIsNotWaitedFor) {
   admit("known", {2, 3});
   admit("told", {3});

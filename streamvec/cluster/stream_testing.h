@@ -13,6 +13,7 @@
 #include "streamvec/cluster/node_testing.h"
 #include "streamvec/cluster/stream_exchange.h"
 #include "streamvec/core/random.h"
+#include "streamvec/model/parameters.h"
 
 namespace streamvec::testing {
 
@@ -28,15 +29,17 @@ inline StreamVocabulary::Options words_of_test() {
 }
 
 // A node that reads words of its own and "trains" by adding 1 to the rows of each, in its own column; the last column
-// tells the change with which a row began.
+// tells the change with which a row began. Words are counted as met, too, for a generator that nobody makes.
 struct StreamMember {
   StreamMember(NodeId self, bool leads) : id(self), vocabulary(StreamVocabulary::follower(words_of_test(), shared)) {
     for (Matrix& table : tables) table = std::move(Matrix::make(0, kStreamDim, kSlots)).value();
+    EXPECT_TRUE(hybrid->only_count().ok());
     StreamExchange::Parts parts{.vocabulary = vocabulary,
                                 .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
                                 .restarted = [this](std::span<const Slot> slots) { restart(slots); },
                                 .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); },
-                                .message_bytes_max = kMessageBytes};
+                                .message_bytes_max = kMessageBytes,
+                                .hybrid = hybrid.get()};
     std::optional<SharedVocabulary> lead;
     if (leads) lead.emplace(std::move(shared), true);
     exchange = std::make_unique<StreamExchange>(std::move(parts), kSlots, std::move(lead));
@@ -50,6 +53,7 @@ struct StreamMember {
   }
   void restart(std::span<const Slot> slots) {
     const std::lock_guard lock(rows_mutex);
+    for (const Slot slot : slots) hybrid->set_word(slot, vocabulary.word(slot));
     for (const Slot slot : slots)
       for (Matrix& table : tables) {
         if (slot >= table.rows()) table.grow(slot + 1);
@@ -64,11 +68,15 @@ struct StreamMember {
     const std::lock_guard words(words_mutex);
     vocabulary.map(views, static_cast<double>(vocabulary.statistics().tokens), slots, admitted);
     const std::lock_guard rows(rows_mutex);
+    Chunk chunk;
     for (const Slot slot : slots) {
       if (slot == kNoSlot) continue;
+      chunk.slots.push_back(slot);
       for (Matrix& table : tables) table.row(slot)[id - 1] += 1;
       added[static_cast<size_t>(slot)] += 1;
     }
+    Parameters none;
+    hybrid->learn(chunk, none);
   }
 
   const NodeId id;
@@ -77,6 +85,8 @@ struct StreamMember {
   StreamVocabulary vocabulary;
   Matrix tables[2];
   std::vector<float> added = std::vector<float>(kSlots, 0.0f);
+  std::unique_ptr<Hybrid> hybrid =
+      std::move(Hybrid::make({.dim = kStreamDim, .words_max = kSlots, .bag = {.bucket_bits = 8}})).value();
   std::unique_ptr<StreamExchange> exchange;
   std::unique_ptr<ClusterNode> node;
 };
@@ -160,6 +170,15 @@ class StreamNodes {
             EXPECT_EQ(row[k], first.tables[table].row(slot)[k]) << "slot " << slot << ", by node " << k + 1;
         }
       }
+    }
+  }
+  // That one knows how often all of them have trained on each word.
+  void expect_met(NodeId leader) const {
+    const StreamMember& first = *members[leader - 1];
+    for (Slot slot = 0; slot < first.vocabulary.size(); ++slot) {
+      float all = 0;
+      for (const auto& member : members) all += member->added[static_cast<size_t>(slot)];
+      EXPECT_EQ(static_cast<float>(first.hybrid->met(slot)), all) << "slot " << slot;
     }
   }
   // Parts at once, and its lease ends.

@@ -11,28 +11,31 @@ void UntoldCounts::reported(VocabularyReport report) {
 }
 
 void UntoldCounts::answered(int64_t number, uint64_t known, bool counts_told, const StreamVocabulary& words) {
-  for (std::vector<int64_t>* sums : {&inside_, &outside_}) sums->resize(static_cast<size_t>(words.size()), 0);
+  for (std::vector<int64_t>* sums : {&inside_, &outside_, &met_}) sums->resize(static_cast<size_t>(words.size()), 0);
   const auto end = unanswered_.upper_bound(number);
   for (auto report = unanswered_.begin(); report != end; ++report) {
     answered_ = report->first;
     for (const auto& [slot, times] : report->second.slots)
       if (words.valid(slot, report->second.stamp)) inside_[static_cast<size_t>(slot)] += times;
+    for (const auto& [slot, times] : report->second.met)
+      if (words.valid(slot, report->second.stamp)) met_[static_cast<size_t>(slot)] += times;
     for (const auto& [word, times] : report->second.words)
       if (const Slot slot = words.find(word); slot != kNoSlot && words.valid(slot, known))
         outside_[static_cast<size_t>(slot)] += times;
   }
   unanswered_.erase(unanswered_.begin(), end);
   if (!counts_told) return;
-  for (std::vector<int64_t>* sums : {&inside_, &outside_}) std::fill(sums->begin(), sums->end(), 0);
+  for (std::vector<int64_t>* sums : {&inside_, &outside_, &met_}) std::fill(sums->begin(), sums->end(), 0);
 }
 
 void UntoldCounts::begin(Slot slot) {
-  for (std::vector<int64_t>* sums : {&inside_, &outside_})
+  for (std::vector<int64_t>* sums : {&inside_, &outside_, &met_})
     if (static_cast<size_t>(slot) < sums->size()) (*sums)[static_cast<size_t>(slot)] = 0;
 }
 
 void UntoldCounts::leave_out_own(VocabularyReport& report) {
   report.slots.clear();
+  report.met.clear();
   report.tokens = report.outside = 0;
 }
 
@@ -42,9 +45,11 @@ std::vector<VocabularyReport> UntoldCounts::all(const StreamVocabulary& words, b
   sums.number = answered_;
   sums.stamp = words.stamp();
   sums.t = words.now();
-  for (size_t slot = 0; slot < inside_.size(); ++slot)
+  for (size_t slot = 0; slot < inside_.size(); ++slot) {
     if (const int64_t times = outside_[slot] + (own ? 0 : inside_[slot]); times > 0)
       sums.slots.emplace_back(static_cast<Slot>(slot), times);
+    if (!own && met_[slot] > 0) sums.met.emplace_back(static_cast<Slot>(slot), met_[slot]);
+  }
   if (answered_ > 0) reports.push_back(std::move(sums));
   for (const auto& [number, report] : unanswered_) {
     reports.push_back(report);

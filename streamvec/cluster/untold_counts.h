@@ -26,8 +26,8 @@ class UntoldCounts {
 
  private:
   std::map<int64_t, VocabularyReport> unanswered_;  // by number
-  // By slot, of reports that are answered: met in the slot, and before the word had it.
-  std::vector<int64_t> inside_, outside_;
+  // By slot, of reports that are answered: read in the slot, and before the word had it; trained on.
+  std::vector<int64_t> inside_, outside_, met_;
   int64_t answered_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "streamvec/core/memory.h"
 #include "streamvec/kernel/row_ops.h"
@@ -19,10 +20,13 @@ constexpr float kWell = 300;   // occurrences that make half of a word's say in 
 // Rows of n-grams touched for each word trained on: about an eighth of the time that training takes. Rows move on
 // meanwhile; what brings the bag to its solution is the passes at the end.
 constexpr double kWorkPerToken = 0.3;
-constexpr double kWorkMax = 200'000;  // that may be left to do: with many threads one distils, and cannot do all
+constexpr double kWorkMax = 200'000;       // that may be left to do: with many threads one distils, and cannot do all
+constexpr double kWorkForOthers = 10'000;  // at a time: some 2 ms, of the 20 between two calls
+constexpr double kNewMost = 0.05;  // of the words, since the pass before this one, for new ones to start from the bag
 constexpr int64_t kLastPasses = 3;
-constexpr int64_t kPassesOfCard = 8;    // in all: it is done with a text before the walk has gone around often
-constexpr int32_t kBucketBitsMax = 26;  // a quarter of a gigabyte for an index: no file asks for more
+constexpr int64_t kMetMax = int64_t{1} << 31;  // counted no further: a frequent word of an endless stream would wrap
+constexpr int64_t kPassesOfCard = 8;           // in all: it is done with a text before the walk has gone around often
+constexpr int32_t kBucketBitsMax = 26;         // a quarter of a gigabyte for an index: no file asks for more
 
 constexpr std::string_view kHybridMagic = "svhybrid";
 constexpr uint32_t kVersion = 1;
@@ -82,7 +86,7 @@ void Hybrid::set_word(Slot slot, std::string_view word) {
   words_ = std::max<int64_t>(words_, slot + 1);
   met_[static_cast<size_t>(slot)].store(0, std::memory_order_relaxed);
   ++told_;
-  bag_.set_word(slot, word);
+  if (distils_) bag_.set_word(slot, word);
 }
 
 void Hybrid::restore_word(Slot slot, std::string_view word) {
@@ -93,7 +97,7 @@ void Hybrid::restore_word(Slot slot, std::string_view word) {
 
 bool Hybrid::start_row(Slot slot, float* row) const {
   const std::lock_guard lock(mutex_);
-  if (passes_ < 2) return false;
+  if (passes_ < 2 || static_cast<double>(told_ - told_before_) > kNewMost * static_cast<double>(words_)) return false;
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(slot, row);
   return true;
@@ -128,7 +132,10 @@ float Hybrid::take_meaning(float* row) const {
 }
 
 void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
-  for (const Slot slot : chunk.slots) met_[static_cast<size_t>(slot)].fetch_add(1, std::memory_order_relaxed);
+  for (const Slot slot : chunk.slots)
+    if (met(slot) < kMetMax) met_[static_cast<size_t>(slot)].fetch_add(1, std::memory_order_relaxed);
+  met_here_.fetch_add(static_cast<int64_t>(chunk.slots.size()), std::memory_order_relaxed);
+  if (!distils_) return;
   const double share = kWorkPerToken * static_cast<double>(chunk.slots.size());
   work_.store(std::min(work_.load(std::memory_order_relaxed) + share, kWorkMax), std::memory_order_relaxed);
   const std::unique_lock lock(distilling_, std::try_to_lock);
@@ -149,17 +156,48 @@ void Hybrid::add_met(std::span<const float> more) {
       met_[slot].fetch_add(static_cast<uint32_t>(std::lround(more[slot])), std::memory_order_relaxed);
 }
 
+void Hybrid::add_met(Slot slot, int64_t times) {
+  const int64_t room = std::max<int64_t>(kMetMax - met(slot), 0);
+  met_[static_cast<size_t>(slot)].fetch_add(static_cast<uint32_t>(std::min(times, room)), std::memory_order_relaxed);
+  const double work = others_work_.load(std::memory_order_relaxed) + kWorkPerToken * static_cast<double>(times);
+  others_work_.store(std::min(work, kWorkMax), std::memory_order_relaxed);
+}
+
+void Hybrid::distil_for_others(Parameters& parameters) {
+  if (!distils_ || others_work_.load(std::memory_order_relaxed) <= 0) return;
+  const std::unique_lock lock(distilling_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  double left = std::min(others_work_.load(std::memory_order_relaxed), kWorkForOthers);
+  others_work_.fetch_sub(left, std::memory_order_relaxed);
+  while (left > 0) left -= distil_next(parameters);
+}
+
+Status Hybrid::only_count() {
+  STREAMVEC_ASSIGN_OR_RETURN(NgramBag empty, NgramBag::make(options_.bag, options_.dim, options_.words_max));
+  const std::lock_guard lock(distilling_);
+  const std::lock_guard state_lock(mutex_);
+  distils_ = false;
+  bag_ = std::move(empty);
+  std::fill_n(rows_.row(kMean), dim(), 0.0f);
+  begin_pass();
+  passes_ = 0;
+  length_ = 0;
+  return {};
+}
+
 // Words that share n-grams come one after the other: their rows are in the cache then, and a pass comes nearer to the
 // solution than one that leaps about.
 void Hybrid::finish(Parameters& parameters) {
+  if (!distils_) return;
   const std::lock_guard lock(distilling_);
-  const int64_t passes = std::max(kLastPasses, parameters.card != nullptr ? kPassesOfCard - passes_ : 0);
+  int64_t left = 0;
   {
     const std::lock_guard state_lock(mutex_);
+    left = words_ * std::max(kLastPasses, parameters.card != nullptr ? kPassesOfCard - passes_ : 0);
     walk_ = SlotWalk(bag_.slots_by_ngrams());
     begin_pass();
   }
-  for (int64_t left = passes * words_; left > 0; --left) distil_next(parameters);
+  for (; left > 0; --left) distil_next(parameters);
   const std::lock_guard state_lock(mutex_);
   walk_ = SlotWalk();
 }
@@ -225,6 +263,7 @@ void Hybrid::end_pass() {
     add_scaled(rows_.row(kSum), static_cast<float>(1 / sum_weight_), dim(), rows_.row(kMean));
     if (sum_length_weight_ > 0) length_ = sum_length_ / sum_length_weight_;
     ++passes_;
+    told_before_ = std::exchange(told_begun_, told_);
   }
   begin_pass();
 }

@@ -63,7 +63,8 @@ class Hybrid {
   // then.
   void set_word(Slot slot, std::string_view word);
   // Writes where a row of a new word begins: what its spelling says. False, and nothing is written, while that is
-  // nothing. REQUIRES: the slot's word was told.
+  // nothing, and while many words are new: rows that the bag has written teach it what it says already. REQUIRES: the
+  // slot's word was told.
   bool start_row(Slot slot, float* row) const;
 
   // Whether the vocabulary was gone over once: before that nothing is known of any spelling.
@@ -80,6 +81,20 @@ class Hybrid {
   void copy_met(std::span<float> met) const;
   // Adds what other nodes have met; less than nothing is nothing.
   void add_met(std::span<const float> more);
+
+  // Of a stream's cluster, where the node that leads makes the generator. The others only count, from only_count() on:
+  // nothing is kept of spellings, and rows of new words begin as they are drawn. One that comes to lead tells all words
+  // with restore_word() and distils from then on, at first by finish().
+  Status only_count();
+  void begin_to_distil() { distils_ = true; }
+  bool distils() const { return distils_; }
+  // How often the slot's word was met, and all words by this node's own training. REQUIRES: slot < words_max.
+  int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
+  int64_t met_here() const { return met_here_.load(std::memory_order_relaxed); }
+  // Another node has met the word so often. That is distilled, too: by whoever calls distil_for_others() again and
+  // again, a few milliseconds' work at a time, since this node may have hardly any text itself.
+  void add_met(Slot slot, int64_t times);
+  void distil_for_others(Parameters& parameters);
   // At the end of a run: distils every word a few times more, so that the bag is that of the last rows.
   void finish(Parameters& parameters);
 
@@ -101,7 +116,7 @@ class Hybrid {
   // A copy that makes vectors of spellings as this one does now; it knows no slot's word. Threads may be training
   // meanwhile.
   Result<std::unique_ptr<Hybrid>> copy_spellings() const;
-  // As set_word(), for a word that was known when the state was saved.
+  // As set_word(), for a word of which it is known how often it was met: one that was known when the state was saved.
   void restore_word(Slot slot, std::string_view word);
 
   const NgramBag& bag() const { return bag_; }
@@ -120,17 +135,20 @@ class Hybrid {
   void blend(Slot slot, float* made, float* row) const;
   float take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }
-  int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
 
   const Options options_;
   std::vector<std::atomic<uint32_t>> met_;  // by slot: how often its word was trained on
-  std::atomic<double> work_ = 0;            // rows of n-grams that wait to be touched
-  mutable std::mutex distilling_;           // held by who distils, or saves; before mutex_
-  mutable std::mutex mutex_;                // of what follows, but for the row kTarget
+  std::atomic<int64_t> met_here_ = 0;
+  std::atomic<bool> distils_ = true;
+  std::atomic<double> work_ = 0;         // rows of n-grams that wait to be touched
+  std::atomic<double> others_work_ = 0;  // likewise, for what other nodes have met
+  mutable std::mutex distilling_;        // held by who distils, or saves; before mutex_
+  mutable std::mutex mutex_;             // of what follows, but for the row kTarget
   NgramBag bag_;
   Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
   int64_t words_ = 0;  // slots below this have words
-  int64_t told_ = 0;   // words told so far
+  int64_t told_ = 0;   // words told so far; when this pass began; when the one before did
+  int64_t told_begun_ = 0, told_before_ = 0;
   SlotWalk walk_;      // over the words
   int64_t place_ = 0;  // in it
   int64_t passes_ = 0;

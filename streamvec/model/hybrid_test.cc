@@ -127,6 +127,78 @@ TEST(Hybrid, StartsANewWordOfASlotFromItsSpelling) {
   EXPECT_EQ(largest(parameters.input.rows.view().row_span(kWords)), 4);
 }
 
+TEST(Hybrid, WordsStartAsTheyAreDrawnWhileManyAreNew) {
+  Parameters parameters = planted();
+  const auto starts = [&](Slot slot) {
+    parameters.restart(slot, 77);
+    parameters.set_word(slot, "lampist");
+    return largest(parameters.input.rows.view().row_span(slot)) == 2 && parameters.input.rows.row(slot)[2] > 1;
+  };
+  learn(parameters, each_word(20), 20);
+  for (const Slot slot : {9, 10, 11}) EXPECT_TRUE(starts(slot)) << slot;
+  EXPECT_FALSE(starts(12)) << "more than a twentieth";
+  learn(parameters, each_word(20), 20);
+  EXPECT_TRUE(starts(13)) << "those before are old by now";
+}
+
+TEST(Hybrid, ARowThatStartsFromItsSpellingIsOneThatTheOthersOfAClusterLack) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  parameters.changed = std::make_unique<RowMarks>(4 * kWords);
+  parameters.restart(9, 77);
+  parameters.set_word(9, "lampist");
+  const std::vector<uint64_t> all(4 * kWords / 64, ~uint64_t{0});
+  std::vector<int64_t> marked;
+  parameters.changed->take(std::span(all), marked);
+  EXPECT_EQ(marked, std::vector<int64_t>{2 * 9});
+}
+
+TEST(Hybrid, OneThatOnlyCountsKnowsNothingOfSpellingsUntilItIsToDistil) {
+  Parameters parameters = planted();
+  learn(parameters, each_word(20), 20);
+  Hybrid& hybrid = *parameters.hybrid;
+  ASSERT_TRUE(hybrid.only_count().ok());
+  EXPECT_FALSE(hybrid.has_learnt());
+  EXPECT_EQ(hybrid.met(5), 400) << "what it has counted stays";
+  learn(parameters, each_word(20), 20);
+  hybrid.finish(parameters);
+  EXPECT_EQ(hybrid.met(5), 800);
+  EXPECT_EQ(hybrid.met_here(), 800 * kWords);
+  const std::vector<std::vector<double>> before = testing::values_of(parameters.input.rows);
+  for (const Slot slot : {9, 10}) parameters.set_word(slot, "lampist");
+  EXPECT_EQ(testing::values_of(parameters.input.rows), before);
+  EXPECT_EQ(hybrid.met(9), 0);
+  EXPECT_EQ(hybrid.bag().rows().rows(), 0);
+  parameters.set_word(10, word_of(10));
+  for (Slot slot = 0; slot < kWords; ++slot) hybrid.restore_word(slot, slot == 9 ? "lampist" : word_of(slot));
+  hybrid.begin_to_distil();
+  hybrid.finish(parameters);
+  EXPECT_EQ(hybrid.met(5), 800);
+  for (int32_t stem = 0; stem < kStems; ++stem)
+    EXPECT_EQ(largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
+}
+
+TEST(Hybrid, WhatOnlyOtherNodesMeetIsDistilledToo) {
+  Parameters parameters = planted();
+  Hybrid& hybrid = *parameters.hybrid;
+  for (Slot slot = 0; slot < kWords; ++slot) hybrid.add_met(slot, 10'000);
+  EXPECT_EQ(hybrid.met_here(), 0);
+  for (int i = 0; i < 100; ++i) hybrid.distil_for_others(parameters);
+  for (int32_t stem = 0; stem < kStems; ++stem)
+    EXPECT_EQ(largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
+  const std::vector<float> made = made_of(hybrid, "boatist");
+  hybrid.distil_for_others(parameters);
+  EXPECT_EQ(made_of(hybrid, "boatist"), made) << "there is nothing left to do";
+}
+
+TEST(Hybrid, CountsOfAnEndlessStreamDoNotBeginAnew) {
+  Parameters parameters = planted();
+  for (int i = 0; i < 2; ++i) parameters.hybrid->add_met(0, int64_t{1} << 31);
+  parameters.hybrid->learn(testing::chunk_of({{0, 0, 1}}), parameters);
+  EXPECT_EQ(parameters.hybrid->met(0), int64_t{1} << 31);
+  EXPECT_EQ(parameters.hybrid->met(1), 1);
+}
+
 TEST(Hybrid, LeavesRowsAloneWhileItKnowsNothing) {
   Parameters parameters = planted();
   const std::vector<std::vector<double>> before = testing::values_of(parameters.input.rows);

@@ -95,6 +95,7 @@ void Parameters::set_word(Slot slot, std::string_view word) {
   const std::lock_guard lock(*row_mutex_);
   if (!hybrid->start_row(slot, input.rows.row(slot))) return;
   hot_input.restart(slot);
+  note_changed(std::span(&slot, 1), {});  // to the others of a cluster it is as if it had been trained
   put_on_card(slot);
 }
 

@@ -14,8 +14,8 @@ namespace {
 Status check_stream_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
   const std::string model = options.model.value_or("sgns");
-  if (model != "sgns" && model != "cbow")
-    return error(Code::kUnimplemented, "clusters train --model sgns and cbow on streams, not ", model,
+  if (model != "sgns" && model != "cbow" && model != "hybrid")
+    return error(Code::kUnimplemented, "clusters train --model sgns, cbow and hybrid on streams, not ", model,
                  "; try files, or leave out --nodes");
   if (cluster.sync == "ring" || cluster.sync == "hybrid" || cluster.sync == "sandblaster" || cluster.shard != "no")
     return error(Code::kUnimplemented, "on streams the rows of a cluster have owners, and ",
@@ -48,7 +48,8 @@ Status check_cluster(const TrainOptions& options) {
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers, " of ", cluster.nodes.size(),
                  " nodes; at least one has to train");
   const std::string model = options.model.value_or("sgns");
-  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" || model == "hybrid";
+  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" ||
+                        (!options.stream.on && (model == "rbsg" || model == "hybrid"));
   if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || cluster.ingest > 0))
     return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
                  has_ring             ? "a ring takes"

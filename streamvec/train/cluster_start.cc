@@ -273,9 +273,10 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   return as_synchronizer(HybridNode::start(members, tables, ring, std::move(transport)));
 }
 
-Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const StreamVocabulary& vocabulary,
-                                                 Parameters& parameters, const std::vector<float>& row_pulls,
-                                                 int32_t threads, StreamExchange& exchange) {
+Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const std::string& model,
+                                                 const StreamVocabulary& vocabulary, Parameters& parameters,
+                                                 const std::vector<float>& row_pulls, int32_t threads,
+                                                 StreamExchange& exchange) {
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(options.cluster));
   STREAMVEC_ASSIGN_OR_RETURN(
       ClusterOptions cluster,
@@ -286,7 +287,8 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
   cluster.rows = with_rows(fingerprint(options, vocabulary, parameters), parameters);
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
-       << options.seed << ", --ingest " << options.cluster.ingest << sync_options_text(options.cluster);
+       << options.seed << ", --model " << model << ", --ingest " << options.cluster.ingest
+       << sync_options_text(options.cluster);
   set_fingerprint(0, text.str(), cluster);
   cluster.fingerprint_of += ", of which " + std::to_string(vocabulary.size()) + " words are known";
   use_registry(options.cluster, true, cluster);

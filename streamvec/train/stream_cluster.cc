@@ -62,11 +62,12 @@ Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& o
     exchanged.sender = only_reads(cluster) ? &self.sender_ : nullptr;
     exchanged.receiver = only_reads(cluster) ? nullptr : &self.receiver_;
   }
+  exchanged.hybrid = self.parts_.parameters.hybrid.get();
   std::optional<SharedVocabulary> lead;
   if (shared) lead.emplace(std::move(*shared), exchanged.clock_tokens);
   self.exchange_ = std::make_unique<StreamExchange>(std::move(exchanged), rows_max, std::move(lead));
-  STREAMVEC_ASSIGN_OR_RETURN(
-      self.node_, join_stream(options, vocabulary, self.parts_.parameters, self.row_pulls_, threads, *self.exchange_));
+  STREAMVEC_ASSIGN_OR_RETURN(self.node_, join_stream(options, model, vocabulary, self.parts_.parameters,
+                                                     self.row_pulls_, threads, *self.exchange_));
   return made;
 }
 

@@ -1,6 +1,8 @@
 #include "streamvec/train/stream_model.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "streamvec/core/random.h"
 #include "streamvec/text/word_filter.h"
@@ -13,6 +15,8 @@ namespace {
 constexpr uint64_t kHalfRows = 4;  // keeps the first rows of the halves apart from other draws
 constexpr const char* kHalfNames[2] = {"half-a", "half-b"};
 constexpr const char* kHalfSubwords = ".subword.buckets";
+constexpr Slot kWordsOfAPart = 4'096;  // some 20 ms
+constexpr std::chrono::milliseconds kBetweenParts{1};
 
 StreamVocabulary::Options vocabulary_options(const TrainOptions& options, FormOf form_of) {
   StreamVocabulary::Options limits;
@@ -59,6 +63,8 @@ Result<std::unique_ptr<StreamModel>> StreamModel::make(const TrainOptions& optio
     if (const auto saved = existing->extra.find(kSamplingState); saved != existing->extra.end())
       STREAMVEC_RETURN_IF_ERROR(model->tables.restore(saved->second));
   STREAMVEC_RETURN_IF_ERROR(model->make_parameters(options, kind, threads, options.stream.drift && writes, existing));
+  if (clustered && !writes && model->parameters.hybrid != nullptr)
+    STREAMVEC_RETURN_IF_ERROR(model->parameters.hybrid->only_count());
   return model;
 }
 
@@ -77,7 +83,9 @@ Status StreamModel::make_parameters(const TrainOptions& options, const std::stri
   parameters.grow(vocabulary.size());
   const Vocabulary words = vocabulary.to_vocabulary();
   own = make_model_state(kind);
-  STREAMVEC_RETURN_IF_ERROR(own->begin(options, existing ? &*existing : nullptr, words, parameters));
+  // One that joins a cluster hears from the others what was learnt.
+  Checkpoint* const learnt = existing && !options.cluster.joins ? &*existing : nullptr;
+  STREAMVEC_RETURN_IF_ERROR(own->begin(options, learnt, words, parameters));
   if (parameters.glove) {
     // Cells are counted where text is met for the first time (StreamLearner::Parts::watch), at its own time. Halves
     // would need a table of cells each: drift goes without its null.
@@ -123,6 +131,23 @@ void StreamModel::start_rows(std::span<const Slot> slots) {
       table->restart(slot, vocabulary.born(slot) - 1);
       table->set_word(slot, vocabulary.word(slot));
     }
+}
+
+// Words are told in parts, since the thread that talks to the other nodes wants the lock, too.
+void StreamModel::make_generator(const ModelState::LockWords& lock_words) {
+  Hybrid* const hybrid = parameters.hybrid.get();
+  if (hybrid == nullptr || hybrid->distils()) return;
+  const uint64_t begun = vocabulary.stamp();
+  for (Slot told = 0; !hybrid->distils(); std::this_thread::sleep_for(kBetweenParts)) {
+    const auto lock = lock_words();
+    const Slot end = std::min(told + kWordsOfAPart, vocabulary.size());
+    for (; told < end; ++told) hybrid->restore_word(told, vocabulary.word(told));
+    if (told < vocabulary.size()) continue;
+    for (Slot slot = 0; slot < vocabulary.size(); ++slot)  // that have changed hands meanwhile
+      if (vocabulary.born(slot) > begun) hybrid->restore_word(slot, vocabulary.word(slot));
+    hybrid->begin_to_distil();
+  }
+  hybrid->finish(parameters);
 }
 
 Status StreamModel::fetch_rows() {

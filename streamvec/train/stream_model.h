@@ -34,6 +34,9 @@ class StreamModel {
   std::array<Parameters*, 2> halves();
   // Rows of words that are new, under the vocabulary's lock.
   void start_rows(std::span<const Slot> slots);
+  // Of a cluster's node that comes to lead: the hybrid model's generator, which only the one that leads has, made of
+  // rows, words and how often these were met. A second for 100,000 words; threads may read and train meanwhile.
+  void make_generator(const ModelState::LockWords& lock_words);
   Status fetch_rows();  // of all tables, from the card
   // What a checkpoint has beside input and output rows. Views.
   std::vector<NamedMatrix> tables_to_save();

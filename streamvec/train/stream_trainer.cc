@@ -210,6 +210,7 @@ class StreamTraining {
   Status open_if_leading() {
     if (writes() || cluster_ == nullptr || !cluster_->node().holds_lead()) return {};
     STREAMVEC_ASSIGN_OR_RETURN(writer_, CheckpointWriter::open(out_, options_.cluster.job));
+    model_->make_generator([this] { return intake_->lock_vocabulary(); });
     const auto found = load_cursors(out_);
     if (found.status().code() == Code::kNotFound) return {};  // it has saved none
     STREAMVEC_RETURN_IF_ERROR(found.status());
@@ -296,6 +297,7 @@ class StreamTraining {
   // Reports, shows and saves when it is time to.
   Status look_after(Pacer& pacer, Clock::time_point& saved) {
     if (pacer.wait() && hooks_.progress) hooks_.progress(progress_.take_report());
+    if (model_->parameters.hybrid != nullptr) model_->parameters.hybrid->distil_for_others(model_->parameters);
     show_.show_if_due([&] { return copy_now(); });
     const double every_s = options_.checkpoint_every_s.value_or(kCheckpointEvery);
     if (every_s <= 0 || seconds_since(saved) < every_s) return {};

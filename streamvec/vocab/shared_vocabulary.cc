@@ -16,13 +16,14 @@ constexpr int64_t kCountsTokensMin = 10'000;
 SharedVocabulary::SharedVocabulary(StreamVocabulary vocabulary, bool clock_tokens)
     : vocabulary_(std::move(vocabulary)), clock_tokens_(clock_tokens), told_stamp_(vocabulary_.stamp()) {}
 
-void SharedVocabulary::receive(uint32_t node, const VocabularyReport& report) {
+bool SharedVocabulary::receive(uint32_t node, const VocabularyReport& report) {
   int64_t& last = last_report_[node];
-  if (report.number <= last) return;
+  if (report.number <= last) return false;
   last = report.number;
   const double t = clock_tokens_ ? static_cast<double>(vocabulary_.statistics().tokens) : report.t;
   vocabulary_.count(report, t, admitted_);
   changed_.insert(changed_.end(), admitted_.begin(), admitted_.end());
+  return true;
 }
 
 bool SharedVocabulary::counts_due() const {

@@ -23,8 +23,9 @@ class SharedVocabulary {
   // `clock_tokens`: half-lives are in tokens, those of all nodes together; else times are those of the reports.
   SharedVocabulary(StreamVocabulary vocabulary, bool clock_tokens);
 
-  // Counts what a node has counted, and admits. A report that came before, or a later one of the same node, is left.
-  void receive(uint32_t node, const VocabularyReport& report);
+  // Counts what a node has counted, and admits. False, and nothing is done, for a report that came before, or after a
+  // later one of the same node.
+  bool receive(uint32_t node, const VocabularyReport& report);
   // Slots have changed hands since take_changes(), or counts are to be told.
   bool has_changes() const;
   // What has changed since the last time. With counts when the weight of what was counted since they were last told is

@@ -29,6 +29,27 @@ Slot get_slot(StateReader& in, uint64_t& next) {
   return in.ok() ? static_cast<Slot>(next++) : 0;
 }
 
+void put_slots(const std::vector<std::pair<Slot, int64_t>>& slots, StateWriter& out) {
+  out.put(static_cast<uint64_t>(slots.size()));
+  uint64_t next = 0;
+  for (const auto& [slot, times] : slots) {
+    out.put_varint(static_cast<uint64_t>(slot) - next);
+    out.put_varint(static_cast<uint64_t>(times));
+    next = static_cast<uint64_t>(slot) + 1;
+  }
+}
+
+std::vector<std::pair<Slot, int64_t>> get_slots(StateReader& in) {
+  std::vector<std::pair<Slot, int64_t>> slots;
+  const int64_t count = in.get_count(2);
+  uint64_t next = 0;
+  for (int64_t i = 0; i < count && in.ok(); ++i) {
+    const Slot slot = get_slot(in, next);
+    slots.emplace_back(slot, get_times(in));
+  }
+  return slots;
+}
+
 double get_weight(StateReader& in) {
   const auto weight = in.get<double>();
   if (!(weight >= 0) || !std::isfinite(weight)) in.fail();
@@ -44,18 +65,13 @@ std::string encode(const VocabularyReport& report) {
   out.put(report.t);
   out.put(report.tokens);
   out.put(report.outside);
-  out.put(static_cast<uint64_t>(report.slots.size()));
-  uint64_t next = 0;
-  for (const auto& [slot, times] : report.slots) {
-    out.put_varint(static_cast<uint64_t>(slot) - next);
-    out.put_varint(static_cast<uint64_t>(times));
-    next = static_cast<uint64_t>(slot) + 1;
-  }
+  put_slots(report.slots, out);
   out.put(static_cast<uint64_t>(report.words.size()));
   for (const auto& [word, times] : report.words) {
     out.put_text(word);
     out.put_varint(static_cast<uint64_t>(times));
   }
+  put_slots(report.met, out);
   return out.take();
 }
 
@@ -68,17 +84,13 @@ Result<VocabularyReport> decode_vocabulary_report(std::string_view bytes) {
   report.tokens = in.get<int64_t>();
   report.outside = in.get<int64_t>();
   if (!std::isfinite(report.t) || report.tokens < 0 || report.outside < 0) in.fail();
-  const int64_t slots = in.get_count(2);
-  uint64_t next = 0;
-  for (int64_t i = 0; i < slots && in.ok(); ++i) {
-    const Slot slot = get_slot(in, next);
-    report.slots.emplace_back(slot, get_times(in));
-  }
+  report.slots = get_slots(in);
   const int64_t words = in.get_count(3);
   for (int64_t i = 0; i < words && in.ok(); ++i) {
     const std::string_view word = in.get_text();
     report.words.emplace_back(word, get_times(in));
   }
+  report.met = get_slots(in);
   if (!in.ok() || !in.at_end()) return unreadable("counted words", in.offset());
   return report;
 }

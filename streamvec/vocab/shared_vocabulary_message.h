@@ -20,8 +20,10 @@ struct VocabularyReport {
   int64_t tokens = 0, outside = 0;
   std::vector<std::pair<Slot, int64_t>> slots;         // occurrences by slot, rising
   std::vector<std::pair<std::string, int64_t>> words;  // of words outside
+  // Likewise by slot: as often as words were trained on since, for models that go by that; none for the others.
+  std::vector<std::pair<Slot, int64_t>> met;
 
-  bool empty() const { return tokens == 0 && slots.empty() && words.empty(); }
+  bool empty() const { return tokens == 0 && slots.empty() && words.empty() && met.empty(); }
 };
 
 // From the one that leads to all: slots that have other words now, and now and then how frequent all words are.
