@@ -67,7 +67,7 @@ class TestLaunch:
                   for seed, word in enumerate(["ququqo", "wewewi", "ririru", "totota"])]
         (tmp_path / "corpus.txt").write_text("".join(pieces))
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
-                               "hybrid", "--dim", "16", "--threads", "1", "--epochs", "3", "--sync", sync, "--sync-words", "2000"],
+                               "hybrid", "--dim", "16", "--threads", "1", "--epochs", "9", "--sync", sync, "--sync-words", "2000"],
                               cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         words = ["ququqo", "wewewi", "ririru", "totota"]
@@ -137,6 +137,8 @@ class TestNodes:
             if json.loads(out)["pushes"] >= 30:
                 break
             shutil.rmtree(tmp_path / "model")
+        else:
+            pytest.fail(f"too few pushes to compare: {out}")
         support.run("train", tmp_path / "corpus.txt", "--out", tmp_path / "one", "--dim", 32, "--epochs", epochs, "--threads", 1,
                     exit=0)
         loss = {name: json.loads(support.run("eval", tmp_path / name, "--text", tmp_path / "held.txt", "--json",

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import support
-from etcd_support import files_of, roster, roster_text
+from etcd_support import files_of, refusing, roster, roster_text
 from stream_support import Redis, assert_each_counted_once, counts, planted_text
 
 pytestmark = support.needs("gRPC")
@@ -128,6 +128,16 @@ class TestElasticStreams:
         reports = {number: node.communicate(timeout=support.TIMEOUT_S) for number, (node, _) in nodes.items()}
         assert [node.returncode for node, _ in nodes.values()] == [0] * len(nodes), reports
         return json.loads(reports[leader][0])
+
+    def test_why_a_newcomer_had_to_wait_is_in_the_report(self, etcd, tmp_path):
+        with refusing(etcd, "/kv/txn", 12) as (way, start):  # tried four times a second: for longer than --dead-after
+            nodes = self.begin(tmp_path, way, "noted")
+            start.set()
+            joined = self.start(tmp_path, etcd, "noted", support.free_ports(1)[0], 3)
+            support.wait_for(lambda: len(roster(etcd, "noted")) == 4, "a fourth node")
+            nodes |= {new: (joined, 3) for new in set(roster(etcd, "noted")) - set(nodes)}
+            notes = self.stop(etcd, "noted", nodes)["notes"]
+        assert any("could not write down who takes part" in note for note in notes), notes
 
     def test_one_that_was_killed_joins_again_where_its_text_stood(self, etcd, tmp_path):
         nodes = self.begin(tmp_path, etcd, "again", *HYBRID)

@@ -87,9 +87,13 @@ void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
 void ClusterNode::take_due() {
   due_.clear();
   const bool all = phase_ == Phase::kFlushing && stage_pushes_ <= kFlushPushes;
-  if (options_.changed != nullptr && !all)
-    return options_.changed->take(pace_.rows(replica_->clock() + 1, replica_->mean_square()), due_);
-  due_.resize(options_.stream != nullptr ? options_.stream->generations().key_end() : options_.sync.key_end);
+  const auto end = static_cast<size_t>(options_.stream != nullptr ? options_.stream->generations().key_end()
+                                                                  : options_.sync.key_end);
+  if (options_.changed != nullptr && !all) {
+    const std::span<const uint64_t> wanted = pace_.rows(replica_->clock() + 1, replica_->mean_square());
+    return options_.changed->take(wanted.first(std::min((end + 63) / 64, wanted.size())), due_);
+  }
+  due_.resize(end);
   std::iota(due_.begin(), due_.end(), RowKey{0});
 }
 

@@ -156,6 +156,7 @@ TEST(Succession, ALeaderThatCannotWriteDownWhoIsLeftEndsAndSaysWhy) {
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.notebook.refuse(error(Code::kUnavailable, "no space left"));
   cluster.kill(2);
+  ASSERT_TRUE(eventually("the end of one that trains", [&] { return !cluster.members[0].node->trained(0).ok(); }));
   const Status ended = cluster.members[0].node->finish({}).status();
   EXPECT_EQ(ended.code(), Code::kUnavailable) << "it leads still, and may save";
   EXPECT_NE(ended.message().find("who takes part: no space left"), std::string::npos) << ended.message();

@@ -27,8 +27,8 @@ struct StreamNews {
   int64_t save = 0;      // cursors are wanted for the save of that number
   int64_t saved = 0;     // the last one that is safe
   bool stop = false;
-  std::vector<uint32_t>
-      met;  // with counts of words, by slot: as often as all nodes have trained on them (met_counts.h)
+  // With counts of words, by slot: as often as all nodes have trained on them (met_counts.h).
+  std::vector<uint32_t> met;
   VocabularyChanges words;
 };
 std::string encode(const StreamReport& report);

@@ -20,10 +20,10 @@ class RowMarks {
     std::atomic<uint8_t>& mark = marks_[static_cast<size_t>(row)];
     if (mark.load(std::memory_order_relaxed) == 0) mark.store(1, std::memory_order_release);
   }
-  // Appends the marked rows among `wanted` (a bit a row, all of them), rising, and takes their marks.
+  // Appends the marked rows among `wanted` (a bit a row; rows beyond it are not), rising, and takes their marks.
   template <typename Key>
   void take(std::span<const uint64_t> wanted, std::vector<Key>& rows) {
-    for (size_t at = 0; 64 * at < marks_.size(); ++at)
+    for (size_t at = 0; at < wanted.size(); ++at)
       for (uint64_t bits = wanted[at]; bits != 0; bits &= bits - 1) {
         const size_t row = 64 * at + static_cast<size_t>(std::countr_zero(bits));
         if (row >= marks_.size()) break;

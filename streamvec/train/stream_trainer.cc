@@ -121,7 +121,7 @@ class StreamTraining {
     if (const Status failed = intake_->status(); !failed.ok())
       return Status(failed.code(), failed.message() + "; what was learnt before is saved");
     TrainProgress result = progress_.total();
-    result.notes = notes_;
+    result.notes.insert(result.notes.begin(), notes_.begin(), notes_.end());
     for (const auto& lines : {intake_->notes(), evaluator_ ? evaluator_->notes() : std::vector<std::string>()})
       result.notes.insert(result.notes.end(), lines.begin(), lines.end());
     return result;
