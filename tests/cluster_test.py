@@ -23,10 +23,10 @@ def start_nodes(tmp_path, count, *options, per_node=None):
     return running
 
 
-def start_and_kill(tmp_path, count, victim, *options, dead_after=3):
+def start_and_kill(tmp_path, count, victim, *options):
     """Nodes of which one is killed in the middle, after a first checkpoint; a run that is over before is made longer."""
     for epochs in [100, 400, 1600, 6400]:
-        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", dead_after, "--sync-words", 1000,
+        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
                             "--checkpoint-every", 0.2, *options)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[victim].send_signal(signal.SIGKILL)
@@ -161,7 +161,7 @@ class TestNodes:
         assert nodes[1].wait(timeout=60) == 0
 
     def test_a_ring_goes_on_when_a_node_is_killed_and_trains_on_all_of_the_text(self, corpus, tmp_path):
-        nodes = start_and_kill(tmp_path, 3, 1, "--sync", "ring", dead_after=1)
+        nodes = start_and_kill(tmp_path, 3, 1, "--sync", "ring")
         (out, err), (_, others) = nodes[0].communicate(timeout=200), nodes[2].communicate(timeout=60)
         assert nodes[0].returncode == 0 and nodes[2].returncode == 0, err + others
         epochs = int(nodes[0].args[nodes[0].args.index("--epochs") + 1])
