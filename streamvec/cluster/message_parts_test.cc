@@ -7,7 +7,9 @@ namespace {
 
 TEST(MessageParts, AreTheMessageAgainWhicheverLengthItHasAndWhoeverElseSends) {
   for (size_t size : {1, 9, 10, 11, 20, 95}) {
-    const std::string message(size, 'a'), other(35, 'b');
+    std::string message(size, 'a');
+    const std::string other(35, 'B');
+    for (size_t i = 0; i < size; ++i) message[i] = static_cast<char>('a' + i % 26);
     const std::vector<std::string> parts = in_parts(message, 10), others = in_parts(other, 10);
     EXPECT_EQ(parts.size(), (size + 9) / 10);
     MessageParts come;

@@ -1,5 +1,7 @@
 // A node's rows: what others send of them, when its own are pushed and which, and the end in two stages.
+#include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "streamvec/cluster/node.h"
 

@@ -18,18 +18,6 @@ using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
 class StreamCluster : public ::testing::TestWithParam<Admission>, protected StreamNodes {
  protected:
   void start(size_t count, double dead_after_s = 10) { StreamNodes::start(count, GetParam(), dead_after_s); }
-  std::vector<Status> run(const std::vector<int>& lines) {
-    std::vector<Status> statuses(members.size());
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < members.size(); ++i)
-      threads.emplace_back([&, i] {
-        statuses[i] = members[i]->node->await_start().status();
-        if (statuses[i].ok()) read(*members[i], lines[i]);
-        if (members[i]->node != nullptr) statuses[i] = members[i]->node->finish({}).status();
-      });
-    for (std::thread& thread : threads) thread.join();
-    return statuses;
-  }
 };
 
 TEST_P(StreamCluster, AllNodesEndWithTheSameWordsAndWhatAllAddedToLivingOnes) {

@@ -12,22 +12,7 @@ namespace {
 
 using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
 
-class StreamJoining : public ::testing::TestWithParam<Admission>, protected StreamNodes {
- protected:
-  // Lines of text each, all at once, and until all have ended.
-  std::vector<Status> run(const std::vector<int>& lines) {
-    std::vector<Status> statuses(members.size());
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < members.size(); ++i)
-      threads.emplace_back([&, i] {
-        statuses[i] = members[i]->node->await_start().status();
-        if (statuses[i].ok()) read(*members[i], lines[i], 60);
-        if (statuses[i].ok()) statuses[i] = members[i]->node->finish({}).status();
-      });
-    for (std::thread& thread : threads) thread.join();
-    return statuses;
-  }
-};
+class StreamJoining : public ::testing::TestWithParam<Admission>, protected StreamNodes {};
 
 TEST_P(StreamJoining, ANewNodeHasTheWordsAndRowsOfTheOthersAndItsOwnAreAdmitted) {
   start(2, GetParam(), 10, true);
@@ -37,7 +22,7 @@ TEST_P(StreamJoining, ANewNodeHasTheWordsAndRowsOfTheOthersAndItsOwnAreAdmitted)
   for (std::thread& thread : threads) thread.join();
   threads.clear();
   join(3);
-  for (const Status& status : run({200, 200, 400})) ASSERT_TRUE(status.ok()) << status.message();
+  for (const Status& status : run({200, 200, 400}, 60)) ASSERT_TRUE(status.ok()) << status.message();
   expect_equal({1, 2, 3});
   expect_met(1);
   int own = 0;

@@ -283,9 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Bsp, InStepSuccession, ::testing::Values(Admission::kBs
 
 TEST_P(InStepSuccession, TwoLeadersMayDieOneAfterTheOther) {
   begin(3);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < 3; ++i) threads.emplace_back([&, i] { read(*members[i], 60); });
-  for (std::thread& thread : threads) thread.join();
+  read_all(60);
   kill(1);
   ASSERT_TRUE(eventually("another leader", [&] { return notebook.leader() >= 2; }));
   const NodeId second = notebook.leader();
@@ -324,14 +322,12 @@ TEST_P(InStepSuccession, NobodyEndsBeforeTheNextLeaderHasTheWordsThatOnlyAnother
 
 TEST_P(InStepSuccession, OneThatJoinsTheNextLeaderHasItsWordsAndRows) {
   begin(2);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { read(*members[i], 60); });
-  for (std::thread& thread : threads) thread.join();
+  read_all(60);
   kill(1);
   ASSERT_TRUE(eventually("the words of the next leader", [&] { return members[1]->exchange->has_words(); }));
   join(3);
   std::vector<Status> statuses(2);
-  threads.clear();
+  std::vector<std::thread> threads;
   for (size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { statuses[i] = train(*members[i + 1], 300); });
   for (std::thread& thread : threads) thread.join();
   for (const Status& status : statuses) ASSERT_TRUE(status.ok()) << status.message();

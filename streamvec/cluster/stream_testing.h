@@ -134,6 +134,24 @@ class StreamNodes {
     start(*members.emplace_back(std::make_unique<StreamMember>(id, false)), now);
     return *members.back();
   }
+  // Lines of text each, all at once, and until all have ended that are still there.
+  std::vector<Status> run(const std::vector<int>& lines, int first_line = 0) {
+    std::vector<Status> statuses(members.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < members.size(); ++i)
+      threads.emplace_back([&, i] {
+        statuses[i] = members[i]->node->await_start().status();
+        if (statuses[i].ok()) read(*members[i], lines[i], first_line);
+        if (statuses[i].ok() && members[i]->node != nullptr) statuses[i] = members[i]->node->finish({}).status();
+      });
+    for (std::thread& thread : threads) thread.join();
+    return statuses;
+  }
+  void read_all(int lines) {
+    std::vector<std::thread> threads;
+    for (auto& member : members) threads.emplace_back([&] { read(*member, lines); });
+    for (std::thread& thread : threads) thread.join();
+  }
   // Each node reads words of its own and some that all have; the words move on, so that slots change hands.
   static void read(StreamMember& member, int lines, int first_line = 0) {
     Random random(member.id + static_cast<uint64_t>(first_line));

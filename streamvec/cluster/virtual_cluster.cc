@@ -90,7 +90,7 @@ Status VirtualCluster::add_node(NodeId id) {
   sync.self = id;
   sync.scheme = options_.scheme;
   sync.dim = options_.parameters.dim;
-  sync.change_min = 1e-4f;
+  sync.change_min = SyncOptions::kTrainedChangeMin;
   sync.key_end = static_cast<RowKey>(2 * options_.parameters.rows);
   sync.pull = &options_.pull;
   std::vector<Matrix*> tables = {&node->parameters.input.rows, &node->parameters.output.rows};

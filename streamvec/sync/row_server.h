@@ -43,6 +43,7 @@ struct SyncOptions {
   int64_t dim = 0;
   // A row that has moved by less than this share of its length, both squared, is left for a later push.
   float change_min = 0;
+  static constexpr float kTrainedChangeMin = 0.01f * 0.01f;  // where rows are trained on
   RowKey key_end = 0;  // rows of all tables
   // By key, borrowed: how strongly training pulls the row to where it rests, per unit of what Replica::set_trained()
   // is told and of the squared length of the rows it is trained against. For Combine::kDamped; none: as kSum.

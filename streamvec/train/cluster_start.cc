@@ -189,7 +189,7 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
   cluster.sync.dim = parameters.dim();
   cluster.sync.key_end = static_cast<RowKey>(2 * rows);
-  cluster.sync.change_min = 1e-4f;
+  cluster.sync.change_min = SyncOptions::kTrainedChangeMin;
   cluster.sync.pull = &row_pulls;
   cluster.sync.locks = &parameters.locks;
   cluster.words_min = settings.words_min;
