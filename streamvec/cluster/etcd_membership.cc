@@ -310,8 +310,7 @@ void EtcdMembership::look_for_leader() {
 }
 
 Result<EtcdMembership::Roster> EtcdMembership::await_roster(double wait_s, const std::atomic<bool>* stop) {
-  const Deadline deadline =
-      Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(std::chrono::duration<double>(wait_s)));
+  const Deadline deadline = Deadline::after_s(wait_s);
   for (int64_t present = 0;; std::this_thread::sleep_for(kRosterLook)) {
     if (stop != nullptr && stop->load()) return error(Code::kCancelled, "stopped while other nodes were awaited");
     STREAMVEC_ASSIGN_OR_RETURN(Roster roster, look(present));

@@ -16,6 +16,11 @@ class Deadline {
     return wait > Clock::time_point::max() - now ? never() : Deadline(now + wait);
   }
 
+  static Deadline after_s(double seconds) {
+    const std::chrono::duration<double> wait(seconds);
+    return wait > std::chrono::hours(1'000'000) ? never() : after(std::chrono::duration_cast<Clock::duration>(wait));
+  }
+
   bool passed() const { return when_ != Clock::time_point::max() && Clock::now() >= when_; }
   Clock::time_point when() const { return when_; }
 

@@ -27,10 +27,6 @@ constexpr double kMeetWithin = 60, kColumnsReportEvery = 0.5;
 constexpr double kColumnsFarewell = 30;  // for the others to have what was said last
 constexpr int64_t kGatherRows = 1'024;   // at once
 
-Deadline columns_deadline(double seconds) {
-  return Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(std::chrono::duration<double>(seconds)));
-}
-
 constexpr auto kSpaceLook = std::chrono::milliseconds(20);  // between two looks whether the disk is ready
 
 // What all nodes tell each other after a piece of text: whether any of them wants something.
@@ -156,7 +152,7 @@ class ColumnsTraining {
   // in the same order.
   Status sum_up(std::span<float> values) {
     const std::string_view mine(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_gather(mine, parts_, columns_deadline(options_.cluster.dead_after_s)));
+    STREAMVEC_RETURN_IF_ERROR(collective_->all_gather(mine, parts_, Deadline::after_s(options_.cluster.dead_after_s)));
     std::fill(values.begin(), values.end(), 0.0f);
     std::vector<float> part(values.size());
     for (const std::string& bytes : parts_) {
@@ -180,7 +176,7 @@ class ColumnsTraining {
   Result<bool> meet(const std::string& own) {
     std::vector<std::string> all;
     auto met = std::async(std::launch::async,
-                          [&] { return collective_->all_gather(own, all, columns_deadline(kMeetWithin)); });
+                          [&] { return collective_->all_gather(own, all, Deadline::after_s(kMeetWithin)); });
     while (met.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
       if (hooks_.stop != nullptr && hooks_.stop->load()) {
         transport_->close();  // wakes who waits
@@ -248,7 +244,7 @@ class ColumnsTraining {
   Status exchange(Wishes& wishes) {
     float values[] = {wishes.stop, wishes.save, wishes.wait};
     STREAMVEC_RETURN_IF_ERROR(
-        ring_broke(collective_->all_reduce_mean(values, columns_deadline(options_.cluster.dead_after_s))));
+        ring_broke(collective_->all_reduce_mean(values, Deadline::after_s(options_.cluster.dead_after_s))));
     wishes = {values[0], values[1], values[2]};
     return {};
   }
@@ -290,7 +286,7 @@ class ColumnsTraining {
         mine.append(reinterpret_cast<const char*>(table->row(row)), static_cast<size_t>(own_.size()) * sizeof(float));
     std::vector<std::string> all;
     STREAMVEC_RETURN_IF_ERROR(
-        ring_broke(collective_->all_gather(mine, all, columns_deadline(options_.cluster.dead_after_s))));
+        ring_broke(collective_->all_gather(mine, all, Deadline::after_s(options_.cluster.dead_after_s))));
     if (!writer_) return {};
     for (int32_t rank = 0; rank < collective_->ranks(); ++rank) {
       const ColumnRange columns = columns_of(dim_, rank, collective_->ranks());
