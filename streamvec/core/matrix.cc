@@ -2,7 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 namespace streamvec {
 namespace {
@@ -50,9 +53,19 @@ void Matrix::grow(int64_t rows) {
   rows_ = rows;
 }
 
-void Matrix::take_pages() {
+void Matrix::take_pages([[maybe_unused]] int32_t threads) {
 #ifdef MADV_POPULATE_WRITE
-  if (rows_ > 0) ::madvise(data_.get(), static_cast<size_t>(rows_ * stride_) * sizeof(float), MADV_POPULATE_WRITE);
+  const size_t bytes = static_cast<size_t>(rows_ * stride_) * sizeof(float);
+  const size_t pages = (bytes + kHugePage - 1) / kHugePage;
+  const size_t parts = std::min(static_cast<size_t>(std::max(threads, 1)), std::max<size_t>(pages, 1));
+  const auto take = [&](size_t part) {
+    const size_t begin = pages * part / parts * kHugePage, end = std::min(pages * (part + 1) / parts * kHugePage, bytes);
+    if (begin < end) ::madvise(reinterpret_cast<char*>(data_.get()) + begin, end - begin, MADV_POPULATE_WRITE);
+  };
+  std::vector<std::thread> others;
+  for (size_t part = 1; part < parts; ++part) others.emplace_back(take, part);
+  take(0);
+  for (std::thread& other : others) other.join();
 #endif
 }
 

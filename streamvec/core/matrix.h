@@ -40,7 +40,7 @@ class Matrix {
   void grow(int64_t rows);
   // Takes the memory of all rows now, not as they are touched. Nothing happens where the system cannot (before Linux
   // 5.14).
-  void take_pages();
+  void take_pages(int32_t threads = 1);
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }

@@ -91,19 +91,23 @@ TEST(Matrix, ViewsSeeRowsWithoutPadding) {
 
 #ifdef MADV_POPULATE_WRITE
 TEST(Matrix, TakesTheMemoryOfItsRowsAtOnceWhenAsked) {
-  Matrix matrix = make(1'000, 256), another = make(1'000, 256);
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE)), bytes = 1'000 * 256 * sizeof(float);
+  constexpr int64_t kRows = 10'000;
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE)), bytes = kRows * 256 * sizeof(float);
+  Matrix another = make(kRows, 256);
   if (::madvise(another.row(0), bytes, MADV_POPULATE_WRITE) != 0)
     GTEST_SKIP() << "this system is older than Linux 5.14";
-  std::vector<unsigned char> in_memory(bytes / page);
-  const auto pages_in_memory = [&] {
-    STREAMVEC_CHECK_EQ(::mincore(matrix.row(0), bytes, in_memory.data()), 0);
-    return std::count_if(in_memory.begin(), in_memory.end(), [](unsigned char here) { return (here & 1) != 0; });
-  };
-  ASSERT_EQ(pages_in_memory(), 0);
-  matrix.take_pages();
-  EXPECT_EQ(pages_in_memory(), static_cast<int64_t>(in_memory.size()));
-  EXPECT_EQ(std::count(matrix.row(0), matrix.row(0) + 256'000, 0.0f), 256'000);
+  for (const int32_t threads : {1, 3, 100}) {
+    Matrix matrix = make(kRows, 256);
+    std::vector<unsigned char> in_memory(bytes / page);
+    const auto pages_in_memory = [&] {
+      STREAMVEC_CHECK_EQ(::mincore(matrix.row(0), bytes, in_memory.data()), 0);
+      return std::count_if(in_memory.begin(), in_memory.end(), [](unsigned char here) { return (here & 1) != 0; });
+    };
+    ASSERT_EQ(pages_in_memory(), 0);
+    matrix.take_pages(threads);
+    EXPECT_EQ(pages_in_memory(), static_cast<int64_t>(in_memory.size())) << threads;
+    EXPECT_EQ(std::count(matrix.row(0), matrix.row(0) + kRows * 256, 0.0f), kRows * 256);
+  }
 }
 #endif
 

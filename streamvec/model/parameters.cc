@@ -6,8 +6,14 @@
 #include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
 #include "streamvec/model/first_row.h"
+#include "streamvec/model/thread_team.h"
 
 namespace streamvec {
+namespace {
+
+constexpr int64_t kManyRows = 20'000;  // fewer are drawn before another thread has begun
+
+}  // namespace
 
 Result<Table> Table::make(int64_t rows, int64_t dim, int64_t rows_max, OptimizerKind optimizer) {
   Table table;
@@ -44,8 +50,17 @@ Result<Parameters> Parameters::make(const Options& options) {
     parameters.hot_input = HotSlots(options.threads, parameters.input.rows);
     parameters.hot_output = HotSlots(options.threads, parameters.output.rows);
   }
-  for (int64_t i = 0; i < options.rows; ++i) parameters.draw_row(i, i);
+  parameters.draw_rows();
   return parameters;
+}
+
+// By all threads: most of it is memory that is touched for the first time.
+void Parameters::draw_rows() {
+  ThreadTeam team(options.rows >= kManyRows ? std::max(options.threads, 1) : 1);
+  team.run([&](int32_t member) {
+    const int64_t end = options.rows * (member + 1) / team.size();
+    for (int64_t i = options.rows * member / team.size(); i < end; ++i) draw_row(i, i);
+  });
 }
 
 void Parameters::grow(int64_t rows) {

@@ -82,6 +82,7 @@ class Parameters {
   }
 
  private:
+  void draw_rows();
   void draw_row(int64_t row, uint64_t draw);
   void put_on_card(int64_t row);
   Matrix& adagrad_sums(Table& table) { return *table.optimizer->states().front().values; }

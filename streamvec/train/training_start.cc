@@ -227,7 +227,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
       start.own->begin(options, existing ? &*existing : nullptr, start.vocabulary, start.parameters));
   // Input rows were just drawn; output rows are zeros that nobody has touched, and training would stand still for each
   // of their pages.
-  if (!start.parameters.rbsg) start.parameters.output.rows.take_pages();
+  if (!start.parameters.rbsg) start.parameters.output.rows.take_pages(start.threads);
   return start;
 }
 
