@@ -11,7 +11,8 @@
 namespace streamvec {
 namespace {
 
-constexpr std::chrono::microseconds kReceiveWait{500}, kReceiveWaitWithoutRows{5'000};
+// For frames, when nothing else is due sooner. Each time the talking thread wakes a training thread has to make room.
+constexpr double kWaitMost = 0.005, kWaitLeast = 0.0002;
 constexpr auto kFarewell = std::chrono::milliseconds(1'000), kHearingLook = std::chrono::milliseconds(1);
 constexpr auto kStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr ReliableLink::Options kLink{.resend_after_s = 2.0, .ahead_max = 4'096};
@@ -210,11 +211,11 @@ void ClusterNode::run() {
     const std::lock_guard lock(mutex_);
     tell_leader(hello());
   }
+  double wait_s = 0;
   for (bool failed = false; !stopping_ && !failed;) {  // a node that has failed falls silent: the others go on
     NodeId from = 0;
     std::string frame;
-    const Status got =
-        transport_->receive(Deadline::after(has_rows() ? kReceiveWait : kReceiveWaitWithoutRows), from, frame);
+    const Status got = transport_->receive(Deadline::after_s(wait_s), from, frame);
     const std::lock_guard lock(mutex_);
     const double now = clock_seconds();
     forgive_pause(now);
@@ -234,6 +235,7 @@ void ClusterNode::run() {
     stats_.talking_s = thread_seconds();
     if (options_.crew != nullptr) stats_.talking_s += options_.crew->helped_s();
     failed = !status_.ok();
+    wait_s = std::clamp(push_due_in(now), kWaitLeast, kWaitMost);
   }
 }
 

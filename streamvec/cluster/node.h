@@ -118,6 +118,8 @@ class ClusterNode final : public Synchronizer {
   void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
+  double push_due_in(double now_s) const;
+  PushPace::Done done_by(double now_s) const;
   bool is_dry(const PushPace::Done& done);
   void begin_push(const PushPace::Done& done, Outbox& out);
   void take_due();

@@ -10,25 +10,46 @@ constexpr double kPushEvery = 0.25;  // seconds at most, also by a node whose te
 constexpr int64_t kEagerWords = 200'000;
 constexpr int64_t kEagerTimes = 4;  // as many pushes
 constexpr double kEagerShare = 0.5;
+constexpr double kAwaitedTimes = 3;  // of the share
 constexpr int64_t kFirstPushes = 8;  // that tell what is trained between two
 constexpr double kNewShare = 0.25;   // of the last push in the mean of late
 constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they will soon be
 
 }  // namespace
 
-double talking_share_of(int64_t workers) {
-  return std::clamp(0.05 * static_cast<double>(workers), 0.1, 0.2);
+// Outside of rounds each push is answered by itself, which costs its owner more: the same share would be fewer pushes.
+double talking_share_of(int64_t workers, bool in_rounds) {
+  return (in_rounds ? 0.025 : 0.0375) * static_cast<double>(std::clamp<int64_t>(workers, 2, 4));
+}
+
+int64_t PushPace::words_wanted(const Done& done) const {
+  return options_.words_min / (done.words < kEagerWords ? kEagerTimes : 1);
+}
+
+double PushPace::share(const Done& done) const {
+  return done.words < kEagerWords ? kEagerShare : options_.talking_share * (done.awaited ? kAwaitedTimes : 1);
 }
 
 bool PushPace::is_time(const Done& done) const {
-  const int64_t wanted = options_.words_min / (done.words < kEagerWords ? kEagerTimes : 1);
-  return done.words - begun_.words >= wanted || done.now_s - begun_.now_s >= kPushEvery;
+  if (done.awaited || done.now_s - begun_.now_s >= kPushEvery) return true;
+  return done.words - begun_.words >= words_wanted(done);
 }
 
 bool PushPace::can_afford(const Done& done) const {
   if (done.words - begun_.words > options_.words_max) return true;
-  const double share = done.words < kEagerWords ? kEagerShare : options_.talking_share;
-  return done.talking_s - begun_.talking_s <= share * options_.threads * (done.now_s - begun_.now_s);
+  return done.talking_s - begun_.talking_s <= share(done) * options_.threads * (done.now_s - begun_.now_s);
+}
+
+double PushPace::due_in(const Done& done) const {
+  const double since_s = done.now_s - begun_.now_s;
+  const auto words = static_cast<double>(done.words - begun_.words);
+  const auto trained_in = [&](int64_t wanted) {
+    const double missing = static_cast<double>(wanted) - words;
+    return missing <= 0 ? 0 : words > 0 ? since_s * missing / words : kPushEvery;
+  };
+  const double time_in = done.awaited ? 0 : std::min(trained_in(words_wanted(done)), kPushEvery - since_s);
+  const double paid_in = (done.talking_s - begun_.talking_s) / (share(done) * options_.threads) - since_s;
+  return std::max({0.0, time_in, std::min(paid_in, trained_in(options_.words_max + 1))});
 }
 
 void PushPace::begin(const Done& done) {

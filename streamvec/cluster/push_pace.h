@@ -12,7 +12,7 @@ namespace streamvec {
 
 // Of the training threads' time, for talking: what others do to rows between two pushes grows with their number, and
 // so does what pushing more often is worth (docs/BENCHMARKS.md, Cluster).
-double talking_share_of(int64_t workers);
+double talking_share_of(int64_t workers, bool in_rounds);
 
 class PushPace {
  public:
@@ -29,6 +29,7 @@ class PushPace {
     double steps = 0;      // the same, each word times its rate
     double now_s = 0;      // the time
     double talking_s = 0;  // of processors, used for talking
+    bool awaited = false;  // others have begun the round that the next push is of, and have to wait for it
   };
   // `pull`: by key, as SyncOptions::pull; zeros: all rows alike.
   PushPace(const Options& options, std::span<const float> pull) : options_(options), schedule_(pull, options.workers) {}
@@ -40,16 +41,22 @@ class PushPace {
   }
   // Training moves rows otherwise from now on: in a stream words become more and less frequent.
   void set_pull(std::span<const float> pull) { schedule_ = RowSchedule(pull, options_.workers); }
-  // Enough was trained since the last push, or none has begun for long: others may wait for it.
+  // Enough was trained since the last push, or others wait for one, or may soon, since none has begun for long.
   bool is_time(const Done& done) const;
-  // What the last push has cost is no more than its share of the time since it began, or threads wait for another.
+  // What the last push has cost is no more than its share of the time since it began, or threads wait for another. For
+  // a push that is awaited the share is larger: a round that all begin together is short, and answers then come early.
   bool can_afford(const Done& done) const;
+  // Seconds until both say so if everything goes on as since the last push; 0: they do.
+  double due_in(const Done& done) const;
   // A push begins.
   void begin(const Done& done);
   // The rows of push number `push` that has begun, a bit a key. `mean_square`: Replica::mean_square().
   std::span<const uint64_t> rows(int64_t push, double mean_square) const;
 
  private:
+  int64_t words_wanted(const Done& done) const;
+  double share(const Done& done) const;
+
   Options options_;
   RowSchedule schedule_;
   Done begun_;  // when the last push began

@@ -43,12 +43,45 @@ TEST(PushPace, ThreadsThatWaitAreNotMadeToWaitForTheShare) {
   EXPECT_TRUE(pace.can_afford({.words = kLater + 50'001, .now_s = 10.1, .talking_s = 6}));
 }
 
+TEST(PushPace, OneThatOthersWaitForWantsNoWordsAndMayTakeThreeTimesTheShare) {
+  PushPace pace = make(0.2);
+  pace.begin({.words = kLater, .now_s = 10, .talking_s = 5});
+  const PushPace::Done alone{.words = kLater + 1, .now_s = 10.1, .talking_s = 5.11};
+  EXPECT_FALSE(pace.is_time(alone) || pace.can_afford(alone));
+  PushPace::Done awaited = alone;
+  awaited.awaited = true;
+  EXPECT_TRUE(pace.is_time(awaited) && pace.can_afford(awaited));
+  EXPECT_DOUBLE_EQ(pace.due_in(awaited), 0);
+  awaited.talking_s = 5.15;
+  EXPECT_FALSE(pace.can_afford(awaited));
+  EXPECT_NEAR(pace.due_in(awaited), 0.025, 1e-9);
+}
+
+TEST(PushPace, TellsWhenAPushWillBeDueIfAllGoesOnAsItDid) {
+  PushPace pace = make(0.2);
+  pace.begin({.words = kLater, .now_s = 10, .talking_s = 5});
+  // 600 of 1,000 words in 0.06 s; what talking has cost is paid for after 0.05 s, or after 0.25 s.
+  EXPECT_NEAR(pace.due_in({.words = kLater + 600, .now_s = 10.06, .talking_s = 5.02}), 0.04, 1e-9);
+  EXPECT_NEAR(pace.due_in({.words = kLater + 600, .now_s = 10.06, .talking_s = 5.1}), 0.19, 1e-9);
+  // Without words after a while; threads that will soon wait do not wait for the share.
+  EXPECT_NEAR(pace.due_in({.words = kLater, .now_s = 10.05, .talking_s = 5}), 0.2, 1e-9);
+  EXPECT_NEAR(pace.due_in({.words = kLater + 40'000, .now_s = 10.4, .talking_s = 6}), 0.1, 1e-4);
+}
+
+TEST(PushPace, APushThatIsDueIsDueNow) {
+  PushPace pace = make(0.2);
+  pace.begin({.words = kLater, .now_s = 10, .talking_s = 5});
+  const PushPace::Done done{.words = kLater + 2'000, .now_s = 10.2, .talking_s = 5.05};
+  EXPECT_TRUE(pace.is_time(done) && pace.can_afford(done));
+  EXPECT_DOUBLE_EQ(pace.due_in(done), 0);
+}
+
 TEST(PushPace, MoreNodesMayTalkMoreUpToAPoint) {
-  EXPECT_DOUBLE_EQ(talking_share_of(2), 0.1);
-  EXPECT_DOUBLE_EQ(talking_share_of(3), 0.15);
-  EXPECT_DOUBLE_EQ(talking_share_of(4), 0.2);
-  EXPECT_DOUBLE_EQ(talking_share_of(64), 0.2);
-  EXPECT_DOUBLE_EQ(talking_share_of(1), 0.1);  // a server that all others have left
+  EXPECT_DOUBLE_EQ(talking_share_of(2, true), 0.05);
+  EXPECT_DOUBLE_EQ(talking_share_of(3, true), 0.075);
+  EXPECT_DOUBLE_EQ(talking_share_of(64, true), talking_share_of(4, true));
+  EXPECT_DOUBLE_EQ(talking_share_of(1, true), talking_share_of(2, true));  // a server that all others have left
+  EXPECT_GT(talking_share_of(4, false), talking_share_of(4, true));
 }
 
 }  // namespace

@@ -17,6 +17,10 @@ class LateServer final : public Owner {
  public:
   LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {}
 
+  bool awaits(NodeId worker) const override {
+    return options_.scheme.admission == Admission::kSsp && behind(worker) >= options_.scheme.staleness;
+  }
+
  private:
   // What a worker believes, by our rows' places, and where the rows have moved away from it, a bit a key.
   struct Told {

@@ -56,6 +56,7 @@ class Owner : public RowServer {
   // An answer with what is common to all.
   Message update() const;
   int64_t slowest() const;
+  int64_t behind(NodeId worker) const;      // pushes to us that another is ahead of it
   std::vector<WorkerClock> clocks() const;  // of pushes to us
   // The push is in our rows, or is dropped for good: it will not be answered again.
   void settle(const Push& push) { clocks_[push.from] = push.clock; }

@@ -43,7 +43,12 @@ Status Replica::copy_base() {
   const auto rows = static_cast<int64_t>(options_.key_end / live_.size());  // tables may yet grow to as many
   for (const Matrix* table : live_) {
     STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, Matrix::make(std::max(rows, table->rows()), table->cols()));
-    for (int64_t i = 0; i < table->rows(); ++i) std::copy_n(table->row(i), table->cols(), copy.row(i));
+    const int64_t parts = parts_of(options_.crew, static_cast<size_t>(table->rows()));
+    share_work(options_.crew, parts, [&](int64_t part) {
+      const int64_t end = table->rows() * (part + 1) / parts;
+      for (int64_t i = table->rows() * part / parts; i < end; ++i)
+        std::copy_n(table->row(i), table->cols(), copy.row(i));
+    });
     base_.push_back(std::move(copy));
   }
   return {};

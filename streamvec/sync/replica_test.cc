@@ -24,11 +24,12 @@ void begin_row(RowKey key, std::span<float> row) {
 // Two workers of one owner, two rows in two tables; `pull` of row 0 of the first table is kPull, that of the second row
 // 0, and those of the second table next to it.
 struct Pair {
-  explicit Pair(CodecKind codec = CodecKind::kFp32) {
+  explicit Pair(CodecKind codec = CodecKind::kFp32, Admission admission = Admission::kBsp) {
     for (NodeId id = 1; id <= 2; ++id) {
       SyncOptions options;
       options.self = id;
-      options.scheme = {Admission::kBsp, Combine::kDamped, codec};
+      options.scheme = {admission, Combine::kDamped, codec};
+      options.scheme.staleness = 2;
       options.dim = kDim;
       options.key_end = 4;
       options.pull = &pulls;
@@ -81,6 +82,35 @@ struct Pair {
   std::unique_ptr<RowServer> server;
   Outbox answers;
 };
+
+TEST(LateServer, AwaitsWhoHoldsOthersUpByBeingTooFarBehind) {
+  Pair pair(CodecKind::kFp32, Admission::kSsp);
+  for (int pushes = 0; pushes < 2; ++pushes) {
+    EXPECT_FALSE(pair.server->awaits(2)) << pushes;
+    Outbox out;
+    pair.replicas[0]->begin({}, out);
+    ASSERT_TRUE(pair.server->receive(1, out[0].message, pair.answers).ok());
+    pair.answer();
+  }
+  EXPECT_TRUE(pair.server->awaits(2));
+  EXPECT_FALSE(pair.server->awaits(1));
+  EXPECT_FALSE(pair.server->awaits(7));  // nobody
+}
+
+TEST(RoundServer, AwaitsWhoIsMissingInARoundThatOthersHaveBegun) {
+  Pair pair;
+  const std::vector<RowKey> all = {0, 1, 2, 3};
+  Outbox out;
+  pair.replicas[0]->begin(all, out);
+  EXPECT_FALSE(pair.server->awaits(2));
+  ASSERT_TRUE(pair.server->receive(1, out[0].message, pair.answers).ok());
+  EXPECT_TRUE(pair.server->awaits(2));
+  EXPECT_FALSE(pair.server->awaits(1));
+  out.clear();
+  pair.replicas[1]->begin(all, out);
+  ASSERT_TRUE(pair.server->receive(2, out[0].message, pair.answers).ok());
+  EXPECT_FALSE(pair.server->awaits(1) || pair.server->awaits(2));
+}
 
 TEST(Replica, DampsWhatIsPulledAndAddsWhatIsNot) {
   Pair pair;

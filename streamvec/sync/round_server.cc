@@ -17,6 +17,11 @@ class RoundServer final : public Owner {
   RoundServer(const SyncOptions& options, Shard rows, Shard told)
       : Owner(options, std::move(rows)), told_(std::move(told)) {}
 
+  bool awaits(NodeId worker) const override {
+    return !waiting_.empty() &&
+           std::none_of(waiting_.begin(), waiting_.end(), [&](const Push& push) { return push.from == worker; });
+  }
+
  private:
   void take_in(Push push, Outbox& out) override {
     if (push.version < version_ && options_.scheme.admission == Admission::kBackup) return drop_late(push, out);

@@ -136,6 +136,14 @@ int64_t Owner::slowest() const {
   return clocks_.empty() ? 0 : slowest;
 }
 
+int64_t Owner::behind(NodeId worker) const {
+  const auto own = clocks_.find(worker);
+  if (own == clocks_.end()) return 0;
+  int64_t furthest = own->second;
+  for (const auto& [other, clock] : clocks_) furthest = std::max(furthest, clock);
+  return furthest - own->second;
+}
+
 std::vector<WorkerClock> Owner::clocks() const {
   std::vector<WorkerClock> clocks;
   for (const auto& [worker, clock] : clocks_) clocks.push_back({options_.self, worker, clock});
