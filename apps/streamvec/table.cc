@@ -336,7 +336,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"ring-rank", Kind::kInteger, "N", "0", "0: whole matrices", "train",
      "of rbsg on several nodes: send changes as products of two thin matrices of this rank (PowerSGD)", 0, 4096},
     {"sync-words", Kind::kInteger, "N", "10000", "", "train simulate",
-     "words that a node trains on between two pushes at least", 1, kIntegerMax},
+     "words that a node trains on between two pushes at least, if no other waits for one", 1, kIntegerMax},
     {"dead-after", Kind::kReal, "SECONDS", "10", "", "train", "a node that is silent for longer is left out", 0.1,
      kSecondsMax},
     {"cluster-ca", Kind::kText, "F.pem", "", "", "train",

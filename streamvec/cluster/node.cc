@@ -235,7 +235,7 @@ void ClusterNode::run() {
     stats_.talking_s = thread_seconds();
     if (options_.crew != nullptr) stats_.talking_s += options_.crew->helped_s();
     failed = !status_.ok();
-    wait_s = std::clamp(push_due_in(now), kWaitLeast, kWaitMost);
+    wait_s = std::clamp(push_due_in(clock_seconds()), kWaitLeast, kWaitMost);
   }
 }
 

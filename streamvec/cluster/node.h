@@ -1,7 +1,8 @@
 // A node of a cluster: keeps its tables in step with the others' while its threads train on them. A thread of its own
 // does all the talking, so that training goes on while changes travel: a new push begins as soon as the last one is
-// answered and enough was trained, so that a fast network syncs often and a slow one rarely, by itself. A node whose
-// text comes slowly pushes now and then all the same: no scheme waits for its words. One that has failed is silent.
+// answered and enough was trained, so that a fast network syncs often and a slow one rarely, by itself, or as soon as
+// others wait for it. A node whose text comes slowly pushes now and then all the same: no scheme waits for its words.
+// One that has failed is silent.
 //
 // One node leads, at first the one with the lowest id: it waits for all, says who takes part, leaves out nodes that are
 // silent, and knows when everybody has finished. Where there is a registry another takes its place when it is silent

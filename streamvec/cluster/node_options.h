@@ -21,12 +21,15 @@ namespace streamvec {
 struct ClusterOptions {
   std::vector<NodeId> workers, servers;  // at first; rising
   SyncOptions sync;                      // without `self` and `initial`
-  int64_t words_min = 10'000;   // trained here between two pushes at least; less: closer to one node, and more to send
+  // Trained here between two pushes at least, if nobody waits for one; less: closer to one node, and more to send.
+  int64_t words_min = 10'000;
   int64_t words_max = 100'000;  // at most: then training waits
   double dead_after_s = 10;     // a node that is silent for longer takes no further part
   double start_within_s = 60;   // all nodes have to be there by then
   int32_t threads = 1;          // that train here
-  double talking_share = 0.2;   // of their time, at most, goes into talking; less: fewer pushes where cores are few
+  // Of their time, at most, goes into talking, more for a push that others wait for; less: fewer pushes where cores
+  // are few.
+  double talking_share = 0.1;
   Crew* crew = nullptr;         // borrowed: helps with rows, and threads that train look in; none: one thread does all
   RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
   StreamExchange* stream = nullptr;  // borrowed: of nodes that train on streams; `sync` has its generations

@@ -39,7 +39,7 @@ Status ClusterNode::take_rows(NodeId from, const Message& message) {
 
 void ClusterNode::push_if_due(double now_s) {
   if (replica_ == nullptr || !replica_->idle() || phase_ == Phase::kStarting || phase_ == Phase::kEnded) return;
-  const PushPace::Done done = done_by(now_s);
+  PushPace::Done done = done_by(now_s);
   Outbox out;
   if (!replica_->may_train()) {
     if (held_since_s_ < 0) held_since_s_ = now_s;
@@ -48,10 +48,11 @@ void ClusterNode::push_if_due(double now_s) {
     replica_->refresh(out);
     return send_out(out);
   }
-  // One that has nothing to train on at the moment holds nobody up: it pushes when others wait for it, or whenever it
-  // can where it does not see them wait.
+  // One that has nothing to train on at the moment holds nobody up, nor does it hurry them: it follows, or pushes
+  // whenever it can where it does not see others wait.
   const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry()) && !is_dry(done);
-  const bool follows = phase_ <= Phase::kFinished && server_ != nullptr && options_.sync.scheme.in_rounds();
+  const bool follows = phase_ <= Phase::kFinished && server_ != nullptr && options_.sync.scheme.awaits_all();
+  done.dry = !trains;
   if ((trains || follows) && !pace_.is_time(done)) return;
   if (stage_is_over()) end_stage();
   if (trains && !pace_.can_afford(done)) return;
@@ -71,7 +72,7 @@ PushPace::Done ClusterNode::done_by(double now_s) const {
   return {words_, steps_, now_s, stats_.talking_s, server_ != nullptr && server_->awaits(self_)};
 }
 
-// Of a stream: nothing has come to be trained on for a while. Such a node pushes whenever it can and holds nobody up.
+// Of a stream: nothing has come to be trained on for a while.
 bool ClusterNode::is_dry(const PushPace::Done& done) {
   if (done.words != seen_words_) seen_words_ = done.words, seen_s_ = done.now_s;
   return options_.stream != nullptr && done.now_s - seen_s_ >= kDryAfter;

@@ -6,6 +6,7 @@ namespace streamvec {
 namespace {
 
 constexpr double kPushEvery = 0.25;  // seconds at most, also by a node whose text comes slowly
+constexpr double kDryEvery = 0.05;   // by one that only follows the others, so that slow rows come round in seconds
 // At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
 constexpr int64_t kEagerWords = 200'000;
 constexpr int64_t kEagerTimes = 4;  // as many pushes
@@ -17,9 +18,8 @@ constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they
 
 }  // namespace
 
-// Outside of rounds each push is answered by itself, which costs its owner more: the same share would be fewer pushes.
-double talking_share_of(int64_t workers, bool in_rounds) {
-  return (in_rounds ? 0.025 : 0.0375) * static_cast<double>(std::clamp<int64_t>(workers, 2, 4));
+double talking_share_of(int64_t workers, bool together) {
+  return (together ? 0.025 : 0.0375) * static_cast<double>(std::clamp<int64_t>(workers, 2, 4));
 }
 
 int64_t PushPace::words_wanted(const Done& done) const {
@@ -31,7 +31,7 @@ double PushPace::share(const Done& done) const {
 }
 
 bool PushPace::is_time(const Done& done) const {
-  if (done.awaited || done.now_s - begun_.now_s >= kPushEvery) return true;
+  if (done.awaited || done.now_s - begun_.now_s >= (done.dry ? kDryEvery : kPushEvery)) return true;
   return done.words - begun_.words >= words_wanted(done);
 }
 

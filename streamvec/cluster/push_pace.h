@@ -11,16 +11,17 @@
 namespace streamvec {
 
 // Of the training threads' time, for talking: what others do to rows between two pushes grows with their number, and
-// so does what pushing more often is worth (docs/BENCHMARKS.md, Cluster).
-double talking_share_of(int64_t workers, bool in_rounds);
+// so does what pushing more often is worth (docs/BENCHMARKS.md, Cluster). `together`: in rounds that all nodes begin
+// together, where a push costs less and its answer comes sooner.
+double talking_share_of(int64_t workers, bool together);
 
 class PushPace {
  public:
   struct Options {
-    int64_t words_min = 10'000;   // trained here between two pushes at least
+    int64_t words_min = 10'000;   // trained here between two pushes at least, if nobody waits for one
     int64_t words_max = 100'000;  // then threads wait for a push
     int32_t threads = 1;          // that train here
-    double talking_share = 0.2;   // of their time, at most, goes into talking
+    double talking_share = 0.1;   // of their time, at most, goes into talking; more for a push that others wait for
     int64_t workers = 1;          // at first
   };
   // What a node has done so far.
@@ -29,7 +30,8 @@ class PushPace {
     double steps = 0;      // the same, each word times its rate
     double now_s = 0;      // the time
     double talking_s = 0;  // of processors, used for talking
-    bool awaited = false;  // others have begun the round that the next push is of, and have to wait for it
+    bool awaited = false;  // others wait for the next push (RowServer::awaits)
+    bool dry = false;      // there is nothing to train on at the moment
   };
   // `pull`: by key, as SyncOptions::pull; zeros: all rows alike.
   PushPace(const Options& options, std::span<const float> pull) : options_(options), schedule_(pull, options.workers) {}

@@ -30,6 +30,14 @@ TEST(PushPace, ANodeWithoutWordsPushesNowAndThen) {
   EXPECT_TRUE(pace.is_time({.words = kLater, .now_s = 10.3}));
 }
 
+TEST(PushPace, OneThatHasNothingToTrainOnFollowsTheOthers) {
+  PushPace pace = make();
+  pace.begin({.words = kLater, .now_s = 10});
+  EXPECT_FALSE(pace.is_time({.words = kLater, .now_s = 10.04, .dry = true}));
+  EXPECT_TRUE(pace.is_time({.words = kLater, .now_s = 10.04, .awaited = true, .dry = true}));
+  EXPECT_TRUE(pace.is_time({.words = kLater, .now_s = 10.06, .dry = true}));
+}
+
 TEST(PushPace, TalkingTakesItsShareOfTheTimeOfAllThreads) {
   PushPace pace = make(0.2);
   pace.begin({.words = kLater, .now_s = 10, .talking_s = 5});

@@ -100,7 +100,7 @@ Status VirtualCluster::add_node(NodeId id) {
   STREAMVEC_ASSIGN_OR_RETURN(node->server, make_row_server(sync));
   node->pace = std::make_unique<PushPace>(
       PushPace::Options{options_.words_min, options_.words_max, 1,
-                        talking_share_of(options_.nodes, options_.scheme.in_rounds()), options_.nodes},
+                        talking_share_of(options_.nodes, options_.scheme.admission == Admission::kBsp), options_.nodes},
       options_.pull);
   node->next = id;
   for (size_t i = id; i < chunks_.size(); i += static_cast<size_t>(options_.nodes))
@@ -238,7 +238,8 @@ void VirtualCluster::push_if_due(Node& node) {
     node.look_at_s = at_s;
     post(at_s, Kind::kLook, node.id);
   };
-  const PushPace::Done done{node.words, node.steps, now_s_, node.talking_s, node.server->awaits(node.id)};
+  const PushPace::Done done{node.words, node.steps, now_s_, node.talking_s, node.server->awaits(node.id),
+                            node.finished};
   if (!node.replica->may_train()) {
     if (now_s_ - node.refreshed_s < kLookEvery) return look_in(kLookEvery);
     node.refreshed_s = now_s_;
@@ -246,9 +247,9 @@ void VirtualCluster::push_if_due(Node& node) {
     node.replica->refresh(out);
     return send_out(node, out);
   }
-  // A node without text pushes on, for the others' rounds, when they wait for it; where there are none each time takes
-  // it a moment.
-  const bool follows = !flushing_ && options_.scheme.in_rounds();
+  // A node without text pushes on: when others wait for it, or where it does not see that whenever it can, which takes
+  // a moment each time.
+  const bool follows = !flushing_ && options_.scheme.awaits_all();
   if ((!node.finished || follows) && !node.pace->is_time(done)) return look_in(kPushAtLeast);
   if (node.finished && !flushing_ && now_s_ - node.begun_s < kLookEvery) return look_in(kLookEvery);
   if (!node.finished && !node.pace->can_afford(done)) return look_in(kLookEvery);

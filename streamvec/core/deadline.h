@@ -16,9 +16,12 @@ class Deadline {
     return wait > Clock::time_point::max() - now ? never() : Deadline(now + wait);
   }
 
+  // Likewise; what is no wait, below zero or no number, is over at once.
   static Deadline after_s(double seconds) {
-    const std::chrono::duration<double> wait(seconds);
-    return wait > std::chrono::hours(1'000'000) ? never() : after(std::chrono::duration_cast<Clock::duration>(wait));
+    constexpr double kLongest = 4e9;  // the clock's own is nine
+    if (seconds > kLongest) return never();
+    const std::chrono::duration<double> wait(seconds > 0 ? seconds : 0);
+    return after(std::chrono::duration_cast<Clock::duration>(wait));
   }
 
   bool passed() const { return when_ != Clock::time_point::max() && Clock::now() >= when_; }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 namespace streamvec {
@@ -25,6 +26,14 @@ TEST(Deadline, PassesOnceItsTimeHasCome) {
 TEST(Deadline, NoTimeOrLessHasPassedAtOnce) {
   EXPECT_TRUE(Deadline::after(milliseconds(0)).passed());
   EXPECT_TRUE(Deadline::after(milliseconds(-5)).passed());
+}
+
+TEST(Deadline, IsToldInSecondsAsWell) {
+  const Deadline::Clock::time_point now = Deadline::Clock::now();
+  EXPECT_GE(Deadline::after_s(1.5).when(), now + milliseconds(1'500));
+  EXPECT_LT(Deadline::after_s(1.5).when(), now + hours(1));
+  for (const double none : {0.0, -1.0, -1e300, std::nan("")}) EXPECT_TRUE(Deadline::after_s(none).passed()) << none;
+  for (const double long_s : {4e9, 1e300, HUGE_VAL}) EXPECT_FALSE(Deadline::after_s(long_s).passed()) << long_s;
 }
 
 TEST(Deadline, TheLongestWaitIsNeverOver) {

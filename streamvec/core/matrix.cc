@@ -59,7 +59,8 @@ void Matrix::take_pages([[maybe_unused]] int32_t threads) {
   const size_t pages = (bytes + kHugePage - 1) / kHugePage;
   const size_t parts = std::min(static_cast<size_t>(std::max(threads, 1)), std::max<size_t>(pages, 1));
   const auto take = [&](size_t part) {
-    const size_t begin = pages * part / parts * kHugePage, end = std::min(pages * (part + 1) / parts * kHugePage, bytes);
+    const size_t begin = pages * part / parts * kHugePage;
+    const size_t end = std::min(pages * (part + 1) / parts * kHugePage, bytes);
     if (begin < end) ::madvise(reinterpret_cast<char*>(data_.get()) + begin, end - begin, MADV_POPULATE_WRITE);
   };
   std::vector<std::thread> others;

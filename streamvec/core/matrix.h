@@ -38,8 +38,8 @@ class Matrix {
 
   // Adds zeroed rows up to `rows`. REQUIRES: rows() <= rows <= rows_max(). Rows already there stay where they are.
   void grow(int64_t rows);
-  // Takes the memory of all rows now, not as they are touched. Nothing happens where the system cannot (before Linux
-  // 5.14).
+  // Takes the memory of all rows now, not as they are touched, by so many threads. Nothing happens where the system
+  // cannot (before Linux 5.14).
   void take_pages(int32_t threads = 1);
 
   int64_t rows() const { return rows_; }

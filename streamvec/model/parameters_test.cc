@@ -49,6 +49,11 @@ TEST(Parameters, ARowStartsTheSameWheneverItIsAdded) {
   EXPECT_EQ(grown.output.rows.rows(), 50);
 }
 
+TEST(Parameters, ManyRowsStartTheSameByHoweverManyThreads) {
+  const Rows by_one = values_of(make({.rows = 30'001, .dim = 3, .seed = 9}).input.rows);
+  EXPECT_EQ(values_of(make({.rows = 30'001, .dim = 3, .seed = 9, .threads = 4}).input.rows), by_one);
+}
+
 TEST(Parameters, GrowthKeepsRowsWhereTheyAre) {
   for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam}) {
     Parameters parameters = make({.rows = 10, .rows_max = 1'000, .dim = 17, .optimizer = optimizer});

@@ -18,7 +18,7 @@ class LateServer final : public Owner {
   LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {}
 
   bool awaits(NodeId worker) const override {
-    return options_.scheme.admission == Admission::kSsp && behind(worker) >= options_.scheme.staleness;
+    return options_.scheme.awaits_all() && behind(worker) >= std::max<int64_t>(options_.scheme.staleness, 1);
   }
 
  private:

@@ -24,12 +24,13 @@ void begin_row(RowKey key, std::span<float> row) {
 // Two workers of one owner, two rows in two tables; `pull` of row 0 of the first table is kPull, that of the second row
 // 0, and those of the second table next to it.
 struct Pair {
-  explicit Pair(CodecKind codec = CodecKind::kFp32, Admission admission = Admission::kBsp) {
+  explicit Pair(CodecKind codec = CodecKind::kFp32, Admission admission = Admission::kBsp,
+                int64_t staleness = 2) {
     for (NodeId id = 1; id <= 2; ++id) {
       SyncOptions options;
       options.self = id;
       options.scheme = {admission, Combine::kDamped, codec};
-      options.scheme.staleness = 2;
+      options.scheme.staleness = staleness;
       options.dim = kDim;
       options.key_end = 4;
       options.pull = &pulls;
@@ -83,6 +84,23 @@ struct Pair {
   Outbox answers;
 };
 
+TEST(Replica, KnowsManyRowsFromTheFirstAlsoWithACrew) {
+  constexpr int64_t kRows = 5'003;
+  Crew crew(2);
+  Matrix table = std::move(Matrix::make(kRows, kDim)).value();
+  for (int64_t i = 0; i < kRows; ++i) table.row(i)[1] = static_cast<float>(i + 1);
+  SyncOptions options;
+  options.dim = kDim;
+  options.key_end = kRows;
+  options.crew = &crew;
+  const std::unique_ptr<Replica> replica = std::move(Replica::make(options, {&table})).value();
+  std::vector<float> value(kDim);
+  for (RowKey key = 0; key < kRows; ++key) {
+    replica->known_value(key, value);
+    ASSERT_EQ(value[1], static_cast<float>(key + 1));
+  }
+}
+
 TEST(LateServer, AwaitsWhoHoldsOthersUpByBeingTooFarBehind) {
   Pair pair(CodecKind::kFp32, Admission::kSsp);
   for (int pushes = 0; pushes < 2; ++pushes) {
@@ -95,6 +113,19 @@ TEST(LateServer, AwaitsWhoHoldsOthersUpByBeingTooFarBehind) {
   EXPECT_TRUE(pair.server->awaits(2));
   EXPECT_FALSE(pair.server->awaits(1));
   EXPECT_FALSE(pair.server->awaits(7));  // nobody
+}
+
+TEST(LateServer, AwaitsNobodyWhileAllAreAsFar) {
+  Pair pair(CodecKind::kFp32, Admission::kSsp, 0);
+  EXPECT_FALSE(pair.server->awaits(1) || pair.server->awaits(2));
+}
+
+TEST(RoundServer, AwaitsNobodyWhomItCanDoWithout) {
+  Pair pair(CodecKind::kFp32, Admission::kBackup);
+  Outbox out;
+  pair.replicas[0]->begin({}, out);
+  ASSERT_TRUE(pair.server->receive(1, out[0].message, pair.answers).ok());
+  EXPECT_FALSE(pair.server->awaits(2));
 }
 
 TEST(RoundServer, AwaitsWhoIsMissingInARoundThatOthersHaveBegun) {

@@ -18,8 +18,9 @@ class RoundServer final : public Owner {
       : Owner(options, std::move(rows)), told_(std::move(told)) {}
 
   bool awaits(NodeId worker) const override {
-    return !waiting_.empty() &&
-           std::none_of(waiting_.begin(), waiting_.end(), [&](const Push& push) { return push.from == worker; });
+    const auto is_its = [&](const Push& push) { return push.from == worker; };
+    return options_.scheme.awaits_all() && !waiting_.empty() &&
+           std::none_of(waiting_.begin(), waiting_.end(), is_its);
   }
 
  private:

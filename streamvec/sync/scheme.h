@@ -29,6 +29,9 @@ struct Scheme {
 
   // Rounds have one state for all workers; the others answer each worker with what it has missed.
   bool in_rounds() const { return admission == Admission::kBsp || admission == Admission::kBackup; }
+  // Workers wait for the slowest of them, and its owners know when. Not so where some may be left behind, or where each
+  // worker knows for itself how long it waits.
+  bool awaits_all() const { return admission == Admission::kBsp || (admission == Admission::kSsp && !adaptive); }
 };
 
 // "bsp", "backup", "ssp", "softsync", "async". kInvalidArgument for others, with the list.
