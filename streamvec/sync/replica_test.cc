@@ -31,6 +31,7 @@ struct Pair {
       options.self = id;
       options.scheme = {admission, Combine::kDamped, codec};
       options.scheme.staleness = staleness;
+      options.scheme.backups = 0;
       options.dim = kDim;
       options.key_end = 4;
       options.pull = &pulls;
@@ -120,12 +121,25 @@ TEST(LateServer, AwaitsNobodyWhileAllAreAsFar) {
   EXPECT_FALSE(pair.server->awaits(1) || pair.server->awaits(2));
 }
 
-TEST(RoundServer, AwaitsNobodyWhomItCanDoWithout) {
+TEST(RoundServer, AwaitsNobodyWhereWorkersMayBeLeftBehind) {
   Pair pair(CodecKind::kFp32, Admission::kBackup);
   Outbox out;
   pair.replicas[0]->begin({}, out);
   ASSERT_TRUE(pair.server->receive(1, out[0].message, pair.answers).ok());
+  ASSERT_TRUE(pair.answers.empty());
   EXPECT_FALSE(pair.server->awaits(2));
+}
+
+TEST(Scheme, OnlyABoundThatOwnersKnowMakesThemAwaitTheSlowest) {
+  const auto awaits = [](Admission admission, bool adaptive = false) {
+    Scheme scheme;
+    scheme.admission = admission;
+    scheme.adaptive = adaptive;
+    return scheme.awaits_all();
+  };
+  EXPECT_TRUE(awaits(Admission::kBsp) && awaits(Admission::kSsp));
+  EXPECT_FALSE(awaits(Admission::kSsp, true));
+  EXPECT_FALSE(awaits(Admission::kBackup) || awaits(Admission::kSoftsync) || awaits(Admission::kAsync));
 }
 
 TEST(RoundServer, AwaitsWhoIsMissingInARoundThatOthersHaveBegun) {
