@@ -47,7 +47,7 @@ class TestMisuse:
 
     @pytest.mark.parametrize("flag, value, allowed", [
         ("--dim", "0", "1 to 65536"), ("--dim", "2x", "1 to 65536"), ("--dim", "99999999999999999999", "1 to 65536"),
-        ("--window", "-1", "1 to"), ("--sample", "2", "0 to 1"), ("--sample", "nan", "0 to 1"), ("--epochs", "1.5", "1 to"),
+        ("--window", "-1", "1 to"), ("--sample", "2", "0 to 1"), ("--sample", "nan", "0 to 1"), ("--pace", "0.5", "1 to 100"), ("--epochs", "1.5", "1 to"),
         ("--model", "word2vec", "sgns|cbow"), ("--optimizer", "lion", "sgd|adagrad|adam"), ("--kernel", "fast", "simd"),
     ])
     def test_a_bad_value_is_named_with_what_is_allowed(self, text, tmp_path, flag, value, allowed):

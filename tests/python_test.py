@@ -345,6 +345,7 @@ except KeyboardInterrupt:
     @pytest.mark.parametrize("options,kind,message", [
         ({"dim": 0}, ValueError, "dim is 0; it must be 1 to 65536"),
         ({"min_count": 0}, ValueError, "min_count is 0"),
+        ({"pace": 0.5}, ValueError, "pace is 0.5; it must be 1 to 100"),
         ({"model": "word2vec"}, ValueError, "word2vec"),
         ({"tokenizer": "bytes"}, ValueError, "words or whitespace"),
         ({"half_life": "soon"}, ValueError, "soon"),

@@ -167,7 +167,8 @@ class TestColumns:
             assert node.returncode == 1 and "the ring broke" in err, err
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
-    @pytest.mark.parametrize("option, values", [("seed", [1, 2]), ("sample", ["0.001", "0.00100001"]), ("lr", [0.1, 0.2])])
+    @pytest.mark.parametrize("option, values", [("seed", [1, 2]), ("sample", ["0.001", "0.00100001"]), ("pace", [2, 3]),
+                                                ("lr", [0.1, 0.2])])
     def test_nodes_with_other_options_are_refused_with_the_reason(self, option, values, corpus, tmp_path):
         nodes = start_nodes(tmp_path, 2, "--dim", 20, shard="columns", per_node=lambda rank: ["--" + option, values[rank]])
         for node in nodes:

@@ -89,7 +89,7 @@ Result<Text> read_text(const TrainOptions& options, const std::vector<std::strin
     return error(Code::kInvalidArgument, source->name(), " has no word ", options.min_count,
                  " times; try --min-count 1 or more text");
   STREAMVEC_RETURN_IF_ERROR(source->seek(""));
-  FixedSlotMapper mapper(text.vocabulary, options.sample);
+  FixedSlotMapper mapper(text.vocabulary, options.sample, row_pace_options(options, "sgns", options.epochs));
   Tokenizer tokenizer(options.tokenizer);
   Tokens tokens;
   for (std::vector<Document> documents;; documents.clear()) {
@@ -145,7 +145,7 @@ class Simulation {
     virtual_.parameters.rows = text_.vocabulary.size();
     virtual_.parameters.dim = options_.dim.value_or(200);
     virtual_.parameters.seed = options_.seed;
-    virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary);
+    virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary, options_.epochs);
     virtual_.words_min = options_.cluster.words_min;
     virtual_.words_max = words_max_of(options_.cluster);
     virtual_.lr = static_cast<float>(options_.lr.value_or(default_learning_rate("sgns", OptimizerKind::kSgd)));
@@ -162,7 +162,8 @@ class Simulation {
     words.push_back("train");
     words.insert(words.end(), arguments_.words.begin(), arguments_.words.end());
     words.insert(words.end(), {"--out", work_ + "/" + std::to_string(nodes), "--threads", "1", "--json"});
-    for (const char* option : {"dim", "window", "negatives", "sample", "min-count", "epochs", "lr", "seed", "kernel"})
+    for (const char* option :
+         {"dim", "window", "negatives", "sample", "pace", "min-count", "epochs", "lr", "seed", "kernel"})
       if (arguments_.given(option)) words.insert(words.end(), {std::string("--") + option, arguments_.text(option)});
     if (nodes > 1)
       for (const char* option : {"sync", "combine", "codec", "staleness", "backups", "group", "sync-words"})

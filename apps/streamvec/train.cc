@@ -147,6 +147,7 @@ TrainOptions train_options(const Arguments& arguments) {
   options.window = static_cast<int32_t>(arguments.integer("window"));
   options.negatives = static_cast<int32_t>(arguments.integer("negatives"));
   options.sample = arguments.real("sample");
+  options.pace = arguments.real("pace");
   options.min_count = arguments.integer("min-count");
   if (arguments.given("epochs")) options.epochs = static_cast<int32_t>(arguments.integer("epochs"));
   options.threads = static_cast<int32_t>(arguments.integer("threads"));

@@ -37,6 +37,7 @@ def train(
     window: Optional[int] = None,
     negatives: Optional[int] = None,
     sample: Optional[float] = None,
+    pace: Optional[float] = None,
     min_count: Optional[int] = None,
     epochs: Optional[int] = None,
     threads: Optional[int] = None,

@@ -52,6 +52,12 @@ std::vector<float2> crowds_of(const SamplingTables& tables, const SgnsOptions& o
   return crowds;
 }
 
+// The paces of a slot's rows; AdaGrad finds its rates itself.
+float2 paces_of(const SamplingTables& tables, const SgnsOptions& options, Slot slot) {
+  if (options.adagrad) return make_float2(1, 1);
+  return make_float2(tables.pace.input(slot), tables.pace.output(slot));
+}
+
 // A sentence's number stands beside its words' slots; empty sentences have none, so that neighbours differ.
 std::vector<uint32_t> encoded(const Chunk& chunk) {
   std::vector<uint32_t> words;

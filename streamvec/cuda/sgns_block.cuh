@@ -139,7 +139,7 @@ __device__ bool meet_all(const Size& size, float lr, const Shared& s, const Plan
   return finite;
 }
 
-// How the steps of each row are to be shortened: cut where they are too long, and by the crowd.
+// How long the steps of each row are to be: by the crowd or by its pace, and cut where they are too long.
 template <typename Size>
 __device__ void find_cuts(const Size& size, const Shared& s, const Plan& plan) {
   for (int32_t r = threadIdx.x; r < size.rows(); r += kThreads) {
@@ -149,7 +149,8 @@ __device__ void find_cuts(const Size& size, const Shared& s, const Plan& plan) {
       for (int32_t i = 0; i < across; ++i) sum += s.sums[output * across + i];
     else
       for (int32_t i = 0; i < size.outputs() / 16; ++i) sum += s.sums[size.outputs() * across + i * size.inputs() + r];
-    s.factors[r] = plan.crowd[r] * (sum > size.a.step_max ? size.a.step_max / sum : 1.0f);
+    const float factor = plan.crowd[r], most = size.a.step_max / fmaxf(sum, 1e-30f);
+    s.factors[r] = factor < 1 ? factor * fminf(1, most) : fminf(factor, most);
   }
 }
 

@@ -66,7 +66,9 @@ struct SgnsArguments {
   int32_t shift;
   uint64_t stratum;      // of a block's negatives
   const float2* crowds;  // by slot: how much the steps of a block weigh in a row of input, of output
-  int32_t crowds_count;
+  const float2* paces;   // by slot: the paces of a row of input, of output (vocab/row_pace.h)
+  int32_t crowds_count;  // of both
+  float2 pace_longest;   // of the other slots
   float step_max, crowd_max;
   float crowd_scale;  // how many blocks are in work
   const Segment* segments;

@@ -45,7 +45,7 @@ struct Plan {
   int32_t* slots;   // [n + m]
   uint32_t* cover;  // [n] by column: the centres whose window has it, as bits
   uint32_t* own;    // [m] by output: centres that have no weight with it, as bits
-  float* crowd;     // [n + m]: the factor for a crowded row
+  float* crowd;     // [n + m]: row_factor()
 };
 
 struct Shared {
@@ -110,6 +110,16 @@ __device__ float crowd_factor(const SgnsArguments& a, float lr, float crowd) {
   return sum > a.crowd_max ? a.crowd_max / sum : 1.0f;
 }
 
+// What the steps of a row are to be multiplied by: less than 1 in a crowd, more where its pace is longer. Rare words,
+// whose paces are, are in no crowd, so that one number has room for both.
+__device__ float row_factor(const SgnsArguments& a, float lr, float crowd, float pace) {
+  return pace * crowd_factor(a, lr, pace * crowd);
+}
+
+__device__ float2 paces_of(const SgnsArguments& a, uint32_t slot) {
+  return slot < static_cast<uint32_t>(a.crowds_count) ? a.paces[slot] : a.pace_longest;
+}
+
 __device__ float2 crowds_of(const SgnsArguments& a, uint32_t slot) {
   return slot < static_cast<uint32_t>(a.crowds_count) ? a.crowds[slot] : make_float2(0, 0);
 }
@@ -141,8 +151,9 @@ __device__ Kept keep_words(const SgnsArguments& a, const Segment& segment, const
     if (keep) {
       place += __popc(mask & ((1u << lane) - 1));
       s.words[place] = word;
-      const float2 crowds = crowds_of(a, slot);
-      s.word_crowds[place] = {crowd_factor(a, segment.lr, crowds.x), crowd_factor(a, segment.lr, crowds.y)};
+      const float2 crowds = crowds_of(a, slot), paces = paces_of(a, slot);
+      s.word_crowds[place] = {row_factor(a, segment.lr, crowds.x, paces.x),
+                              row_factor(a, segment.lr, crowds.y, paces.y)};
       s.reach[place] = static_cast<uint8_t>(reach_draw(segment.draw, at, a.shape.window));
     }
     __syncthreads();
@@ -160,7 +171,7 @@ __device__ void draw_negatives(const SgnsArguments& a, const Segment& segment, c
     int32_t slot = a.guide[at >> a.shift];
     while (a.ends[slot] <= at) ++slot;
     s.negatives[i] = slot;
-    s.negative_crowds[i] = crowd_factor(a, segment.lr, crowds_of(a, slot).y);
+    s.negative_crowds[i] = row_factor(a, segment.lr, crowds_of(a, slot).y, paces_of(a, slot).y);
   }
 }
 

@@ -88,6 +88,11 @@ class CardTrainer final : public SgnsTrainer {
     STREAMVEC_RETURN_IF_ERROR(note(upload(tables.negatives.guide(), guide_, compute_)));
     STREAMVEC_RETURN_IF_ERROR(note(upload(tables.subsampling.thresholds(), thresholds_, compute_)));
     STREAMVEC_RETURN_IF_ERROR(note(upload(std::span<const float2>(crowds), crowds_, compute_)));
+    std::vector<float2> paces(crowds.size());
+    for (size_t slot = 0; slot < paces.size(); ++slot)
+      paces[slot] = paces_of(tables, options_, static_cast<Slot>(slot));
+    STREAMVEC_RETURN_IF_ERROR(note(upload(std::span<const float2>(paces), paces_, compute_)));
+    pace_longest_ = paces_of(tables, options_, kNoSlot);
     shift_ = tables.negatives.shift();
     words_known_ = static_cast<int32_t>(crowds.size());
     tables_id_ = id;
@@ -315,6 +320,8 @@ class CardTrainer final : public SgnsTrainer {
     arguments.lanes = blocks_now();
     arguments.crowd_scale = static_cast<float>(blocks_now());
     arguments.crowds = crowds_.data();
+    arguments.paces = paces_.data();
+    arguments.pace_longest = pace_longest_;
     arguments.crowds_count = words_known_;
     arguments.step_max = options_.step_max;
     arguments.crowd_max = options_.crowd;
@@ -378,7 +385,8 @@ class CardTrainer final : public SgnsTrainer {
   CardBuffer<uint64_t> ends_;
   CardBuffer<Slot> guide_;
   CardBuffer<uint32_t> thresholds_;
-  CardBuffer<float2> crowds_;
+  CardBuffer<float2> crowds_, paces_;
+  float2 pace_longest_ = make_float2(1, 1);
   int32_t shift_ = 63, words_known_ = 0;
   TablesId tables_id_;
   Batch batches_[kBatches];

@@ -79,7 +79,7 @@ class Reference {
         const Wide product = static_cast<Wide>(negative_draw(draw, static_cast<uint64_t>(first), k)) * stratum;
         negatives[k] = tables.negatives.invert(k * stratum + static_cast<uint64_t>(product >> 64));
       }
-      train_block(first, std::min(first + options_.centres, count), negatives, lr, totals);
+      train_block(first, std::min(first + options_.centres, count), negatives, tables.pace, lr, totals);
     }
     return totals;
   }
@@ -97,15 +97,24 @@ class Reference {
     }
   }
 
-  void train_block(int32_t first, int32_t last, const std::vector<Slot>& negatives, float lr, SgnsTotals& totals) {
+  void train_block(int32_t first, int32_t last, const std::vector<Slot>& negatives, const RowPace& pace, float lr,
+                   SgnsTotals& totals) {
     const int32_t begin = std::max(first - options_.window, 0);
     const int32_t end = std::min(last + options_.window, static_cast<int32_t>(words_.size()));
     const size_t columns = static_cast<size_t>(end - begin), centres = static_cast<size_t>(last - first);
     std::vector<std::vector<float>> weights(centres + negatives.size(), std::vector<float>(columns));
     std::vector<float*> x, y;
-    for (int32_t j = begin; j < end; ++j) x.push_back(input_.row(word(j).slot));
-    for (int32_t i = first; i < last; ++i) y.push_back(output_.row(word(i).slot));
-    for (const Slot negative : negatives) y.push_back(output_.row(negative));
+    std::vector<float> x_pace, y_pace;
+    for (int32_t j = begin; j < end; ++j) {
+      x.push_back(input_.row(word(j).slot));
+      x_pace.push_back(pace.input(word(j).slot));
+    }
+    const auto add_output = [&](Slot slot) {
+      y.push_back(output_.row(slot));
+      y_pace.push_back(pace.output(slot));
+    };
+    for (int32_t i = first; i < last; ++i) add_output(word(i).slot);
+    for (const Slot negative : negatives) add_output(negative);
     const float share = static_cast<float>(options_.negatives) / static_cast<float>(options_.negatives_shared);
     for (int32_t i = first; i < last; ++i)
       for (int32_t j = begin; j < end; ++j) {
@@ -132,6 +141,8 @@ class Reference {
     block.weight = rows.data();
     block.scale = options_.adagrad ? 1 : lr;
     block.step_max = options_.adagrad ? 0 : options_.step_max;
+    block.input_pace = options_.adagrad ? nullptr : x_pace.data();
+    block.output_pace = options_.adagrad ? nullptr : y_pace.data();
     block.dx = options_.adagrad ? x_slopes.data() : x.data();
     block.dy = options_.adagrad ? y_slopes.data() : y.data();
     const PairBlockResult result = kernel_->step(block);
@@ -196,7 +207,7 @@ class SgnsOnCard : public ::testing::TestWithParam<int64_t> {
 TEST_P(SgnsOnCard, TrainsAsTheReferenceDoesWithOneBlockAtATime) {
   const int64_t dim = GetParam();
   const SgnsOptions options = options_for(dim);
-  const SamplingTables tables(zipf_counts(), 1e-2);
+  const SamplingTables tables(zipf_counts(), 1e-2, {.pace_max = 8});
   const Matrix input = drawn_rows(dim, 1), output = drawn_rows(dim, 2);
   Matrix x = input.copy().value(), y = output.copy().value();
   Reference reference(options, x, y);

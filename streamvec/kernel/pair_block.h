@@ -5,8 +5,8 @@
 //   sum_ij w_ij * softplus(label_i ? -y_i.x_j : y_i.x_j)        softplus(z) = log(1 + e^z) = -log sigma(-z)
 // and one step goes down its slope, every derivative taken at the old values:
 //   c_ij = scale * w_ij * (label_i - sigma(y_i.x_j)),   dx_j = a_j sum_i c_ij y_i,   dy_i = b_i sum_j c_ij x_j.
-// a_j and b_i are 1 unless the summed step is too long to trust a slope taken at one point: a_j is cut so that
-// a_j sum_i |c_ij| <= step_max, and b_i likewise.
+// a_j and b_i are the rows' paces (1 where none are given) unless the summed step is too long to trust a slope taken at
+// one point: a_j is cut so that a_j sum_i |c_ij| <= step_max, and b_i likewise.
 // Skip-gram fills w with the windows of some neighbouring centres; CBOW with a diagonal.
 //
 // The same function stands here as a readable reference, as portable SIMD, and twice in bf16 with fp32 sums
@@ -37,8 +37,10 @@ struct PairBlock {
   // before it has ended: rows between bands are visited without a look at whether they are finite.
   const int32_t* band_begin = nullptr;
   const int32_t* band_end = nullptr;
-  float scale = 1;     // the learning rate, or 1 where an optimiser follows
-  float step_max = 0;  // 0: steps are not cut
+  float scale = 1;                     // the learning rate, or 1 where an optimiser follows
+  float step_max = 0;                  // 0: steps are not cut
+  const float* input_pace = nullptr;   // n values above 0: how much longer than others' a row's step is; none: 1
+  const float* output_pace = nullptr;  // m values, likewise
 
   const float* const* upcoming = nullptr;  // rows that the next block will need, to be fetched meanwhile
   int32_t upcoming_count = 0;

@@ -74,9 +74,13 @@ HWY_NOINLINE void multiply_pairs(const PairBlock& block, int32_t offset, PairLis
   }
 }
 
-// How far a step is cut whose coefficients' |c| come to `sum`: step_max / sum where the sum is larger, else 1.
-HWY_INLINE __m512 cut_of(__m512 sum, __m512 step_max) {
-  return _mm512_min_ps(_mm512_set1_ps(1), _mm512_div_ps(step_max, _mm512_max_ps(sum, _mm512_set1_ps(1e-30f))));
+// How long a step is whose coefficients' |c| come to `sum` (pair_block.h: a_j, b_i).
+HWY_INLINE __m512 cut_of(__m512 sum, __m512 pace, __m512 step_max) {
+  return _mm512_min_ps(pace, _mm512_div_ps(step_max, _mm512_max_ps(sum, _mm512_set1_ps(1e-30f))));
+}
+
+HWY_INLINE __m512 pace_at(const float* paces, int32_t row) {
+  return _mm512_set1_ps(paces != nullptr ? paces[row] : 1.0f);
 }
 
 // The |c| of negatives added up by input, and by output turned into cuts. Returns the sum of all.
@@ -99,10 +103,14 @@ HWY_INLINE float cut_negatives(const PairBlock& block, int32_t columns, const fl
     _mm512_storeu_ps(input_sums + j, by_input);
     total = _mm512_add_ps(total, by_input);
   }
-  for (int32_t i = 0; i < count; i += 16)
-    _mm512_mask_storeu_ps(output_cuts + block.positives + i,
-                          static_cast<__mmask16>(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1),
-                          cut_of(sums_of_16(by_output + 16 * i), step_max));
+  for (int32_t i = 0; i < count; i += 16) {
+    const auto there = static_cast<__mmask16>(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
+    const __m512 pace = block.output_pace != nullptr
+                            ? _mm512_maskz_loadu_ps(there, block.output_pace + block.positives + i)
+                            : _mm512_set1_ps(1);
+    _mm512_mask_storeu_ps(output_cuts + block.positives + i, there,
+                          cut_of(sums_of_16(by_output + 16 * i), pace, step_max));
+  }
   return _mm512_reduce_add_ps(total);
 }
 
@@ -124,7 +132,7 @@ HWY_NOINLINE float add_pair_outputs(const PairBlock& block, int32_t offset, cons
       for (int32_t v = 0; v < kVectors; ++v) sum[v] = _mm512_fmadd_ps(factor, _mm512_load_ps(x + 16 * v), sum[v]);
     }
     total = _mm512_add_ps(total, size);
-    const __m512 cut = cut_of(size, step_max);
+    const __m512 cut = cut_of(size, pace_at(block.output_pace, i), step_max);
     float* to = block.dy[i] + offset;
     for (int32_t v = 0; v < kVectors; ++v)
       _mm512_store_ps(to + 16 * v, _mm512_fmadd_ps(sum[v], cut, _mm512_load_ps(to + 16 * v)));
@@ -150,7 +158,7 @@ HWY_NOINLINE void add_pair_inputs(const PairBlock& block, int32_t offset, const 
       size = _mm512_add_ps(size, _mm512_abs_ps(factor));
       for (int32_t v = 0; v < kVectors; ++v) sum[v] = _mm512_fmadd_ps(factor, _mm512_load_ps(y + 16 * v), sum[v]);
     }
-    const __m512 cut = cut_of(size, step_max);
+    const __m512 cut = cut_of(size, pace_at(block.input_pace, j), step_max);
     float* to = block.dx[j] + offset;
     for (int32_t v = 0; v < kVectors; ++v)
       _mm512_store_ps(to + 16 * v, _mm512_fmadd_ps(sum[v], cut, _mm512_load_ps(to + 16 * v)));

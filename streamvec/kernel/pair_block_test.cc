@@ -71,7 +71,8 @@ TEST_P(EveryPairKernel, MatchesTheFormulaOverManyShapes) {
 TEST_P(EveryPairKernel, MatchesTheReferenceKernel) {
   const auto reference = make_reference_pair_kernel();
   for (const Shape& shape : {Shape{200, 32, 72, 22, Bands::kSliding, true}, Shape{300, 70, 130, 65, Bands::kFull},
-                             Shape{50, 26, 58, 16, Bands::kSliding, false}, Shape{513, 33, 61, 61, Bands::kSliding}}) {
+                             Shape{50, 26, 58, 16, Bands::kSliding, false}, Shape{513, 33, 61, 61, Bands::kSliding},
+                             Shape{200, 32, 72, 22, Bands::kSliding, true, 0.05f, 0.25f, true}}) {
     Block block(shape, 5), other(shape, 5);
     const PairBlockResult result = kernel_->step(block.view()), wanted = reference->step(other.view());
     EXPECT_NEAR(result.loss, wanted.loss, (is_exact(GetParam()) ? 1e-5 : 1e-3) * wanted.loss) << shape;

@@ -52,12 +52,14 @@ struct Shape {
   bool shared_weights = false;  // the negatives have one row of weights among them
   float scale = 0.05f;
   float step_max = 0;
+  bool paces = false;  // rows have paces of 1 to 8
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << "dim " << shape.dim << ", " << shape.inputs << " inputs, " << shape.outputs << " outputs, "
              << shape.positives << " positives, bands " << static_cast<int>(shape.bands)
-             << (shape.shared_weights ? ", shared weights" : "") << ", step_max " << shape.step_max;
+             << (shape.shared_weights ? ", shared weights" : "") << ", step_max " << shape.step_max
+             << (shape.paces ? ", paces" : "");
 }
 
 inline float between(Random& random, float low, float high) {
@@ -81,6 +83,8 @@ class Block {
         for (int32_t d = 0; d < shape.dim; ++d) row[d] = between(random, -size, size);
     draw_bands(random);
     draw_weights(random);
+    for (int32_t i = 0; i < shape.outputs; ++i) output_pace_.push_back(between(random, 1, 8));
+    for (int32_t j = 0; j < shape.inputs; ++j) input_pace_.push_back(between(random, 1, 8));
     point(x.pointers, x_pointers_);
     point(y.pointers, y_pointers_);
   }
@@ -98,6 +102,8 @@ class Block {
     block.band_end = band_end.data();
     block.scale = shape_.scale;
     block.step_max = shape_.step_max;
+    block.input_pace = shape_.paces ? input_pace_.data() : nullptr;
+    block.output_pace = shape_.paces ? output_pace_.data() : nullptr;
     block.upcoming = y_pointers_.data();
     block.upcoming_count = shape_.outputs;
     block.dx = dx.pointers.data();
@@ -150,6 +156,7 @@ class Block {
 
   Shape shape_;
   std::vector<const float*> x_pointers_, y_pointers_, weight_pointers_;
+  std::vector<float> input_pace_, output_pace_;
 };
 
 inline double softplus(double z) {
@@ -192,8 +199,8 @@ struct Expected {
         dx_reach[j] += std::abs(c);
         dy_reach[i] += std::abs(c);
       }
-    finish(dx_reach, block.step_max, dx, dx_size);
-    finish(dy_reach, block.step_max, dy, dy_size);
+    finish(dx_reach, block.step_max, block.input_pace, dx, dx_size);
+    finish(dy_reach, block.step_max, block.output_pace, dy, dy_size);
   }
 
   static void add(double c, const float* row, int32_t dim, std::vector<double>& sum, double& square) {
@@ -203,12 +210,14 @@ struct Expected {
     }
   }
 
-  // A step whose coefficients reach further than step_max is shortened to it.
-  static void finish(const std::vector<double>& reach, double step_max, Table& sums, std::vector<double>& sizes) {
+  // A step is as long as the row's pace says; one whose coefficients reach further than step_max is shortened to it.
+  static void finish(const std::vector<double>& reach, double step_max, const float* paces, Table& sums,
+                     std::vector<double>& sizes) {
     for (size_t i = 0; i < sums.size(); ++i) {
-      const double cut = step_max > 0 && reach[i] > step_max ? step_max / reach[i] : 1;
-      for (double& value : sums[i]) value *= cut;
-      sizes[i] = cut * std::sqrt(sizes[i]);
+      const double pace = paces != nullptr ? paces[i] : 1;
+      const double length = step_max > 0 && pace * reach[i] > step_max ? step_max / reach[i] : pace;
+      for (double& value : sums[i]) value *= length;
+      sizes[i] = length * std::sqrt(sizes[i]);
     }
   }
 
@@ -252,7 +261,7 @@ inline std::vector<Shape> many_shapes(int repetitions) {
     for (Bands bands : {Bands::kEmpty, Bands::kFull, Bands::kSliding})
       for (bool shared : {false, true})
         for (int r = 0; r < repetitions; ++r) {
-          Shape shape{dim, 1, 1, 0, bands, shared, 0.05f, r % 2 == 0 ? 0.0f : 0.25f};
+          Shape shape{dim, 1, 1, 0, bands, shared, 0.05f, r % 2 == 0 ? 0.0f : 0.25f, random.below(2) == 0};
           shape.inputs = 1 + static_cast<int32_t>(random.below(70));
           shape.outputs = 1 + static_cast<int32_t>(random.below(130));
           shape.positives = static_cast<int32_t>(random.below(static_cast<uint32_t>(shape.outputs) + 1));
@@ -262,7 +271,8 @@ inline std::vector<Shape> many_shapes(int repetitions) {
   for (int32_t dim : {1, 16, 200})
     for (int32_t size : {1, 15, 16, 17, 31, 32, 33, 64})
       for (int32_t positives : {0, size / 2, size})
-        shapes.push_back({dim, size, size, positives, Bands::kSliding, true, 0.05f, positives > 0 ? 0.1f : 0.0f});
+        shapes.push_back(
+            {dim, size, size, positives, Bands::kSliding, true, 0.05f, positives > 0 ? 0.1f : 0.0f, size % 3 == 0});
   return shapes;
 }
 

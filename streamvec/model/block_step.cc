@@ -97,7 +97,8 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   for (size_t j = 0; j < inputs_; ++j) x_[j] = input_row(inputs[j]);
   const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
-    const PairBlockResult result = call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax);
+    if (pace_ != nullptr) find_paces(inputs);
+    const PairBlockResult result = call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax, pace_ != nullptr);
     note_changed(inputs);
     return result;
   }
@@ -126,8 +127,15 @@ PairBlockResult BlockStep::run_sgd(std::span<const float* const> inputs, float* 
   return call_kernel(inputs.data(), steps, y_.data(), lr, kSgdStepMax);
 }
 
+void BlockStep::find_paces(std::span<const Slot> inputs) {
+  input_pace_.resize(inputs.size());
+  for (size_t j = 0; j < inputs.size(); ++j) input_pace_[j] = pace_->input(inputs[j]);
+  output_pace_.resize(count_);
+  for (size_t i = 0; i < count_; ++i) output_pace_[i] = pace_->output(outputs_[i]);
+}
+
 PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,
-                                       float step_max) {
+                                       float step_max, bool paced) {
   PairBlock block;
   block.inputs = static_cast<int32_t>(inputs_);
   block.positives = static_cast<int32_t>(positives_);
@@ -140,6 +148,8 @@ PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, 
   block.band_end = band_end_.data();
   block.scale = scale;
   block.step_max = step_max;
+  block.input_pace = paced ? input_pace_.data() : nullptr;
+  block.output_pace = paced ? output_pace_.data() : nullptr;
   block.upcoming = upcoming_.data();
   block.upcoming_count = static_cast<int32_t>(upcoming_.size());
   block.dx = dx;

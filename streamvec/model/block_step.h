@@ -10,6 +10,7 @@
 #include "streamvec/kernel/scratch.h"
 #include "streamvec/model/hot_rows.h"
 #include "streamvec/model/parameters.h"
+#include "streamvec/vocab/row_pace.h"
 
 namespace streamvec {
 
@@ -26,6 +27,11 @@ class BlockStep {
         hot_inputs_(parameters.hot_input, parameters.input.rows),
         hot_outputs_(parameters.hot_output, parameters.output.rows) {}
 
+  // From the next block on rows of the tables have these paces, where plain SGD takes the steps: optimisers have their
+  // own. `pace` must stay as long as blocks are run with it.
+  void set_pace(const RowPace& pace) {
+    pace_ = pace.any() && parameters_.options.optimizer == OptimizerKind::kSgd ? &pace : nullptr;
+  }
   // Begins a block with `inputs` columns of weight and at most outputs_max outputs. Rows of weight are given out zeroed
   // and stay where they are until the next begin().
   void begin(size_t inputs, size_t outputs_max);
@@ -75,12 +81,14 @@ class BlockStep {
   void renew_input(Slot slot);
   void renew_output(Slot slot);
   float* new_weights();
-  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max);
+  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max,
+                              bool paced = false);
   // `count` zeroed rows of gradient.
   void zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const;
   static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr,
                         Optimizer& optimizer, const std::vector<float*>& rows);
   void note_changed(std::span<const Slot> inputs);  // what is no copy; merging tells of the others
+  void find_paces(std::span<const Slot> inputs);
 
   Parameters& parameters_;
   std::unique_ptr<PairKernel> kernel_;
@@ -95,6 +103,8 @@ class BlockStep {
   std::vector<const float*> upcoming_;
   AlignedBuffer<float> weights_, x_memory_, y_memory_;
   std::vector<float*> x_steps_, y_steps_;  // gradients, where an optimiser follows
+  const RowPace* pace_ = nullptr;
+  std::vector<float> input_pace_, output_pace_;  // of the block's rows
 };
 
 }  // namespace streamvec

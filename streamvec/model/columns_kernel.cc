@@ -20,6 +20,14 @@ void add_times(const float* from, float factor, int32_t dim, float* to) {
   for (int32_t d = 0; d < dim; ++d) to[d] += factor * from[d];
 }
 
+// Sums of |c| become lengths of steps (kernel/pair_block.h: a_j, b_i).
+void cut_steps(float step_max, const float* paces, std::vector<float>& sums) {
+  for (size_t row = 0; row < sums.size(); ++row) {
+    const float pace = paces != nullptr ? paces[row] : 1.0f;
+    sums[row] = step_max > 0 && pace * sums[row] > step_max ? step_max / sums[row] : pace;
+  }
+}
+
 }  // namespace
 
 PairBlockResult ColumnsPairKernel::step(const PairBlock& block) {
@@ -63,8 +71,8 @@ PairBlockResult ColumnsPairKernel::weigh(const PairBlock& block) {
       cuts_y_[static_cast<size_t>(i)] += std::abs(*product);
     }
   }
-  for (std::vector<float>* cuts : {&cuts_x_, &cuts_y_})
-    for (float& cut : *cuts) cut = block.step_max > 0 && cut > block.step_max ? block.step_max / cut : 1.0f;
+  cut_steps(block.step_max, block.input_pace, cuts_x_);
+  cut_steps(block.step_max, block.output_pace, cuts_y_);
   return result;
 }
 

@@ -50,7 +50,7 @@ TEST(ColumnsKernel, NodesWithSomeColumnsTakeTheStepsOfOneThatHasAll) {
     Parameters whole = random_parameters(60, 40);
     std::vector<Parameters> parts;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) parts.push_back(some_columns(whole, cuts[i], cuts[i + 1]));
-    const SamplingTables tables(equal_words(60), 0);
+    const SamplingTables tables(rarer_and_rarer_words(60), 0, {.pace_max = 8});
     const Chunk chunk = random_chunk(60, 600, 1);
     Random random(1);
     const StepStats wanted = make_worker("sgns", "simd", {}, whole)->step(chunk, tables, lr, random);

@@ -14,10 +14,13 @@
 namespace streamvec {
 namespace {
 
-constexpr float kKnown = 100;  // occurrences that make half of a word's weight
-constexpr float kOwn = 15;     // occurrences that make half of a word's served vector
-constexpr float kWell = 300;   // occurrences that make half of a word's say in how long vectors are
-// Rows of n-grams touched for each word trained on: about an eighth of the time that training takes. Rows move on
+constexpr float kKnown = 100;          // occurrences that make half of a word's weight
+constexpr float kOwn = 12;             // occurrences that make half of a word's served vector
+constexpr float kWell = 300;           // occurrences that make half of a word's say in how long vectors are
+constexpr float kBlended = 0.5f;       // that a visit blends into a row of what the spelling says, of a word never met
+constexpr int64_t kBlendedMet = 1000;  // occurrences past which a row is left alone
+// Rows of n-grams touched for each word trained on, without what is blended into rows: about an eighth of the time that
+// training takes. Rows move on
 // meanwhile; what brings the bag to its solution is the passes at the end.
 constexpr double kWorkPerToken = 0.3;
 constexpr double kWorkMax = 200'000;       // that may be left to do: with many threads one distils, and cannot do all
@@ -141,7 +144,7 @@ void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
   const std::unique_lock lock(distilling_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   double left = work_.exchange(0, std::memory_order_relaxed);
-  while (left > 0) left -= distil_next(parameters);
+  while (left > 0) left -= distil_next(parameters, true);
   work_.store(work_.load(std::memory_order_relaxed) + left, std::memory_order_relaxed);
 }
 
@@ -169,7 +172,7 @@ void Hybrid::distil_for_others(Parameters& parameters) {
   if (!lock.owns_lock()) return;
   double left = std::min(others_work_.load(std::memory_order_relaxed), kWorkForOthers);
   others_work_.fetch_sub(left, std::memory_order_relaxed);
-  while (left > 0) left -= distil_next(parameters);
+  while (left > 0) left -= distil_next(parameters, true);
 }
 
 Status Hybrid::only_count() {
@@ -197,14 +200,15 @@ void Hybrid::finish(Parameters& parameters) {
     walk_ = SlotWalk(bag_.slots_by_ngrams());
     begin_pass();
   }
-  for (; left > 0; --left) distil_next(parameters);
+  for (; left > 0; --left) distil_next(parameters, false);
   const std::lock_guard state_lock(mutex_);
   walk_ = SlotWalk();
 }
 
-// One step of the walk. Returns what it cost, in rows of n-grams. The row is copied without the lock, because whoever
-// tells a new word has locked its row already (in builds with locked rows).
-double Hybrid::distil_next(Parameters& parameters) {
+// One step of the walk, which blends what the spelling says into the row as well or not. Returns what it cost, in rows
+// of n-grams. The row is copied without the lock, because whoever tells a new word has locked its row already (in
+// builds with locked rows).
+double Hybrid::distil_next(Parameters& parameters, bool blends) {
   Slot slot = 0;
   int64_t told = 0;
   bool begins = false;
@@ -220,15 +224,26 @@ double Hybrid::distil_next(Parameters& parameters) {
     const Slot next[] = {walk_.at(place_), walk_.at(place_ + 1), walk_.at(place_ + 2)};
     expect_row(parameters, next[0]);
     if (passes_ > 0) bag_.expect(next);
+    blends = blends && passes_ >= 2 && parameters.card == nullptr;  // rows of a card are only looked at
   }
   if (begins) (void)parameters.fetch_rows();  // of a card, whose error the next step tells
-  if (met(slot) == 0) return 1;
+  if (met(slot) == 0 && !blends) return 1;
   float* target = rows_.row(kTarget);
   copy_row(parameters, slot, target);
-  const std::lock_guard lock(mutex_);
+  double cost = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (told != told_) return 1;  // the slot may have changed hands
+    cost = fit(slot, target);
+  }
+  if (blends && met(slot) < kBlendedMet) blend_into_row(parameters, slot, told);
+  return cost;
+}
+
+// Lets the slot's word say what it means by its row.
+double Hybrid::fit(Slot slot, float* target) {
   const int64_t met = this->met(slot);
-  if (told != told_ || met == 0) return 1;  // the slot may have changed hands
-  if (!std::isfinite(mean_square(target, dim()))) return 1;
+  if (met == 0 || !std::isfinite(mean_square(target, dim()))) return 1;
   const float weight = share_of(met, kKnown);
   add_scaled(target, weight, dim(), rows_.row(kSum));
   sum_weight_ += weight;
@@ -240,6 +255,21 @@ double Hybrid::distil_next(Parameters& parameters) {
   sum_length_weight_ += well;
   bag_.fit(slot, target, weight);
   return static_cast<double>(bag_.cost(slot)) + 2;
+}
+
+// Whoever tells a new word locks its row, then this: so the row comes first here, too. In builds without locks a word
+// that comes just now may get a part of what the spelling before it said, as noise.
+void Hybrid::blend_into_row(Parameters& parameters, Slot slot, int64_t told) {
+  float* made = rows_.row(kMade);
+  const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
+  const std::lock_guard lock(mutex_);
+  if (told != told_) return;
+  std::copy_n(rows_.row(kMean), options_.dim, made);
+  bag_.add_vector(slot, made);
+  const float share = kBlended * (1 - share_of(met(slot), kOwn)) / static_cast<float>(distilling_nodes_);
+  float* row = parameters.input.rows.row(slot);
+  for (int32_t d = 0; d < dim(); ++d) row[d] += share * (made[d] - row[d]);
+  parameters.note_changed(std::span(&slot, 1), {});
 }
 
 // Of what was read: the means, those now and those that the sums will give, are of vectors that could be.

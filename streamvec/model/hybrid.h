@@ -5,8 +5,11 @@
 // noise. What it means is taken to be x = (t - m) sqrt(L / |t - m|), where L is the length that t - m has for
 // well-known words (as it is where it is longer): a row hardly trained is little more than m, and by their cosines such
 // rows are all alike. The bag learns x, weighted by n / (n + 100). A word's vector as it is served is
-//   m + n / (n + 15) x + 15 / (n + 15) g,   g what the bag makes of the spelling,
-// and m + g for a word never met. docs/BENCHMARKS.md (Hybrid) has how this was found.
+//   m + n / (n + 12) x + 12 / (n + 12) g,   g what the bag makes of the spelling,
+// and m + g for a word never met. While training goes on, from the third walk over the words on, a visit also blends m
+// + g into the row itself where n < 1000, by half of 12 / (n + 12): what is learnt of a rare word's company then adds
+// to what its spelling says, as it does where n-grams are trained with the words. docs/BENCHMARKS.md (Hybrid) has how
+// all this was found.
 #pragma once
 
 #include <atomic>
@@ -87,6 +90,10 @@ class Hybrid {
   // with restore_word() and distils from then on, at first by finish().
   Status only_count();
   void begin_to_distil() { distils_ = true; }
+  // So many nodes, this one included, distil from rows whose changes are summed up: each blends its share into a row,
+  // since all may do so at once. Their walks being as many fewer, rows get that part of what they would get on one
+  // node.
+  void set_distilling_nodes(int32_t nodes) { distilling_nodes_ = nodes; }
   bool distils() const { return distils_; }
   // How often the slot's word was met, and all words by this node's own training. REQUIRES: slot < words_max.
   int64_t met(Slot slot) const { return met_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
@@ -124,11 +131,13 @@ class Hybrid {
   int64_t words() const { return words_; }
 
  private:
-  enum Row { kMean, kSum, kTarget, kRowCount };
+  enum Row { kMean, kSum, kTarget, kMade, kRowCount };
 
   explicit Hybrid(const Options& options) : options_(options) {}
   std::string encode() const;
-  double distil_next(Parameters& parameters);
+  double distil_next(Parameters& parameters, bool blends);
+  double fit(Slot slot, float* target);
+  void blend_into_row(Parameters& parameters, Slot slot, int64_t told);
   void begin_pass();
   void end_pass();
   bool means_can_be() const;
@@ -140,6 +149,7 @@ class Hybrid {
   std::vector<std::atomic<uint32_t>> met_;  // by slot: how often its word was trained on
   std::atomic<int64_t> met_here_ = 0;
   std::atomic<bool> distils_ = true;
+  std::atomic<int32_t> distilling_nodes_ = 1;
   std::atomic<double> work_ = 0;         // rows of n-grams that wait to be touched
   std::atomic<double> others_work_ = 0;  // likewise, for what other nodes have met
   mutable std::mutex distilling_;        // held by who distils, or saves; before mutex_

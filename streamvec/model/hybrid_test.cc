@@ -100,13 +100,15 @@ TEST(Hybrid, LengthensRowsThatWereHardlyTrained) {
 TEST(Hybrid, BlendsByHowOftenAWordWasMet) {
   Parameters parameters = planted();
   const Slot odd = 3;  // "boated", whose own row says that it is a ship
-  float* row = parameters.input.rows.row(odd);
-  std::swap(row[0], row[1]);
+  const auto say_ship = [&] {
+    std::copy_n(parameters.input.rows.row(kEndings + 3), kDim, parameters.input.rows.row(odd));
+  };
   std::vector<double> away;
   for (const int rounds : {1, 3, 200}) {
     learn(parameters, each_word(20, odd), 20);
     for (int i = 0; i < rounds; ++i)
       parameters.hybrid->learn(testing::chunk_of({{odd, odd, odd, odd, odd}}), parameters);
+    say_ship();
     const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
     away.push_back(distance(served.view().row_span(odd), parameters.input.rows.view().row_span(odd)));
   }
@@ -114,6 +116,53 @@ TEST(Hybrid, BlendsByHowOftenAWordWasMet) {
   EXPECT_GT(away[0], away[1]);
   EXPECT_GT(away[1], away[2]);
   EXPECT_LT(away[2], 0.15);
+}
+
+// How far "boated", whose row says that it is a ship, comes in one walk after it was met so often.
+double way_of_odd_row(int32_t met, int32_t nodes, std::unique_ptr<RowMarks> marks = nullptr) {
+  Parameters parameters = planted();
+  const Slot odd = 3;
+  learn(parameters, each_word(2'000, odd), 5);
+  parameters.hybrid->learn(testing::chunk_of({std::vector<Slot>(static_cast<size_t>(met), odd)}), parameters);
+  std::copy_n(parameters.input.rows.row(kEndings + 3), kDim, parameters.input.rows.row(odd));
+  const std::vector<float> before(parameters.input.rows.row(odd), parameters.input.rows.row(odd) + kDim);
+  const std::vector<float> often(parameters.input.rows.row(8), parameters.input.rows.row(8) + kDim);
+  const std::vector<float> spelled = made_of(*parameters.hybrid, word_of(odd));
+  parameters.hybrid->set_distilling_nodes(nodes);
+  if (marks != nullptr) parameters.changed = std::move(marks);
+  const int64_t work = 1'400;  // in rows of n-grams: about one walk
+  parameters.hybrid->learn(testing::chunk_of({std::vector<Slot>(static_cast<size_t>(work / 0.3), 0)}), parameters);
+  EXPECT_EQ(distance(parameters.input.rows.view().row_span(8), often), 0) << "a word met 10,000 times";
+  if (parameters.changed != nullptr) {
+    const std::vector<uint64_t> all(4 * kWords / 64, ~uint64_t{0});
+    std::vector<int64_t> marked;
+    parameters.changed->take(std::span(all), marked);
+    EXPECT_EQ(marked, std::vector<int64_t>{2 * odd});
+  }
+  return distance(parameters.input.rows.view().row_span(odd), before) / distance(spelled, before);
+}
+
+TEST(Hybrid, BlendsWhatTheirSpellingSaysIntoTheRowsOfRareWords) {
+  const double never = way_of_odd_row(0, 1), seldom = way_of_odd_row(36, 1), often = way_of_odd_row(1'000, 1);
+  EXPECT_NEAR(never, 0.5, 0.1);
+  EXPECT_NEAR(seldom, 0.125, 0.04);
+  EXPECT_EQ(often, 0);
+}
+
+TEST(Hybrid, SeveralNodesEachBlendTheirShareIntoARow) {
+  EXPECT_NEAR(way_of_odd_row(0, 4), 0.125, 0.03);
+}
+
+TEST(Hybrid, ARowThatWasBlendedIntoIsOneThatTheOthersOfAClusterLack) {
+  EXPECT_GT(way_of_odd_row(0, 1, std::make_unique<RowMarks>(4 * kWords)), 0);
+}
+
+TEST(Hybrid, LeavesTheRowsAloneWhenItFinishes) {
+  Parameters parameters = planted(0.2f);
+  learn(parameters, each_word(20), 20);
+  const testing::Rows before = testing::values_of(parameters.input.rows);
+  parameters.hybrid->finish(parameters);
+  EXPECT_EQ(testing::values_of(parameters.input.rows), before);
 }
 
 TEST(Hybrid, StartsANewWordOfASlotFromItsSpelling) {
@@ -300,7 +349,7 @@ TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
   }
 }
 
-TEST(Hybrid, TrainsTheTablesAsSkipGramDoes) {
+TEST(Hybrid, UntilSpellingsAreKnownTheTablesAreThoseOfSkipGram) {
   const Vocabulary vocabulary = testing::equal_words(testing::kPlantedWords);
   const SamplingTables tables(vocabulary, 0);
   Parameters plain = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kDim})).value();
@@ -312,10 +361,11 @@ TEST(Hybrid, TrainsTheTablesAsSkipGramDoes) {
     options.model = model;
     auto worker = std::move(make_model_worker(options, *parameters)).value();
     Random random(3);
-    for (uint64_t i = 0; i < 5; ++i) worker->step(testing::planted_chunk(i), tables, 0.05f, random);
+    for (uint64_t i = 0; i < 5; ++i) worker->step(testing::planted_chunk(i, 6), tables, 0.05f, random);
   }
+  EXPECT_TRUE(hybrid.hybrid->has_learnt()) << "once over all words";
+  EXPECT_NE(made_of(*hybrid.hybrid, "w1"), made_of(*hybrid.hybrid, "q"));
   EXPECT_EQ(testing::values_of(hybrid.input.rows), testing::values_of(plain.input.rows));
-  EXPECT_NE(made_of(*hybrid.hybrid, "w1"), std::vector<float>(kDim, 0.0f));
 }
 
 TEST(HybridVectors, SayThatNothingWasLearntYet) {

@@ -1,4 +1,5 @@
-// The hybrid model's worker: skip-gram on the tables, and after each chunk a share of distilling (hybrid.h).
+// The hybrid model's worker: skip-gram on the tables, and after each chunk a share of distilling, which gives rare
+// words' rows something back (hybrid.h).
 #include "streamvec/model/hybrid.h"
 #include "streamvec/model/workers.h"
 

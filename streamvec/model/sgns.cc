@@ -18,6 +18,7 @@ class SgnsWorker final : public ModelWorker {
   StepStats step(const Chunk& chunk, const SamplingTables& tables, float lr, Random& random) override {
     StepStats stats;
     planner_.begin(chunk, tables, random);
+    block_.set_pace(tables.pace);
     // The next block is planned before this one is run, so that its rows are on their way meanwhile.
     bool more = planner_.next(plan_);
     while (more) {

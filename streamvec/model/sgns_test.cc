@@ -123,6 +123,43 @@ TEST(Sgns, WithoutNegativesOnlyPairsAreLearnt) {
   }
 }
 
+// How far each row goes in one block.
+std::vector<double> ways(OptimizerKind optimizer, const RowPace::Options& pace, bool of_output) {
+  Parameters parameters = random_parameters(12, 16, optimizer);
+  const Matrix& rows = of_output ? parameters.output.rows : parameters.input.rows;
+  const Rows before = values_of(rows);
+  const SamplingTables tables(rarer_and_rarer_words(12), 0, pace);
+  const auto worker = make_worker("sgns", "reference", {}, parameters);
+  Random random(3);
+  worker->step(chunk_of({{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}), tables, 1e-3f, random);
+  Rows moved = values_of(rows);
+  std::vector<double> lengths;
+  for (size_t i = 0; i < moved.size(); ++i) {
+    add(-1, before[i], moved[i]);
+    lengths.push_back(std::sqrt(dot(moved[i], moved[i])));
+  }
+  return lengths;
+}
+
+TEST(Sgns, RowsOfRareWordsTakeTheStepsOfTheirPace) {
+  const SamplingTables tables(rarer_and_rarer_words(12), 0, {.pace_max = 8});
+  for (const bool of_output : {false, true}) {
+    const std::vector<double> alike = ways(OptimizerKind::kSgd, {}, of_output);
+    const std::vector<double> paced = ways(OptimizerKind::kSgd, {.pace_max = 8}, of_output);
+    for (size_t i = 0; i < alike.size(); ++i) {
+      const auto slot = static_cast<Slot>(i);
+      const double pace = of_output ? tables.pace.output(slot) : tables.pace.input(slot);
+      EXPECT_NEAR(paced[i], pace * alike[i], 0.01 * paced[i]) << "row " << i << (of_output ? " of output" : "");
+    }
+    EXPECT_GT(paced.back(), 2 * alike.back());
+  }
+}
+
+TEST(Sgns, OptimizersThatFindTheirRatesThemselvesTakeNoPace) {
+  for (const OptimizerKind optimizer : {OptimizerKind::kAdagrad, OptimizerKind::kAdam})
+    EXPECT_EQ(ways(optimizer, {.pace_max = 8}, false), ways(optimizer, {}, false));
+}
+
 TEST(Sgns, UntrainedLossPerPairIsOnePlusNegativesTimesLogTwo) {
   const SamplingTables tables(equal_words(2'000), 0);
   for (const int32_t negatives : {1, 5, 10}) {

@@ -20,7 +20,7 @@ class Section {
         block_(*parameters_, std::move(kernel)) {}
 
   // The next blocks of the text; false when there are none.
-  bool plan(WindowPlanner& planner, int32_t blocks) {
+  bool plan(WindowPlanner& planner, int32_t blocks, const RowPace& pace) {
     plans_.resize(static_cast<size_t>(blocks));
     size_t count = 0;
     while (count < plans_.size() && planner.next(plans_[count])) ++count;
@@ -30,6 +30,8 @@ class Section {
     local_.clear();
     words_ = 0;
     for (WindowPlan& plan : plans_) name_rows(plan);
+    for (const auto& [slot, place] : local_) pace_.take(place, pace, slot);
+    block_.set_pace(pace_);
     if (static_cast<int64_t>(local_.size()) > parameters_->rows())
       parameters_->grow(static_cast<int64_t>(local_.size()));
     return count > 0;
@@ -129,6 +131,7 @@ class Section {
   std::vector<uint32_t> rows_;
   std::unordered_map<uint32_t, size_t> places_;  // of rows_
   std::unordered_map<Slot, Slot> local_;
+  RowPace pace_;  // by place
   int64_t words_ = 0;
   std::vector<float> base_, changes_;  // by rows_
 };
@@ -143,7 +146,7 @@ class ShardedSgnsWorker final : public ModelWorker {
     StepStats stats;
     if (!failed_.ok()) return stats;
     planner_.begin(chunk, tables, random);
-    bool more = now_->plan(planner_, options_.blocks), first = true;
+    bool more = now_->plan(planner_, options_.blocks, tables.pace), first = true;
     uint64_t question = more ? remote_.ask(now_->rows()) : 0;
     while (more) {
       failed_ = remote_.await(question, values_);
@@ -152,7 +155,7 @@ class ShardedSgnsWorker final : public ModelWorker {
       if (!first) now_->add_changes(*next_);  // which holds the section before
       first = false;
       std::swap(now_, next_);
-      more = now_->plan(planner_, options_.blocks);
+      more = now_->plan(planner_, options_.blocks, tables.pace);
       if (more) question = remote_.ask(now_->rows());
       next_->train(lr, stats);
       remote_.add(next_->rows(), next_->find_changes(options_, lr));

@@ -61,7 +61,7 @@ ShardedOptions options_of(int32_t blocks) {
 TEST(ShardedSgns, TakesTheStepsOfTheWorkerThatHasAllRows) {
   for (const int32_t blocks : {1, 3, 1'000}) {
     Parameters whole = random_parameters(50, kDim), shared = random_parameters(50, kDim);
-    const SamplingTables tables(equal_words(50), 0);
+    const SamplingTables tables(rarer_and_rarer_words(50), 0, {.pace_max = 8});
     const auto plain = make_worker("sgns", "simd", {}, whole);
     RowsElsewhere elsewhere(shared);
     const auto sharded = std::move(make_sharded_sgns_worker(options_of(blocks), elsewhere)).value();

@@ -24,6 +24,13 @@ inline Vocabulary equal_words(int32_t words, int64_t count = 100) {
   return vocabulary_of(std::vector<int64_t>(static_cast<size_t>(words), count));
 }
 
+// Counts fall from 2,000 to those of rare words.
+inline Vocabulary rarer_and_rarer_words(int32_t words) {
+  std::vector<int64_t> counts;
+  for (int32_t slot = 0; slot < words; ++slot) counts.push_back(2000 / ((slot + 1) * (slot + 1)) + 1);
+  return vocabulary_of(counts);
+}
+
 inline Chunk chunk_of(const std::vector<std::vector<Slot>>& sentences) {
   Chunk chunk;
   for (const std::vector<Slot>& sentence : sentences) {

@@ -61,14 +61,17 @@ constexpr double kPullOfPair = 0.005;
 
 }  // namespace
 
-std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary,
+                             double passes) {
   std::vector<double> counts(static_cast<size_t>(vocabulary.size()));
   for (Slot slot = 0; slot < vocabulary.size(); ++slot)
     counts[static_cast<size_t>(slot)] = static_cast<double>(vocabulary.count(slot));
-  return row_pulls(options, model, counts);
+  return row_pulls(options, model, counts, passes);
 }
 
-std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts) {
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts,
+                             double passes) {
+  const RowPace pace = passes > 0 ? RowPace(counts, row_pace_options(options, model, passes)) : RowPace();
   const Subsampling subsampling(counts, options.sample);
   const std::vector<double> drawn = unigram_probabilities(counts);
   const double tokens = std::max(std::accumulate(counts.begin(), counts.end(), 0.0), 1.0);
@@ -79,8 +82,10 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
   const double kept = std::accumulate(share.begin(), share.end(), 0.0);
   std::vector<float> pulls;
   for (size_t slot = 0; slot < share.size(); ++slot) {
-    pulls.push_back(static_cast<float>(kPullOfPair * pairs * share[slot] * (1 + options.negatives)));
-    pulls.push_back(static_cast<float>(kPullOfPair * pairs * (share[slot] + options.negatives * kept * drawn[slot])));
+    const double input = share[slot] * (1 + options.negatives);
+    const double output = share[slot] + options.negatives * kept * drawn[slot];
+    pulls.push_back(static_cast<float>(kPullOfPair * pairs * input * pace.input(static_cast<Slot>(slot))));
+    pulls.push_back(static_cast<float>(kPullOfPair * pairs * output * pace.output(static_cast<Slot>(slot))));
   }
   return pulls;
 }
@@ -94,8 +99,8 @@ std::string step_options_text(const TrainOptions& options, const TrainingStart& 
   std::ostringstream text;
   text.precision(std::numeric_limits<double>::max_digits10);
   text << ", --lr " << start.lr << ", --schedule " << options.schedule << ", --window " << options.window
-       << ", --negatives " << options.negatives << ", --sample " << options.sample << ", --batch " << options.batch
-       << ", --epochs " << options.epochs;
+       << ", --negatives " << options.negatives << ", --sample " << options.sample << ", --pace " << options.pace
+       << ", --batch " << options.batch << ", --epochs " << options.epochs;
   return text.str();
 }
 
@@ -251,13 +256,16 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   const ClusterSettings& settings = options.cluster;
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(settings));
   STREAMVEC_ASSIGN_OR_RETURN(const Combine combine, parse_combine(settings.combine));
-  start.row_pulls = row_pulls(options, start.model, start.vocabulary);
+  start.row_pulls = row_pulls(options, start.model, start.vocabulary, options.epochs);
   Parameters& parameters = start.parameters;
   RingOptions ring = ring_options(options, start);
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
   if (rows_in_ring) add_rows(combine, start, ring);
   if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
-  if (parameters.hybrid != nullptr) STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
+  if (parameters.hybrid != nullptr) {
+    parameters.hybrid->set_distilling_nodes(combine == Combine::kMean ? 1 : settings.workers());
+    STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
+  }
   ClusterOptions members = member_options(settings, start.threads);
   std::vector<Matrix*> tables;
   if (!rows_in_ring && parameters.rbsg == nullptr) {

@@ -17,8 +17,8 @@ void leave_out_unknown(const Tokens& tokens, Chunk& chunk) {
 
 }  // namespace
 
-FixedSlotMapper::FixedSlotMapper(const Vocabulary& vocabulary, double sample)
-    : vocabulary_(vocabulary), tables_(std::make_shared<SamplingTables>(vocabulary, sample)) {}
+FixedSlotMapper::FixedSlotMapper(const Vocabulary& vocabulary, double sample, const RowPace::Options& pace)
+    : vocabulary_(vocabulary), tables_(std::make_shared<SamplingTables>(vocabulary, sample, pace)) {}
 
 std::shared_ptr<const SamplingTables> FixedSlotMapper::map(const Tokens& tokens, Chunk& chunk) {
   chunk.slots.resize(tokens.words.size());
@@ -27,8 +27,9 @@ std::shared_ptr<const SamplingTables> FixedSlotMapper::map(const Tokens& tokens,
   return tables_;
 }
 
-GrowingSlotMapper::GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample)
-    : vocabulary_(std::move(vocabulary)), parameters_(parameters), tables_({.sample = sample}) {}
+GrowingSlotMapper::GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample,
+                                     const RowPace::Options& pace)
+    : vocabulary_(std::move(vocabulary)), parameters_(parameters), tables_({.sample = sample, .pace = pace}) {}
 
 std::shared_ptr<const SamplingTables> GrowingSlotMapper::map(const Tokens& tokens, Chunk& chunk) {
   chunk.slots.resize(tokens.words.size());

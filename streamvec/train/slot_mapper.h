@@ -32,7 +32,7 @@ class SlotMapper {
 // Looks words up; `vocabulary` must not change meanwhile.
 class FixedSlotMapper final : public SlotMapper {
  public:
-  FixedSlotMapper(const Vocabulary& vocabulary, double sample);
+  FixedSlotMapper(const Vocabulary& vocabulary, double sample, const RowPace::Options& pace);
   std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) override;
   int64_t slots() const override { return vocabulary_.size(); }
   const Vocabulary& vocabulary() override { return vocabulary_; }
@@ -47,7 +47,7 @@ class FixedSlotMapper final : public SlotMapper {
 // steps of the old word's text reach the new word's row, as noise.
 class GrowingSlotMapper final : public SlotMapper {
  public:
-  GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample);
+  GrowingSlotMapper(StreamVocabulary vocabulary, Parameters& parameters, double sample, const RowPace::Options& pace);
   std::shared_ptr<const SamplingTables> map(const Tokens& tokens, Chunk& chunk) override;
   int64_t slots() const override;
   const Vocabulary& vocabulary() override;

@@ -57,7 +57,8 @@ Result<std::unique_ptr<StreamModel>> StreamModel::make(const TrainOptions& optio
   STREAMVEC_ASSIGN_OR_RETURN(StreamVocabulary words, make_vocabulary(limits, existing));
   const bool clustered = options.cluster.on();
   StreamVocabulary own_words = clustered ? StreamVocabulary::follower(limits, words) : std::move(words);
-  std::unique_ptr<StreamModel> model(new StreamModel(std::move(own_words), options.sample));
+  std::unique_ptr<StreamModel> model(
+      new StreamModel(std::move(own_words), options.sample, row_pace_options(options, kind, stream_passes(options))));
   if (clustered && writes) model->shared.emplace(std::move(words));
   if (existing && existing->extra.count(kVocabularyState) > 0)
     if (const auto saved = existing->extra.find(kSamplingState); saved != existing->extra.end())

@@ -49,7 +49,8 @@ class StreamModel {
   std::optional<StreamVocabulary> shared;
 
  private:
-  StreamModel(StreamVocabulary words, double sample) : vocabulary(std::move(words)), tables({.sample = sample}) {}
+  StreamModel(StreamVocabulary words, double sample, const RowPace::Options& pace)
+      : vocabulary(std::move(words)), tables({.sample = sample, .pace = pace}) {}
   Status make_parameters(const TrainOptions& options, const std::string& kind, int32_t threads, bool with_halves,
                          std::optional<Checkpoint>& existing);
   Status make_halves(const Parameters::Options& shape, const Vocabulary& words, std::map<std::string, Matrix> saved);

@@ -67,6 +67,7 @@ class StreamTraining {
                                rate_of_device(options_, kind_));
     threads_ = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
     description_ = describe_run(options_, lr_, names);
+    describe_pace(options_, kind_, description_);
     if (kind_ == "glove") describe_glove(options_, description_);
     STREAMVEC_ASSIGN_OR_RETURN(model_, StreamModel::make(options_, kind_, threads_, writes(), existing));
     STREAMVEC_ASSIGN_OR_RETURN(

@@ -80,6 +80,7 @@ struct TrainOptions {
   int32_t window = 5;                // words to each side, each centre draws 1..window
   int32_t negatives = 10;            // negative samples weighed against each pair
   double sample = 2e-3;              // subsampling threshold of frequent words; 0 keeps all
+  double pace = 8;                   // how much longer rare words' steps may be (vocab/row_pace.h); 1: all alike
   int64_t min_count = 3;             // rarer words are left out
   int32_t epochs = 0;                // 0: 15 for glove on files, 50 (steps) for sandblaster, else 1
   int32_t threads = 0;               // 0: one per core

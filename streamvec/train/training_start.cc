@@ -70,6 +70,15 @@ double rate_of_device(const TrainOptions& options, const std::string& model) {
   return options.device == "cuda" && model != "rbsg" && options.optimizer == "sgd" ? kRateOfCard : 1;
 }
 
+RowPace::Options row_pace_options(const TrainOptions& options, const std::string& model, double passes) {
+  const bool paced = (model == "sgns" || model == "hybrid") && options.optimizer == "sgd";
+  return {.pace_max = paced ? options.pace : 1, .passes = passes};
+}
+
+void describe_pace(const TrainOptions& options, const std::string& model, nlohmann::json& description) {
+  if (row_pace_options(options, model, 1).pace_max > 1) description["pace"] = options.pace;
+}
+
 ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads) {
   ModelOptions made;
   made.model = model;
@@ -169,6 +178,7 @@ Status check_options(const TrainOptions& options) {
   if (options.window < 1 || options.window > 1000) return wrong("--window", options.window, "1 to 1000");
   if (options.negatives < 1 || options.negatives > 1000) return wrong("--negatives", options.negatives, "1 to 1000");
   if (!(options.sample >= 0)) return wrong("--sample", options.sample, "0 or more");
+  if (!(options.pace >= 1 && options.pace <= 100)) return wrong("--pace", options.pace, "1 to 100");
   if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
   if (options.epochs < 0) return wrong("--epochs", options.epochs, "1 or more");
   if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
@@ -196,6 +206,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.lr = options.lr.value_or(default_learning_rate(start.model, optimizer) * rate_of_device(options, start.model));
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
+  describe_pace(options, start.model, start.description);
   if (start.model == "glove") describe_glove(options, start.description);
   if (options.cluster.on() && options.cluster.sync == "sandblaster") start.description["sync"] = options.cluster.sync;
   bool resumed = false;
@@ -250,7 +261,9 @@ TrainProgress TrainingStart::progress(const RunState& now, double loss, int32_t 
 }
 
 Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOptions& options) {
-  if (!growing) return std::unique_ptr<SlotMapper>(std::make_unique<FixedSlotMapper>(vocabulary, options.sample));
+  if (!growing)
+    return std::unique_ptr<SlotMapper>(std::make_unique<FixedSlotMapper>(
+        vocabulary, options.sample, row_pace_options(options, model, options.epochs)));
   StreamVocabulary::Options limits;
   limits.min_count = options.min_count;
   limits.vocab_max = options.vocab_max;
@@ -261,8 +274,8 @@ Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOption
   auto words = vocabulary_state.empty() ? Result<StreamVocabulary>(StreamVocabulary::from(limits, vocabulary, 0))
                                         : StreamVocabulary::restore(limits, vocabulary_state);
   if (!words.ok()) return words.status();
-  return std::unique_ptr<SlotMapper>(
-      std::make_unique<GrowingSlotMapper>(std::move(*words), parameters, options.sample));
+  return std::unique_ptr<SlotMapper>(std::make_unique<GrowingSlotMapper>(
+      std::move(*words), parameters, options.sample, row_pace_options(options, model, kPassesOfConstantRate)));
 }
 
 }  // namespace streamvec

@@ -67,6 +67,17 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
 // How much longer the first steps are where it trains, when no rate is given: a card shortens those of frequent words
 // (cuda/sgns_trainer.h). docs/BENCHMARKS.md says how it was found.
 double rate_of_device(const TrainOptions& options, const std::string& model);
+// How long the steps of rare words' rows are, where training goes `passes` times over what is counted: skip-gram's by
+// plain SGD, on tables of its own or hybrid's. Other optimisers find rows' rates themselves, and n-grams are not rare.
+RowPace::Options row_pace_options(const TrainOptions& options, const std::string& model, double passes);
+// Where there are such rows, describe_run() has them, too.
+void describe_pace(const TrainOptions& options, const std::string& model, nlohmann::json& description);
+// How many passes to say where text is read once and the rate does not fall, so that long steps leave noise behind: as
+// if each occurrence of those counted so far were trained on four times as often as it is.
+constexpr double kPassesOfConstantRate = 4;
+inline double stream_passes(const TrainOptions& options) {
+  return kPassesOfConstantRate * options.stream.replay_ratio;
+}
 // How the model's workers are to be, for a run on `threads` threads.
 ModelOptions model_options(const TrainOptions& options, const std::string& model, int32_t threads);
 // What a checkpoint keeps beside input and output.

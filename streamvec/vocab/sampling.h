@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "streamvec/core/random.h"
+#include "streamvec/vocab/row_pace.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
@@ -90,14 +91,15 @@ class Subsampling {
   std::vector<uint32_t> thresholds_;
 };
 
-// What draws need to know of the counts. Built anew when the vocabulary has changed; read by every thread.
+// What draws and steps need to know of the counts. Built anew when the vocabulary has changed; read by every thread.
 struct SamplingTables {
-  SamplingTables(const Vocabulary& vocabulary, double sample)
-      : negatives(vocabulary), subsampling(vocabulary, sample) {}
-  SamplingTables(std::span<const double> counts, double sample)
-      : negatives(unigram_probabilities(counts)), subsampling(counts, sample) {}
+  SamplingTables(const Vocabulary& vocabulary, double sample, const RowPace::Options& pace_options = {})
+      : negatives(vocabulary), subsampling(vocabulary, sample), pace(vocabulary, pace_options) {}
+  SamplingTables(std::span<const double> counts, double sample, const RowPace::Options& pace_options = {})
+      : negatives(unigram_probabilities(counts)), subsampling(counts, sample), pace(counts, pace_options) {}
   StratifiedSampler negatives;
   Subsampling subsampling;
+  RowPace pace;
 };
 
 }  // namespace streamvec

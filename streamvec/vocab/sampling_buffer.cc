@@ -8,6 +8,9 @@
 
 namespace streamvec {
 
+// Paces go by counts, not by shares: where these have grown by a quarter, rows' steps are a ninth too long.
+constexpr double kPaceChange = 0.223;
+
 std::shared_ptr<const SamplingTables> SamplingTablesBuffer::tables() const {
   const std::lock_guard lock(mutex_);
   return tables_;
@@ -27,7 +30,9 @@ bool SamplingTablesBuffer::stage(const StreamVocabulary& vocabulary) {
   if (vocabulary.size() == 0 || !may_have_changed(vocabulary)) return false;
   checked_ = {vocabulary.weights_sum(), vocabulary.now(), vocabulary.statistics().admitted};
   const bool comparable = built_sum_ > 0 && std::ssize(built_of_) <= vocabulary.size();
-  if (comparable && vocabulary.share_change(built_of_, built_sum_) < options_.change_max) return false;
+  const bool paces_hold =
+      !(options_.pace.pace_max > 1) || std::abs(std::log(vocabulary.weights_sum() / built_sum_)) < kPaceChange;
+  if (comparable && paces_hold && vocabulary.share_change(built_of_, built_sum_) < options_.change_max) return false;
   std::vector<double> counts = vocabulary.weights();
   remember(counts);
   const std::lock_guard lock(mutex_);
@@ -53,7 +58,7 @@ void SamplingTablesBuffer::remember(const std::vector<double>& counts) {
 }
 
 void SamplingTablesBuffer::put(const std::vector<double>& counts, int64_t number) {
-  auto built = std::make_shared<const SamplingTables>(counts, options_.sample);
+  auto built = std::make_shared<const SamplingTables>(counts, options_.sample, options_.pace);
   const std::lock_guard lock(mutex_);
   if (number < tables_number_) return;
   tables_ = std::move(built);

@@ -25,8 +25,9 @@ namespace streamvec {
 class SamplingTablesBuffer {
  public:
   struct Options {
-    double sample = 2e-3;      // as Subsampling
-    double change_max = 0.01;  // smaller: follows more closely, builds more often
+    double sample = 2e-3;        // as Subsampling
+    double change_max = 0.01;    // smaller: follows more closely, builds more often
+    RowPace::Options pace = {};  // with paces, tables are renewed as well when all counts have changed by a quarter
   };
   explicit SamplingTablesBuffer(Options options) : options_(options) {}
 

@@ -76,6 +76,19 @@ TEST(SamplingTablesBuffer, MoreTextOfTheSameKindIsNoChange) {
   }
 }
 
+TEST(SamplingTablesBuffer, WithPacesMoreTextOfTheSameKindIsAChangeOnceItIsAQuarterMore) {
+  StreamVocabulary vocabulary({.min_count = 1});
+  SamplingTablesBuffer buffer({.pace = {.pace_max = 8}});
+  add(vocabulary, {"a", "b"}, 100);
+  ASSERT_TRUE(renew(buffer, vocabulary));
+  EXPECT_NEAR(buffer.tables()->pace.input(0), 3.162, 1e-3);
+  add(vocabulary, {"a", "b"}, 20);
+  EXPECT_FALSE(renew(buffer, vocabulary));
+  add(vocabulary, {"a", "b"}, 10);
+  EXPECT_TRUE(renew(buffer, vocabulary));
+  EXPECT_NEAR(buffer.tables()->pace.input(0), 2.774, 1e-3);
+}
+
 TEST(SamplingTablesBuffer, DecayedCountsDrawWhatIsSaidNow) {
   StreamVocabulary vocabulary({.min_count = 1, .vocab_max = 10, .half_life = 10});
   SamplingTablesBuffer buffer({.sample = 1e-3});
