@@ -74,9 +74,8 @@ Result<int> run_source(const Arguments& arguments) {
   SourceCheckOptions options;
   options.documents = arguments.integer("documents");
   options.crawl.fetcher = &fetcher;
-  STREAMVEC_ASSIGN_OR_RETURN(
-      const SourceCheck check,
-      check_source(arguments.words[1], options, Deadline::after_s(arguments.real("timeout"))));
+  STREAMVEC_ASSIGN_OR_RETURN(const SourceCheck check,
+                             check_source(arguments.words[1], options, Deadline::after_s(arguments.real("timeout"))));
   STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(check)) : print(lines_of(check)));
   if (check.documents.empty() && !check.status.ok()) return check.status;
   return 0;

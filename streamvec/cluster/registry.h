@@ -34,7 +34,8 @@ class Registry {
   // Of the leader: it is written as soon as that is possible, the newest only.
   virtual void publish(uint32_t epoch, std::vector<Member> members) = 0;
   virtual uint32_t written() const = 0;  // the last of them that is
-  // What the last attempt to write anything there failed with, also where it was not reached; ok again once one succeeds.
+  // What the last attempt to write anything there failed with, also where it was not reached; ok again once one
+  // succeeds.
   virtual Status trouble() const = 0;
   // kAborted: another node leads in this one's place, or did until the job's end.
   virtual Status status() const = 0;

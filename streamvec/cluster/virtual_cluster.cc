@@ -238,7 +238,7 @@ void VirtualCluster::push_if_due(Node& node) {
     node.look_at_s = at_s;
     post(at_s, Kind::kLook, node.id);
   };
-  const PushPace::Done done{node.words, node.steps, now_s_, node.talking_s, node.server->awaits(node.id),
+  const PushPace::Done done{node.words,   node.steps, now_s_, node.talking_s, node.server->awaits(node.id),
                             node.finished};
   if (!node.replica->may_train()) {
     if (now_s_ - node.refreshed_s < kLookEvery) return look_in(kLookEvery);

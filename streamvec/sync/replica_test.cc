@@ -24,8 +24,7 @@ void begin_row(RowKey key, std::span<float> row) {
 // Two workers of one owner, two rows in two tables; `pull` of row 0 of the first table is kPull, that of the second row
 // 0, and those of the second table next to it.
 struct Pair {
-  explicit Pair(CodecKind codec = CodecKind::kFp32, Admission admission = Admission::kBsp,
-                int64_t staleness = 2) {
+  explicit Pair(CodecKind codec = CodecKind::kFp32, Admission admission = Admission::kBsp, int64_t staleness = 2) {
     for (NodeId id = 1; id <= 2; ++id) {
       SyncOptions options;
       options.self = id;

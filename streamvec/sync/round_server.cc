@@ -19,8 +19,7 @@ class RoundServer final : public Owner {
 
   bool awaits(NodeId worker) const override {
     const auto is_its = [&](const Push& push) { return push.from == worker; };
-    return options_.scheme.awaits_all() && !waiting_.empty() &&
-           std::none_of(waiting_.begin(), waiting_.end(), is_its);
+    return options_.scheme.awaits_all() && !waiting_.empty() && std::none_of(waiting_.begin(), waiting_.end(), is_its);
   }
 
  private:

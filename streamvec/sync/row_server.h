@@ -44,7 +44,7 @@ struct SyncOptions {
   // A row that has moved by less than this share of its length, both squared, is left for a later push.
   float change_min = 0;
   static constexpr float kTrainedChangeMin = 0.01f * 0.01f;  // where rows are trained on
-  RowKey key_end = 0;  // rows of all tables
+  RowKey key_end = 0;                                        // rows of all tables
   // By key, borrowed: how strongly training pulls the row to where it rests, per unit of what Replica::set_trained()
   // is told and of the squared length of the rows it is trained against. For Combine::kDamped; none: as kSum.
   const std::vector<float>* pull = nullptr;

@@ -199,8 +199,8 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   cluster.sync.locks = &parameters.locks;
   cluster.words_min = settings.words_min;
   cluster.words_max = words_max_of(settings);
-  cluster.talking_share = talking_share_of(settings.workers(), cluster.sync.scheme.admission == Admission::kBsp &&
-                                                                    settings.servers == 0);
+  cluster.talking_share =
+      talking_share_of(settings.workers(), cluster.sync.scheme.admission == Admission::kBsp && settings.servers == 0);
   parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
   cluster.changed = parameters.changed.get();
   parameters.crew = std::make_unique<Crew>(threads - 1);
