@@ -284,7 +284,7 @@ TEST_F(Shared, AFollowerMakesItAnewWhenItsLeaderIsGoneAndTellsEachWhatItLacks) {
 }
 
 TEST(SharedVocabularyMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
-  const VocabularyReport report{3, 70'000, 2.5, 10, 4, {{0, 1}, {5, 300}, {200'000, 2}}, {{"a", 1}, {"öl", 77}}};
+  const VocabularyReport report{3, 70'000, 2.5, 10, 4, {{0, 1}, {5, 300}, {200'000, 2}}, {{"a", 1}, {"öl", 77}}, {}};
   const VocabularyChanges changes{5, 9, 1'000, 3.5, {{0, 6, 2.5, "a"}, {130, 9, 1, "b"}}, {1.5f, 2}};
   const auto got = decode_vocabulary_report(encode(report));
   ASSERT_TRUE(got.ok());
