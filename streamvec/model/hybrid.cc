@@ -20,8 +20,7 @@ constexpr float kWell = 300;           // occurrences that make half of a word's
 constexpr float kBlended = 0.5f;       // that a visit blends into a row of what the spelling says, of a word never met
 constexpr int64_t kBlendedMet = 1000;  // occurrences past which a row is left alone
 // Rows of n-grams touched for each word trained on, without what is blended into rows: about an eighth of the time that
-// training takes. Rows move on
-// meanwhile; what brings the bag to its solution is the passes at the end.
+// training takes. Rows move on meanwhile; what brings the bag to its solution is the passes at the end.
 constexpr double kWorkPerToken = 0.3;
 constexpr double kWorkMax = 200'000;       // that may be left to do: with many threads one distils, and cannot do all
 constexpr double kWorkForOthers = 10'000;  // at a time: some 2 ms, of the 20 between two calls

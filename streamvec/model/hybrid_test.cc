@@ -118,8 +118,12 @@ TEST(Hybrid, BlendsByHowOftenAWordWasMet) {
   EXPECT_LT(away[2], 0.15);
 }
 
-// How far "boated", whose row says that it is a ship, comes in one walk after it was met so often.
-double way_of_odd_row(int32_t met, int32_t nodes, std::unique_ptr<RowMarks> marks = nullptr) {
+// What one walk does to the row of "boated", which says that it is a ship, after it was met so often.
+struct Walk {
+  double way;                   // that it goes, of the one to what the spelling says
+  std::vector<int64_t> marked;  // rows that the others of a cluster lack then
+};
+Walk walk_over_odd_row(int32_t met, int32_t nodes) {
   Parameters parameters = planted();
   const Slot odd = 3;
   learn(parameters, each_word(2'000, odd), 5);
@@ -129,32 +133,29 @@ double way_of_odd_row(int32_t met, int32_t nodes, std::unique_ptr<RowMarks> mark
   const std::vector<float> often(parameters.input.rows.row(8), parameters.input.rows.row(8) + kDim);
   const std::vector<float> spelled = made_of(*parameters.hybrid, word_of(odd));
   parameters.hybrid->set_distilling_nodes(nodes);
-  if (marks != nullptr) parameters.changed = std::move(marks);
+  parameters.changed = std::make_unique<RowMarks>(4 * kWords);
   const int64_t work = 1'400;  // in rows of n-grams: about one walk
   parameters.hybrid->learn(testing::chunk_of({std::vector<Slot>(static_cast<size_t>(work / 0.3), 0)}), parameters);
   EXPECT_EQ(distance(parameters.input.rows.view().row_span(8), often), 0) << "a word met 10,000 times";
-  if (parameters.changed != nullptr) {
-    const std::vector<uint64_t> all(4 * kWords / 64, ~uint64_t{0});
-    std::vector<int64_t> marked;
-    parameters.changed->take(std::span(all), marked);
-    EXPECT_EQ(marked, std::vector<int64_t>{2 * odd});
-  }
-  return distance(parameters.input.rows.view().row_span(odd), before) / distance(spelled, before);
+  Walk walk{distance(parameters.input.rows.view().row_span(odd), before) / distance(spelled, before), {}};
+  const std::vector<uint64_t> all(4 * kWords / 64, ~uint64_t{0});
+  parameters.changed->take(std::span(all), walk.marked);
+  return walk;
 }
 
 TEST(Hybrid, BlendsWhatTheirSpellingSaysIntoTheRowsOfRareWords) {
-  const double never = way_of_odd_row(0, 1), seldom = way_of_odd_row(36, 1), often = way_of_odd_row(1'000, 1);
-  EXPECT_NEAR(never, 0.5, 0.1);
-  EXPECT_NEAR(seldom, 0.125, 0.04);
-  EXPECT_EQ(often, 0);
+  EXPECT_NEAR(walk_over_odd_row(0, 1).way, 0.5, 0.1);
+  EXPECT_NEAR(walk_over_odd_row(36, 1).way, 0.125, 0.04);
+  EXPECT_EQ(walk_over_odd_row(1'000, 1).way, 0);
 }
 
 TEST(Hybrid, SeveralNodesEachBlendTheirShareIntoARow) {
-  EXPECT_NEAR(way_of_odd_row(0, 4), 0.125, 0.03);
+  EXPECT_NEAR(walk_over_odd_row(0, 4).way, 0.125, 0.03);
 }
 
 TEST(Hybrid, ARowThatWasBlendedIntoIsOneThatTheOthersOfAClusterLack) {
-  EXPECT_GT(way_of_odd_row(0, 1, std::make_unique<RowMarks>(4 * kWords)), 0);
+  EXPECT_EQ(walk_over_odd_row(0, 1).marked, std::vector<int64_t>{2 * 3});
+  EXPECT_TRUE(walk_over_odd_row(1'000, 1).marked.empty());
 }
 
 TEST(Hybrid, LeavesTheRowsAloneWhenItFinishes) {

@@ -30,7 +30,7 @@ TEST(RowPace, ANewWordOfAStreamTakesTheLongestSteps) {
   EXPECT_FLOAT_EQ(pace.output(1), 3);
 }
 
-TEST(RowPace, WithoutCountsOrWithAMostOfOneAllRowsAreAlike) {
+TEST(RowPace, WithoutCountsOrWithAPaceMaxOfOneAllRowsAreAlike) {
   const std::vector<double> none = {0, 0}, some = {3, 0};
   for (const RowPace& pace : {RowPace(), RowPace(none, {.pace_max = 8}), RowPace(some, {.pace_max = 1})}) {
     EXPECT_FALSE(pace.any());

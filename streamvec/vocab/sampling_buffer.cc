@@ -9,7 +9,7 @@
 namespace streamvec {
 
 // Paces go by counts, not by shares: where these have grown by a quarter, rows' steps are a ninth too long.
-constexpr double kPaceChange = 0.223;
+constexpr double kGrown = 1.25;
 
 std::shared_ptr<const SamplingTables> SamplingTablesBuffer::tables() const {
   const std::lock_guard lock(mutex_);
@@ -30,8 +30,8 @@ bool SamplingTablesBuffer::stage(const StreamVocabulary& vocabulary) {
   if (vocabulary.size() == 0 || !may_have_changed(vocabulary)) return false;
   checked_ = {vocabulary.weights_sum(), vocabulary.now(), vocabulary.statistics().admitted};
   const bool comparable = built_sum_ > 0 && std::ssize(built_of_) <= vocabulary.size();
-  const bool paces_hold =
-      !(options_.pace.pace_max > 1) || std::abs(std::log(vocabulary.weights_sum() / built_sum_)) < kPaceChange;
+  const double grown = vocabulary.weights_sum() / built_sum_;
+  const bool paces_hold = !(options_.pace.pace_max > 1) || (grown < kGrown && grown > 1 / kGrown);
   if (comparable && paces_hold && vocabulary.share_change(built_of_, built_sum_) < options_.change_max) return false;
   std::vector<double> counts = vocabulary.weights();
   remember(counts);
