@@ -149,7 +149,7 @@ __device__ void find_cuts(const Size& size, const Shared& s, const Plan& plan) {
       for (int32_t i = 0; i < across; ++i) sum += s.sums[output * across + i];
     else
       for (int32_t i = 0; i < size.outputs() / 16; ++i) sum += s.sums[size.outputs() * across + i * size.inputs() + r];
-    const float factor = plan.crowd[r], most = size.a.step_max / fmaxf(sum, 1e-30f);
+    const float factor = plan.factor[r], most = size.a.step_max / fmaxf(sum, 1e-30f);
     s.factors[r] = factor < 1 ? factor * fminf(1, most) : fminf(factor, most);
   }
 }
@@ -161,7 +161,7 @@ __device__ void find_rates(const Size& size, float lr, const Shared& s, const Pl
     const int32_t slot = plan.slots[r];
     const float mean = s.squares[r] * size.a.per_value;
     const float before = slot >= 0 && mean > 0 ? atomicAdd(size.a.sums[r < size.inputs() ? 0 : 1] + slot, mean) : 0;
-    s.factors[r] = mean > 0 ? plan.crowd[r] * lr * rsqrtf(before + mean + 1e-10f) : 0;
+    s.factors[r] = mean > 0 ? plan.factor[r] * lr * rsqrtf(before + mean + 1e-10f) : 0;
   }
 }
 

@@ -45,7 +45,7 @@ struct Plan {
   int32_t* slots;   // [n + m]
   uint32_t* cover;  // [n] by column: the centres whose window has it, as bits
   uint32_t* own;    // [m] by output: centres that have no weight with it, as bits
-  float* crowd;     // [n + m]: row_factor()
+  float* factor;    // [n + m]: row_factor()
 };
 
 struct Shared {
@@ -55,17 +55,17 @@ struct Shared {
   float* factors;               // [n + m]: for the steps of a row
   float* squares;               // [n + m], of AdaGrad: of a row's slopes
   uint32_t* words;              // of the segment, subsampled
-  float2* word_crowds;          // likewise: the factors for their rows of input and output
+  float2* word_factors;          // likewise: the factors for their rows of input and output
   uint8_t* reach;               // likewise: of their windows
   int32_t* negatives;           // of all blocks of the segment
-  float* negative_crowds;
+  float* negative_factors;
   int32_t* warp_counts;
   Plan plan;         // the first of two
   size_t plan_size;  // bytes from the one to the other
 
   __device__ Plan plan_at(int32_t turn) const {
     const auto moved = [&](auto* from) { return from + turn * plan_size / sizeof(*from); };
-    return {moved(plan.slots), moved(plan.cover), moved(plan.own), moved(plan.crowd)};
+    return {moved(plan.slots), moved(plan.cover), moved(plan.own), moved(plan.factor)};
   }
 };
 
@@ -88,16 +88,16 @@ __host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m,
   take(s.factors, n + m);
   take(s.squares, shape.kind.adagrad ? n + m : 0);
   take(s.words, words);
-  take(s.word_crowds, words);
+  take(s.word_factors, words);
   take(s.reach, words);
   take(s.negatives, negatives);
-  take(s.negative_crowds, negatives);
+  take(s.negative_factors, negatives);
   take(s.warp_counts, kWarps);
   const size_t before = at;
   take(s.plan.slots, n + m);
   take(s.plan.cover, n);
   take(s.plan.own, m);
-  take(s.plan.crowd, n + m);
+  take(s.plan.factor, n + m);
   s.plan_size = at - before;
   return at + s.plan_size;
 }
@@ -152,8 +152,8 @@ __device__ Kept keep_words(const SgnsArguments& a, const Segment& segment, const
       place += __popc(mask & ((1u << lane) - 1));
       s.words[place] = word;
       const float2 crowds = crowds_of(a, slot), paces = paces_of(a, slot);
-      s.word_crowds[place] = {row_factor(a, segment.lr, crowds.x, paces.x),
-                              row_factor(a, segment.lr, crowds.y, paces.y)};
+      s.word_factors[place] = {row_factor(a, segment.lr, crowds.x, paces.x),
+                               row_factor(a, segment.lr, crowds.y, paces.y)};
       s.reach[place] = static_cast<uint8_t>(reach_draw(segment.draw, at, a.shape.window));
     }
     __syncthreads();
@@ -171,7 +171,7 @@ __device__ void draw_negatives(const SgnsArguments& a, const Segment& segment, c
     int32_t slot = a.guide[at >> a.shift];
     while (a.ends[slot] <= at) ++slot;
     s.negatives[i] = slot;
-    s.negative_crowds[i] = row_factor(a, segment.lr, crowds_of(a, slot).y, paces_of(a, slot).y);
+    s.negative_factors[i] = row_factor(a, segment.lr, crowds_of(a, slot).y, paces_of(a, slot).y);
   }
 }
 
@@ -199,20 +199,20 @@ __device__ auto* row_of(const Size& size, int32_t r, int32_t slot) {
 
 struct Row {
   int32_t slot;
-  float crowd;
+  float factor;
 };
 
 template <typename Size>
 __device__ Row block_row(const Size& size, const Block& block, const Shared& s, int32_t r) {
   const auto word_row = [&](int32_t word, bool of_input) {
-    const float2 crowds = s.word_crowds[word];
-    return Row{static_cast<int32_t>(s.words[word] & kSlotMask), of_input ? crowds.x : crowds.y};
+    const float2 factors = s.word_factors[word];
+    return Row{static_cast<int32_t>(s.words[word] & kSlotMask), of_input ? factors.x : factors.y};
   };
   const int32_t i = r - size.inputs(), k = i - size.a.shape.centres;
   if (i < 0) return r < block.columns ? word_row(block.column + r, true) : Row{kNoRow, 0};
   if (i < block.centres) return word_row(block.first + i, false);
   if (k < 0 || k >= size.a.shape.negatives) return Row{kNoRow, 0};
-  return Row{s.negatives[block.negative + k], s.negative_crowds[block.negative + k]};
+  return Row{s.negatives[block.negative + k], s.negative_factors[block.negative + k]};
 }
 
 // Which rows the block has, and who has weight with whom. Warp w plans rows w, w + 16, ..., those which it will load;
@@ -225,7 +225,7 @@ __device__ int32_t plan_rows(const Size& size, const Block& block, const Shared&
     const Row row = block_row(size, block, s, own_row);
     slot = row.slot;
     plan.slots[own_row] = slot;
-    plan.crowd[own_row] = row.crowd;
+    plan.factor[own_row] = row.factor;
   }
   const bool has_centre = lane < block.centres;
   const uint32_t centre = has_centre ? s.words[block.first + lane] : 0;
