@@ -5,35 +5,14 @@
 #include <numbers>
 #include <numeric>
 
+#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/row_ops.h"
 
 namespace streamvec {
 namespace {
 
 constexpr uint64_t kFirstRows = 20;
-
-float dot(const float* a, const float* b, int64_t dim) {
-  float sums[16] = {};
-  int64_t i = 0;
-  for (; i + 16 <= dim; i += 16)
-    for (int64_t j = 0; j < 16; ++j) sums[j] += a[i + j] * b[i + j];
-  float rest = 0;
-  for (; i < dim; ++i) rest += a[i] * b[i];
-  return std::accumulate(std::begin(sums), std::end(sums), rest);
-}
-
-void add(const float* from, float scale, int64_t dim, float* to) {
-  for (int64_t i = 0; i < dim; ++i) to[i] += scale * from[i];
-}
-
-float sigmoid(float x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-// -log sigmoid(x)
-double softplus_of_minus(float x) {
-  return x < 0 ? std::log1p(std::exp(x)) - x : std::log1p(std::exp(-x));
-}
+constexpr size_t kBlock = 4096;  // of values, for Adam
 
 // Box and Muller.
 float normal(Random& random) {
@@ -49,8 +28,9 @@ Sgns2018::Sgns2018(const SgnsOptions2018& options, int64_t rows)
       values_(static_cast<size_t>(2 * rows * options.dim)),
       mean_(values_.size()),
       variance_(values_.size()),
-      shares_(static_cast<size_t>(options.threads - 1)),
+      shares_(static_cast<size_t>(options.threads)),
       team_(options.threads) {
+  padded_.reserve_zeroed(2 * rows, options.dim);
   Random random(mix(options.seed, kFirstRows));
   const size_t input = values_.size() / 2;
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -62,23 +42,30 @@ Sgns2018::Sgns2018(const SgnsOptions2018& options, int64_t rows)
 }
 
 double Sgns2018::add_slopes(std::span<const Pair2018> pairs, const AliasTable& negatives, Random random,
-                            float* slopes) const {
-  const int64_t dim = options_.dim, output = rows_ * dim;
-  std::vector<float> centre_slope(static_cast<size_t>(dim));
+                            Share& share) const {
+  const auto dim = static_cast<int32_t>(options_.dim), words = options_.negatives + 1;
+  std::vector<const float*> rows(static_cast<size_t>(words));
+  std::vector<float*> slopes(rows.size());
+  RowBuffer scratch;
+  const MatrixView<float> products = scratch.reserve_zeroed(2, words);
+  std::fill_n(products.row(1), words, 1.0f);
   double loss = 0;
   for (const Pair2018& pair : pairs) {
-    const float* centre = &values_[static_cast<size_t>(pair.centre * dim)];
-    std::fill(centre_slope.begin(), centre_slope.end(), 0.0f);
-    for (int32_t k = 0; k <= options_.negatives; ++k) {
-      const Slot word = k == 0 ? pair.context : negatives.sample(random);
-      const int64_t row = output + word * dim;
-      const float product = dot(centre, &values_[static_cast<size_t>(row)], dim);
-      const float slope = (k == 0 ? 1.0f : 0.0f) - sigmoid(product);
-      loss += softplus_of_minus(k == 0 ? product : -product);
-      add(&values_[static_cast<size_t>(row)], slope, dim, centre_slope.data());
-      add(centre, slope, dim, slopes + row);
+    const float* centre = padded_.row(pair.centre);
+    for (int32_t k = 0; k < words; ++k) {
+      const int64_t row = rows_ + (k == 0 ? pair.context : negatives.sample(random));
+      rows[static_cast<size_t>(k)] = padded_.row(row);
+      slopes[static_cast<size_t>(k)] = share.slopes.row(row);
+      products.row(0)[k] = dot(centre, padded_.row(row), dim);
     }
-    add(centre_slope.data(), 1, dim, slopes + pair.centre * dim);
+    // What is true of a word drawn is true of the context by the product's other sign.
+    float* slope = products.row(0);
+    slope[0] = -slope[0];
+    loss += climb_negatives(products.row(1), words, slope);
+    slope[0] = -slope[0];
+    sum_scaled_rows(rows.data(), slope, words, dim, share.centre.row(0));
+    add_scaled_to_rows(centre, slope, dim, slopes.data(), words);
+    add_scaled(share.centre.row(0), 1, dim, share.slopes.row(pair.centre));
   }
   return loss;
 }
@@ -86,41 +73,61 @@ double Sgns2018::add_slopes(std::span<const Pair2018> pairs, const AliasTable& n
 double Sgns2018::slopes_of(std::span<const Pair2018> batch, const AliasTable& negatives, Random& random,
                            std::vector<float>& slopes) {
   const auto members = static_cast<size_t>(team_.size());
+  const auto dim = static_cast<size_t>(options_.dim);
   std::vector<double> losses(members);
   std::vector<uint64_t> seeds(members);
   for (uint64_t& seed : seeds) seed = random.next();
+  for_each_row([&](int64_t row) { std::copy_n(&values_[static_cast<size_t>(row) * dim], dim, padded_.row(row)); });
   team_.run([&](int32_t thread) {
     const auto member = static_cast<size_t>(thread);
-    std::vector<float>& own = member == 0 ? slopes : shares_[member - 1];
-    own.assign(values_.size(), 0);
+    Share& own = shares_[member];
+    own.slopes.reserve_zeroed(2 * rows_, options_.dim);
+    own.centre.reserve_zeroed(1, options_.dim);
     const size_t begin = batch.size() * member / members, end = batch.size() * (member + 1) / members;
-    losses[member] = add_slopes(batch.subspan(begin, end - begin), negatives, Random(seeds[member]), own.data());
+    losses[member] = add_slopes(batch.subspan(begin, end - begin), negatives, Random(seeds[member]), own);
   });
-  for (const std::vector<float>& share : shares_)
-    add(share.data(), 1, static_cast<int64_t>(share.size()), slopes.data());
+  slopes.resize(values_.size());
+  for_each_row([&](int64_t row) {
+    for (size_t member = 1; member < members; ++member)
+      add_scaled(shares_[member].slopes.row(row), 1, static_cast<int32_t>(dim), shares_[0].slopes.row(row));
+    std::copy_n(shares_[0].slopes.row(row), dim, &slopes[static_cast<size_t>(row) * dim]);
+  });
   return std::accumulate(losses.begin(), losses.end(), 0.0);
+}
+
+void Sgns2018::for_each_row(const std::function<void(int64_t)>& use) {
+  team_.run([&](int32_t thread) {
+    const int64_t rows = 2 * rows_;
+    for (int64_t row = rows * thread / team_.size(); row < rows * (thread + 1) / team_.size(); ++row) use(row);
+  });
 }
 
 void Sgns2018::step(const std::vector<float>& slopes) {
   ++steps_;
-  // adam_step wants whole rows of 16 on 64-byte boundaries, which dim values a row are not: go by blocks of a copy.
-  constexpr size_t kBlock = 4096;
+  const size_t blocks = (values_.size() + kBlock - 1) / kBlock, members = static_cast<size_t>(team_.size());
+  team_.run([&](int32_t thread) {
+    const auto member = static_cast<size_t>(thread);
+    for (size_t block = blocks * member / members; block < blocks * (member + 1) / members; ++block)
+      step_block(slopes, block * kBlock, std::min(kBlock, values_.size() - block * kBlock));
+  });
+}
+
+// adam_step wants whole rows of 16 on 64-byte boundaries, which dim values a row are not: it gets a copy.
+void Sgns2018::step_block(const std::vector<float>& slopes, size_t begin, size_t size) {
   alignas(64) float slope[kBlock], mean[kBlock], variance[kBlock], value[kBlock];
-  for (size_t begin = 0; begin < values_.size(); begin += kBlock) {
-    const size_t size = std::min(kBlock, values_.size() - begin), padded = (size + 15) / 16 * 16;
-    const auto load = [&](const std::vector<float>& from, float* to) {
-      std::copy_n(from.data() + begin, size, to);
-      std::fill(to + size, to + padded, 0.0f);
-    };
-    load(slopes, slope);
-    load(mean_, mean);
-    load(variance_, variance);
-    load(values_, value);
-    adam_step(slope, options_.lr, steps_, AdamRates{}, static_cast<int32_t>(size), mean, variance, value);
-    std::copy_n(mean, size, mean_.data() + begin);
-    std::copy_n(variance, size, variance_.data() + begin);
-    std::copy_n(value, size, values_.data() + begin);
-  }
+  const size_t padded = (size + 15) / 16 * 16;
+  const auto load = [&](const std::vector<float>& from, float* to) {
+    std::copy_n(from.data() + begin, size, to);
+    std::fill(to + size, to + padded, 0.0f);
+  };
+  load(slopes, slope);
+  load(mean_, mean);
+  load(variance_, variance);
+  load(values_, value);
+  adam_step(slope, options_.lr, steps_, AdamRates{}, static_cast<int32_t>(size), mean, variance, value);
+  std::copy_n(mean, size, mean_.data() + begin);
+  std::copy_n(variance, size, variance_.data() + begin);
+  std::copy_n(value, size, values_.data() + begin);
 }
 
 Result<Matrix> Sgns2018::input() const {

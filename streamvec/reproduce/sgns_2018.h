@@ -1,14 +1,16 @@
 // Skip-gram with negative sampling as the program of 2018 trained it: minibatches, every pair with negatives of its
-// own, the summed loss, dense gradients of both tables, Adam on all of it. Slow by design: it is what others are held
-// against.
+// own, the summed loss, dense gradients of both tables, Adam on all of it. What it does is slow by design, since others are
+// held against it; how is as fast as the rest of this program.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/random.h"
+#include "streamvec/kernel/row_buffer.h"
 #include "streamvec/model/thread_team.h"
 #include "streamvec/reproduce/pairs_2018.h"
 #include "streamvec/vocab/sampling.h"
@@ -41,12 +43,20 @@ class Sgns2018 {
   Result<Matrix> input() const;
 
  private:
-  double add_slopes(std::span<const Pair2018> pairs, const AliasTable& negatives, Random random, float* slopes) const;
+  struct Share {
+    RowBuffer slopes, centre;  // of both tables; of a pair's centre word
+  };
+
+  double add_slopes(std::span<const Pair2018> pairs, const AliasTable& negatives, Random random, Share& share) const;
+  // By all threads, each some of both tables' rows.
+  void for_each_row(const std::function<void(int64_t)>& use);
+  void step_block(const std::vector<float>& slopes, size_t begin, size_t size);
 
   const SgnsOptions2018 options_;
   const int64_t rows_;
   std::vector<float> values_, mean_, variance_;
-  std::vector<std::vector<float>> shares_;  // slopes of the threads but the first
+  RowBuffer padded_;           // the values when a batch began, as kernels want them
+  std::vector<Share> shares_;  // by thread
   ThreadTeam team_;
   int64_t steps_ = 0;
 };
