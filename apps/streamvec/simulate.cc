@@ -145,7 +145,7 @@ class Simulation {
     virtual_.parameters.rows = text_.vocabulary.size();
     virtual_.parameters.dim = options_.dim.value_or(200);
     virtual_.parameters.seed = options_.seed;
-    virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary, options_.epochs);
+    virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary);
     virtual_.words_min = options_.cluster.words_min;
     virtual_.words_max = words_max_of(options_.cluster);
     virtual_.lr = static_cast<float>(options_.lr.value_or(default_learning_rate("sgns", OptimizerKind::kSgd)));

@@ -18,8 +18,8 @@ constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they
 
 }  // namespace
 
-double talking_share_of(int64_t workers, bool together) {
-  return (together ? 0.025 : 0.0375) * static_cast<double>(std::clamp<int64_t>(workers, 2, 4));
+double talking_share_of(int64_t workers) {
+  return 0.025 * static_cast<double>(std::clamp<int64_t>(workers, 2, 4));
 }
 
 int64_t PushPace::words_wanted(const Done& done) const {

@@ -11,9 +11,8 @@
 namespace streamvec {
 
 // Of the training threads' time, for talking: what others do to rows between two pushes grows with their number, and
-// so does what pushing more often is worth (docs/BENCHMARKS.md, Cluster). `together`: in rounds that all nodes begin
-// together, where a push costs less and its answer comes sooner.
-double talking_share_of(int64_t workers, bool together);
+// so does what pushing more often is worth (docs/BENCHMARKS.md, Cluster).
+double talking_share_of(int64_t workers);
 
 class PushPace {
  public:

@@ -8,10 +8,6 @@ namespace streamvec {
 namespace {
 
 constexpr int kClasses = 24;
-// One other node has moved the row by this share of its way (docs/BENCHMARKS.md, Cluster). Less: closer to one node,
-// and more rows to send, so fewer pushes in the same time. Of several others, all together, less is worth a message:
-// half of it of four.
-constexpr double kWorth = 0.6;
 
 }  // namespace
 

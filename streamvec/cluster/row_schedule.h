@@ -11,7 +11,11 @@ namespace streamvec {
 
 class RowSchedule {
  public:
-  static constexpr int64_t kAllEvery = 128;
+  static constexpr int64_t kAllEvery = 32;
+  // One other node has moved the row by this share of its way (docs/BENCHMARKS.md, Cluster). Less: closer to one node,
+  // and more rows to send, so fewer pushes in the same time. Of several others, all together, less is worth a message:
+  // half of it of four.
+  static constexpr double kWorth = 0.4;
 
   // `pull`: by key, how strongly training moves the row (SyncOptions::pull); a row whose pull is not known, 0, goes
   // with every push. `nodes`: that train.

@@ -26,7 +26,7 @@ std::vector<float> halving_pulls() {
 TEST(RowSchedule, RowsThatMoveHalfAsFastGoHalfAsOften) {
   const std::vector<float> pulls = halving_pulls();
   const RowSchedule schedule(pulls, 1);
-  const double steps = 0.6;  // the fastest row moves just as far as is worth a push
+  const double steps = RowSchedule::kWorth;  // the fastest row moves just as far as is worth a push
   EXPECT_EQ(times_due(schedule, 0, steps, 64), 64);
   EXPECT_EQ(times_due(schedule, 1, steps, 64), 32);
   EXPECT_EQ(times_due(schedule, 2, steps, 64), 16);
@@ -36,11 +36,12 @@ TEST(RowSchedule, RowsThatMoveHalfAsFastGoHalfAsOften) {
 TEST(RowSchedule, MoreTrainingBetweenPushesMakesSlowRowsGoMoreOften) {
   const std::vector<float> pulls = halving_pulls();
   const RowSchedule schedule(pulls, 1);
-  EXPECT_EQ(times_due(schedule, 4, 8 * 0.6, 64), 32);
-  EXPECT_EQ(times_due(schedule, 4, 16 * 0.6, 64), 64);
+  EXPECT_EQ(times_due(schedule, 4, 8 * RowSchedule::kWorth, 64), 32);
+  EXPECT_EQ(times_due(schedule, 4, 16 * RowSchedule::kWorth, 64), 64);
   const RowSchedule of_five(pulls, 5);  // more others move a row further, and less of it is worth a push
-  EXPECT_EQ(times_due(of_five, 4, 0.6, 64), 32);
-  EXPECT_EQ(times_due(RowSchedule(pulls, 2), 4, 8 * 0.6, 64), 32) << "one other moves it as far as this node does";
+  EXPECT_EQ(times_due(of_five, 4, RowSchedule::kWorth, 64), 32);
+  EXPECT_EQ(times_due(RowSchedule(pulls, 2), 4, 8 * RowSchedule::kWorth, 64), 32)
+      << "one other moves it as far as this node does";
 }
 
 TEST(RowSchedule, EveryRowGoesNowAndThen) {

@@ -99,8 +99,7 @@ Status VirtualCluster::add_node(NodeId id) {
   STREAMVEC_ASSIGN_OR_RETURN(node->replica, Replica::make(sync, tables));
   STREAMVEC_ASSIGN_OR_RETURN(node->server, make_row_server(sync));
   node->pace = std::make_unique<PushPace>(
-      PushPace::Options{options_.words_min, options_.words_max, 1,
-                        talking_share_of(options_.nodes, options_.scheme.admission == Admission::kBsp), options_.nodes},
+      PushPace::Options{options_.words_min, options_.words_max, 1, talking_share_of(options_.nodes), options_.nodes},
       options_.pull);
   node->next = id;
   for (size_t i = id; i < chunks_.size(); i += static_cast<size_t>(options_.nodes))

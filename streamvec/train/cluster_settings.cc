@@ -102,7 +102,7 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster) {
 }
 
 int64_t words_max_of(const ClusterSettings& cluster) {
-  return std::max<int64_t>(30 * cluster.words_min, 300'000);
+  return std::max<int64_t>(45 * cluster.words_min, 450'000);
 }
 
 }  // namespace streamvec

@@ -56,22 +56,20 @@ namespace {
 // How strongly a trained word, at rate 1, draws each row to where it rests (SyncOptions::pull): by the pairs that it is
 // expected to meet, positives and negatives. The factor stands for the curvature of a pair's loss; it was found by
 // trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster): less and late answers overshoot, more and nodes
-// learn too little from each other.
+// learn too little from each other. Rare rows' longer steps (vocab/row_pace.h) are not in it: counted as if they were
+// short, what several nodes learn of a rare word adds up, which is what it needs.
 constexpr double kPullOfPair = 0.005;
 
 }  // namespace
 
-std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary,
-                             double passes) {
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary) {
   std::vector<double> counts(static_cast<size_t>(vocabulary.size()));
   for (Slot slot = 0; slot < vocabulary.size(); ++slot)
     counts[static_cast<size_t>(slot)] = static_cast<double>(vocabulary.count(slot));
-  return row_pulls(options, model, counts, passes);
+  return row_pulls(options, model, counts);
 }
 
-std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts,
-                             double passes) {
-  const RowPace pace = passes > 0 ? RowPace(counts, row_pace_options(options, model, passes)) : RowPace();
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts) {
   const Subsampling subsampling(counts, options.sample);
   const std::vector<double> drawn = unigram_probabilities(counts);
   const double tokens = std::max(std::accumulate(counts.begin(), counts.end(), 0.0), 1.0);
@@ -84,8 +82,8 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
   for (size_t slot = 0; slot < share.size(); ++slot) {
     const double input = share[slot] * (1 + options.negatives);
     const double output = share[slot] + options.negatives * kept * drawn[slot];
-    pulls.push_back(static_cast<float>(kPullOfPair * pairs * input * pace.input(static_cast<Slot>(slot))));
-    pulls.push_back(static_cast<float>(kPullOfPair * pairs * output * pace.output(static_cast<Slot>(slot))));
+    pulls.push_back(static_cast<float>(kPullOfPair * pairs * input));
+    pulls.push_back(static_cast<float>(kPullOfPair * pairs * output));
   }
   return pulls;
 }
@@ -199,8 +197,7 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   cluster.sync.locks = &parameters.locks;
   cluster.words_min = settings.words_min;
   cluster.words_max = words_max_of(settings);
-  cluster.talking_share =
-      talking_share_of(settings.workers(), cluster.sync.scheme.admission == Admission::kBsp && settings.servers == 0);
+  cluster.talking_share = talking_share_of(settings.workers());
   parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
   cluster.changed = parameters.changed.get();
   parameters.crew = std::make_unique<Crew>(threads - 1);
@@ -256,7 +253,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   const ClusterSettings& settings = options.cluster;
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(settings));
   STREAMVEC_ASSIGN_OR_RETURN(const Combine combine, parse_combine(settings.combine));
-  start.row_pulls = row_pulls(options, start.model, start.vocabulary, options.epochs);
+  start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   Parameters& parameters = start.parameters;
   RingOptions ring = ring_options(options, start);
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;

@@ -35,10 +35,7 @@ std::string cluster_fingerprint_text(const TrainOptions& options, const Training
 std::string step_options_text(const TrainOptions& options, const TrainingStart& start);
 
 // How strongly training draws each row to where it rests (SyncOptions::pull).
-// `passes`: as of row_pace_options(); 0: rows have no paces.
-std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary,
-                             double passes);
-std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts,
-                             double passes);
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary);
+std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts);
 
 }  // namespace streamvec

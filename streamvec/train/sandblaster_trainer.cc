@@ -88,7 +88,7 @@ class SandblasterTraining {
     made.row_end = static_cast<RowKey>(2 * start_.parameters.rows());
     made.dim = start_.parameters.dim();
     made.initial = [this](RowKey key, std::span<float> row) { std::copy_n(live_row(key), row.size(), row.begin()); };
-    start_.row_pulls = row_pulls(options_, start_.model, start_.vocabulary, 0);
+    start_.row_pulls = row_pulls(options_, start_.model, start_.vocabulary);
     const float most = *std::max_element(start_.row_pulls.begin(), start_.row_pulls.end());
     made.scale = [this, most](RowKey key) { return std::max(start_.row_pulls[key] / most, kScaleMin); };
     made.threads = start_.threads;

@@ -57,7 +57,7 @@ Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, Trai
   STREAMVEC_ASSIGN_OR_RETURN(auto node, ShardNode::start(made, std::move(transport)));
   for (Table* table : {&parameters.input, &parameters.output}) table->rows = Matrix();
   if (settings.workers() * start.threads > 1)
-    start.row_pulls = row_pulls(options, start.model, start.vocabulary, options.epochs);
+    start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   return node;
 }
 

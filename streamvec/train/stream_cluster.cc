@@ -73,7 +73,7 @@ Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& o
 
 // By how frequent words are now, where all nodes' text is counted.
 void StreamCluster::set_row_pulls() {
-  const std::vector<float> pulls = row_pulls(options_, model_, parts_.vocabulary.weights(), stream_passes(options_));
+  const std::vector<float> pulls = row_pulls(options_, model_, parts_.vocabulary.weights());
   std::copy(pulls.begin(), pulls.end(), row_pulls_.begin());
 }
 
