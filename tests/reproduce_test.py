@@ -153,18 +153,22 @@ class TestMisuse:
         assert "no/such" in done.err
 
 
-def test_a_wish_to_stop_leaves_a_page_of_what_is_done(tmp_path):
+@pytest.mark.parametrize("row", ["sound-sgns-50-own-one", "published-sgns-50-1024-one"])
+def test_a_wish_to_stop_leaves_what_was_measured_of_a_row(tmp_path, row):
     (tmp_path / "text.txt").write_text(support.topical_text(20_000))
-    process = support.start("reproduce", "--corpus", "text.txt", "--out", "r.html", "--epochs", 100_000, "--only",
-                            "sound-sgns-50-own-one", "--json", cwd=tmp_path)
-    deadline = time.time() + 30
-    while not (tmp_path / "r.html").exists() and time.time() < deadline:
+    process = support.start("reproduce", "--corpus", "text.txt", "--out", "r.html", "--epochs", 100_000, "--as-published",
+                            "--only", row, "--json", cwd=tmp_path)
+    page, deadline = tmp_path / "r.html", time.time() + 60
+    while not (page.exists() and f"# {row}\n" in page.read_text()) and time.time() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert json.loads(out)["rows"] == []
-    check_page(tmp_path / "r.html")
+    [done] = json.loads(out)["rows"]
+    assert done["name"] == row
+    assert done["stopped"] and 1 <= done["epochs"] < 100_000 and done["pairs_per_s"] > 0
+    text = "".join(check_page(page).text)
+    assert f"# {row}\n" in text and "stopped" in text
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

@@ -155,7 +155,6 @@ class Reproduction {
     for (size_t i = 0; i < plans.size() && !stop_; ++i) {
       place_ = "row " + std::to_string(i + 1) + " of " + std::to_string(plans.size()) + ", " + plans[i].name();
       run_row(plans[i]);
-      if (stop_) break;
       STREAMVEC_RETURN_IF_ERROR(write());
     }
     line_.clear();
@@ -199,7 +198,7 @@ class Reproduction {
         "Sound rows are trainings of their own for each number of epochs, with their own falling rate; speed is that "
         "of "
         "the longest. Rows as published are one training, measured on its way; they have " +
-            std::to_string(published_epochs_) + " epochs here, 300 in 2018.",
+            std::to_string(published_epochs_) + " epochs here, if they were not stopped, 300 in 2018.",
         "As published, the nodes of a cluster are threads of one process that exchange slopes through memory, each "
         "with "
         "tables of its own; bytes are those that a wire would have carried. Sound clusters are processes that talk "
@@ -238,8 +237,9 @@ class Reproduction {
     row.plan = plan;
     row.command = "streamvec " + shell_text(own_command(plan.name()));
     const Status status = plan.arm == Arm::kPublished && plan.model == "sgns" ? run_published(row) : run_sound(row);
-    if (stop_) return;
-    if (!status.ok()) row.failure = status.message();
+    if (stop_ && row.points.empty()) return;
+    row.stopped = stop_;
+    if (!stop_ && !status.ok()) row.failure = status.message();
     report_.rows.push_back(std::move(row));
   }
 
@@ -267,30 +267,29 @@ class Reproduction {
 
   Status train_published(Cluster2018& training, bool cluster, RowResult& row) {
     double seconds = 0;
-    int64_t steps = 0, bytes = 0, done = 0;
+    int64_t done = 0;
     for (const int64_t epochs : measured_epochs(published_epochs_)) {
       EpochStats2018 stats;
       for (; done < epochs; ++done) {
         line_.show(place_ + ", epoch " + std::to_string(done + 1) + " of " + std::to_string(published_epochs_));
         STREAMVEC_ASSIGN_OR_RETURN(stats, training.train_epoch(&stop_));
         seconds += stats.seconds;
-        steps = stats.steps;
-        bytes = stats.bytes_sent;
       }
       Snapshot snapshot;
       snapshot.vocabulary = measures_->vocabulary();
       STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, training.node(0).input());
       STREAMVEC_RETURN_IF_ERROR(measures_->measure(snapshot, epochs, stats.loss, row, report_));
+      row.pairs = static_cast<double>(pairs_.size());
+      row.pairs_per_s = row.pairs * static_cast<double>(done) / seconds;
+      row.kernel = "as in 2018";
+      if (cluster) {
+        row.wire_bytes_per_pair = static_cast<double>(stats.bytes_sent) / row.pairs;
+        row.seconds_on_their_network =
+            row.seconds_per_epoch() + kPairs2018 / row.pairs * static_cast<double>(stats.steps) *
+                                          static_cast<double>(training.slope_bytes()) / kNetworkBytesPerSecond2018;
+      }
+      STREAMVEC_RETURN_IF_ERROR(write_so_far(row));
     }
-    row.pairs = static_cast<double>(pairs_.size());
-    row.pairs_per_s = row.pairs * static_cast<double>(done) / seconds;
-    row.kernel = "as in 2018";
-    if (!cluster) return {};
-    row.wire_bytes_per_pair = static_cast<double>(bytes) / row.pairs;
-    const double scale = kPairs2018 / row.pairs;
-    row.seconds_on_their_network = row.seconds_per_epoch() + scale * static_cast<double>(steps) *
-                                                                 static_cast<double>(training.slope_bytes()) /
-                                                                 kNetworkBytesPerSecond2018;
     return {};
   }
 
@@ -317,6 +316,7 @@ class Reproduction {
         row.command = "streamvec " +
                       shell_text(sound_command(row.plan, options_, epochs, arguments_.text("corpus"), "model")) +
                       (rbsg && row.plan.arm == Arm::kPublished ? " --lr 1e-4 --schedule constant" : "");
+      STREAMVEC_RETURN_IF_ERROR(write_so_far(row));
     }
     return {};
   }
@@ -334,11 +334,19 @@ class Reproduction {
     return {};
   }
 
+  // A row of many epochs takes hours: what was measured of it stands in the report at once.
+  Status write_so_far(const RowResult& row) {
+    report_.rows.push_back(row);
+    const Status status = write();
+    report_.rows.pop_back();
+    return status;
+  }
+
   Status write() { return write_file_durably(arguments_.text("out"), page_of(report_)); }
 
   Result<int> finish(size_t planned) {
-    size_t failed = 0;
-    for (const RowResult& row : report_.rows) failed += !row.failure.empty();
+    size_t failed = 0, stopped = 0;
+    for (const RowResult& row : report_.rows) failed += !row.failure.empty(), stopped += row.stopped;
     const size_t missing = planned - report_.rows.size();
     if (arguments_.flag("json")) {
       Json json = to_json(report_);
@@ -347,7 +355,7 @@ class Reproduction {
     } else {
       STREAMVEC_RETURN_IF_ERROR(print(arguments_.text("out") + ": " + std::to_string(report_.rows.size() - failed) +
                                       " rows" + (missing > 0 ? ", " + std::to_string(missing) + " not run" : "") +
-                                      "\n"));
+                                      (stopped > 0 ? ", the last of them stopped" : "") + "\n"));
     }
     for (const RowResult& row : report_.rows)
       if (!row.failure.empty()) return error(Code::kInternal, row.plan.name(), " failed: ", row.failure);

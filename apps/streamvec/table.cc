@@ -169,7 +169,7 @@ constexpr std::array kCommands = std::to_array<Command>({
          "sums that nobody waited for.\n"
          "REPORT is one HTML file with tables and plots, the figures of 2018 beside ours, and the command of every "
          "row. "
-         "It is written anew after every row; Ctrl-C leaves it with those that are done.",
+         "It is written anew whenever a row was measured; Ctrl-C leaves it with what is done.",
      .examples = "streamvec reproduce --corpus novels --out report.html --stem english\n"
                  "streamvec reproduce --corpus novels --out report.html --quick --as-published --json\n"},
     {.name = "simulate",

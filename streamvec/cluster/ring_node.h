@@ -34,7 +34,7 @@ struct RingOptions {
   // Training threads are held between two pieces of text while it waits. None: threads train on them meanwhile.
   std::function<void(const std::function<void()>&)> with_tables;
   int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
-  int64_t words_max = 300'000;  // at most: then training waits
+  int64_t words_max = 450'000;  // at most: then training waits
   double dead_after_s = 10;     // of the membership
   double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
   int32_t threads = 1;          // that train here

@@ -38,7 +38,7 @@ struct VirtualOptions {
   Parameters::Options parameters;
   std::vector<float> pull;     // SyncOptions::pull
   int64_t words_min = 10'000;  // as in ClusterOptions
-  int64_t words_max = 300'000;
+  int64_t words_max = 450'000;
   float lr = 0.05f;  // falls to nothing
   int32_t epochs = 1;
   uint64_t seed = 1;

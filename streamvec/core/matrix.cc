@@ -28,16 +28,18 @@ Result<Matrix> Matrix::make(int64_t rows, int64_t cols, int64_t rows_max) {
       bytes > (size_t{1} << 46))
     return error(Code::kResourceExhausted, "a table of ", matrix.rows_max_, " rows of ", cols,
                  " values is larger than an address space; try a smaller vocabulary or --dim");
-  bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  const bool huge = bytes >= kHugePage;
+  if (huge) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   // The kernel counts pages only when they are touched, so that a table may be reserved far larger than it gets.
   void* memory =
       bytes == 0 ? nullptr
                  : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return error(Code::kResourceExhausted, "no memory for a table of ", matrix.rows_max_, " rows of ", cols,
-                 " values (", bytes >> 20, " MB); try a smaller vocabulary or --dim");
-  // Rows are visited at random: with 2 MB pages a row costs far fewer page-table walks.
-  if (memory != nullptr) ::madvise(memory, bytes, MADV_HUGEPAGE);
+                 " values (", (bytes >> 20) + 1, " MB); try a smaller vocabulary or --dim");
+  // Rows are visited at random: with 2 MB pages a row costs far fewer page-table walks. A table of a few rows would
+  // spend its time on clearing one.
+  if (huge) ::madvise(memory, bytes, MADV_HUGEPAGE);
   matrix.data_ = std::unique_ptr<float, Unmap>(static_cast<float*>(memory), Unmap{bytes});
   return matrix;
 }

@@ -13,7 +13,7 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kDim = 16;
+constexpr int64_t kDim = 18;  // rows that kernels have to pad
 
 // Sentences of one topic each: 4 topics of 10 words.
 class Experiment2018 : public ::testing::Test {
@@ -179,6 +179,20 @@ TEST_F(Experiment2018, ThreadsThatShareABatchAddUpToIt) {
   EXPECT_NEAR(Sgns2018(several, 40).slopes_of(batch, negatives, random, shared), loss, 1e-6 * loss);
   ASSERT_EQ(alone.size(), shared.size());
   for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(alone[i], shared[i], 1e-4) << i;
+}
+
+TEST_F(Experiment2018, ThreadsThatShareAStepTakeTheSame) {
+  SgnsOptions2018 one = options(1).sgns, several = one;
+  one.dim = several.dim = 250;  // several blocks of Adam's
+  several.threads = 3;
+  Sgns2018 alone(one, 40), shared(several, 40);
+  std::vector<float> slopes(alone.values().size());
+  for (size_t i = 0; i < slopes.size(); ++i) slopes[i] = static_cast<float>(i % 7) - 3;
+  const std::vector<float> before = alone.values();
+  alone.step(slopes);
+  shared.step(slopes);
+  EXPECT_EQ(alone.values(), shared.values());
+  for (size_t i = 0; i < slopes.size(); ++i) ASSERT_EQ(alone.values()[i] != before[i], slopes[i] != 0) << i;
 }
 
 TEST_F(Experiment2018, SlopesAreThoseOfTheLoss) {

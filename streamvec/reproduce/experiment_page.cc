@@ -78,7 +78,7 @@ std::vector<Cell> cells_of(const RowResult& row, double zero) {
   cells.push_back(number_text(last.pip.neighbour_overlap, 2));
   cells.push_back(best_similarity(row));
   cells.push_back(row.wire_bytes_per_pair > 0 ? number_text(row.wire_bytes_per_pair, 3) : "–");
-  cells.push_back(number_text(static_cast<double>(last.epochs), 6));
+  cells.push_back(number_text(static_cast<double>(last.epochs), 6) + (row.stopped ? ", stopped" : ""));
   return cells;
 }
 
@@ -198,6 +198,7 @@ nlohmann::ordered_json row_json(const RowResult& row) {
       {"points", Json::array()},
       {"similarity", Json::array()},
       {"published", Json()},
+      {"stopped", row.stopped},
       {"failure", row.failure.empty() ? Json() : Json(row.failure)}};
   if (known) {
     const PipFigures& pip = row.points.back().pip;

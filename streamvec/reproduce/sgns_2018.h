@@ -1,6 +1,6 @@
 // Skip-gram with negative sampling as the program of 2018 trained it: minibatches, every pair with negatives of its
-// own, the summed loss, dense gradients of both tables, Adam on all of it. What it does is slow by design, since others
-// are held against it; how is as fast as the rest of this program.
+// own, the summed loss, dense gradients of both tables, Adam on all of it. Slow by design in what it computes, since
+// others are held against it; computed by the kernels that they have.
 #pragma once
 
 #include <cstdint>
