@@ -44,6 +44,21 @@ class TestRefusals:
 
 
 @support.needs("gRPC")
+class TestAgreement:
+    @pytest.mark.parametrize("option, values", [("seed", [1, 2]), ("sample", ["0.001", "0.00100001"]), ("pace", [2, 3]),
+                                                ("lr", [0.1, 0.2])])
+    @pytest.mark.parametrize("shard", ["rows", "columns"])
+    def test_nodes_with_other_options_are_refused_with_the_reason(self, shard, option, values, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 20, shard=shard, per_node=lambda rank: ["--" + option, values[rank]])
+        # A ring's nodes compare among themselves; where rows are shared out, the first refuses and waits for another.
+        for node in nodes if shard == "columns" else nodes[1:]:
+            _, err = node.communicate(timeout=100)
+            assert node.returncode == 1 and "give all nodes the same text and options" in err and f"--{option} " in err
+        nodes[0].kill()
+        nodes[0].communicate()
+
+
+@support.needs("gRPC")
 class TestShards:
     @pytest.mark.parametrize("owners", [1, 3])
     def test_one_worker_learns_what_one_process_learns(self, owners, corpus, tmp_path):
@@ -166,11 +181,3 @@ class TestColumns:
             _, err = node.communicate(timeout=100)
             assert node.returncode == 1 and "the ring broke" in err, err
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
-
-    @pytest.mark.parametrize("option, values", [("seed", [1, 2]), ("sample", ["0.001", "0.00100001"]), ("pace", [2, 3]),
-                                                ("lr", [0.1, 0.2])])
-    def test_nodes_with_other_options_are_refused_with_the_reason(self, option, values, corpus, tmp_path):
-        nodes = start_nodes(tmp_path, 2, "--dim", 20, shard="columns", per_node=lambda rank: ["--" + option, values[rank]])
-        for node in nodes:
-            _, err = node.communicate(timeout=100)
-            assert node.returncode == 1 and "give all nodes the same text and options" in err and f"--{option} " in err

@@ -1,12 +1,17 @@
 #include "streamvec/train/shard_start.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "streamvec/model/first_row.h"
 #include "streamvec/sync/combiner.h"
 #include "streamvec/train/cluster_network.h"
 #include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
+#include "streamvec/vocab/row_pace.h"
 
 namespace streamvec {
 
@@ -35,6 +40,21 @@ Status check_shards(const TrainOptions& options) {
   return {};
 }
 
+namespace {
+
+// All nodes step on the same rows: what several do at once to a rare word's row overshoots by the length of its steps.
+std::vector<float> pulls_of_steps(const TrainOptions& options, const TrainingStart& start) {
+  const RowPace pace(start.vocabulary, row_pace_options(options, start.model, options.epochs));
+  std::vector<float> pulls = row_pulls(options, start.model, start.vocabulary);
+  for (Slot slot = 0; slot < start.vocabulary.size(); ++slot) {
+    pulls[2 * static_cast<size_t>(slot)] *= pace.input(slot);
+    pulls[2 * static_cast<size_t>(slot) + 1] *= pace.output(slot);
+  }
+  return pulls;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(settings));
@@ -44,8 +64,9 @@ Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, Trai
   made.row_end = static_cast<RowKey>(2 * start.vocabulary.size());
   made.dim = start.parameters.dim();
   made.dead_after_s = settings.dead_after_s;
-  made.fingerprint = cluster_fingerprint(options, start);
-  made.fingerprint_of = cluster_fingerprint_text(options, start);
+  const std::string steps = step_options_text(options, start);
+  made.fingerprint = XXH3_64bits_withSeed(steps.data(), steps.size(), cluster_fingerprint(options, start));
+  made.fingerprint_of = cluster_fingerprint_text(options, start) + steps;
   Parameters& parameters = start.parameters;
   made.initial = [&](RowKey key, std::span<float> row) {
     const Table& table = key % 2 == 0 ? parameters.input : parameters.output;
@@ -56,8 +77,7 @@ Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, Trai
   };
   STREAMVEC_ASSIGN_OR_RETURN(auto node, ShardNode::start(made, std::move(transport)));
   for (Table* table : {&parameters.input, &parameters.output}) table->rows = Matrix();
-  if (settings.workers() * start.threads > 1)
-    start.row_pulls = row_pulls(options, start.model, start.vocabulary);
+  if (settings.workers() * start.threads > 1) start.row_pulls = pulls_of_steps(options, start);
   return node;
 }
 
