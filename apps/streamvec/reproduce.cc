@@ -232,13 +232,18 @@ class Reproduction {
     return words;
   }
 
+  int64_t epochs_of(const RowPlan& plan) const {
+    if (plan.model == "rbsg") return arguments_.integer("rbsg-epochs");
+    return plan.arm == Arm::kPublished ? published_epochs_ : options_.epochs;
+  }
+
   void run_row(const RowPlan& plan) {
     RowResult row;
     row.plan = plan;
     row.command = "streamvec " + shell_text(own_command(plan.name()));
     const Status status = plan.arm == Arm::kPublished && plan.model == "sgns" ? run_published(row) : run_sound(row);
     if (stop_ && row.points.empty()) return;
-    row.stopped = stop_;
+    row.stopped = stop_ && row.points.back().epochs < epochs_of(plan);
     if (!stop_ && !status.ok()) row.failure = status.message();
     report_.rows.push_back(std::move(row));
   }
@@ -295,7 +300,7 @@ class Reproduction {
 
   Status run_sound(RowResult& row) {
     const bool rbsg = row.plan.model == "rbsg";
-    for (const int64_t epochs : measured_epochs(rbsg ? arguments_.integer("rbsg-epochs") : options_.epochs)) {
+    for (const int64_t epochs : measured_epochs(epochs_of(row.plan))) {
       line_.show(place_ + ", " + std::to_string(epochs) + " epochs");
       const std::string out = work_ + "/model";
       std::vector<std::string> words = sound_command(row.plan, options_, epochs, corpus_, out);
@@ -345,8 +350,9 @@ class Reproduction {
   Status write() { return write_file_durably(arguments_.text("out"), page_of(report_)); }
 
   Result<int> finish(size_t planned) {
-    size_t failed = 0, stopped = 0;
-    for (const RowResult& row : report_.rows) failed += !row.failure.empty(), stopped += row.stopped;
+    size_t failed = 0;
+    for (const RowResult& row : report_.rows) failed += !row.failure.empty();
+    const bool stopped = !report_.rows.empty() && report_.rows.back().stopped;
     const size_t missing = planned - report_.rows.size();
     if (arguments_.flag("json")) {
       Json json = to_json(report_);
@@ -355,7 +361,7 @@ class Reproduction {
     } else {
       STREAMVEC_RETURN_IF_ERROR(print(arguments_.text("out") + ": " + std::to_string(report_.rows.size() - failed) +
                                       " rows" + (missing > 0 ? ", " + std::to_string(missing) + " not run" : "") +
-                                      (stopped > 0 ? ", the last of them stopped" : "") + "\n"));
+                                      (stopped ? ", the last of them stopped" : "") + "\n"));
     }
     for (const RowResult& row : report_.rows)
       if (!row.failure.empty()) return error(Code::kInternal, row.plan.name(), " failed: ", row.failure);

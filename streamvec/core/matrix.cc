@@ -9,7 +9,7 @@
 
 namespace streamvec {
 namespace {
-constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kMegabyte = size_t{1} << 20, kHugePage = 2 * kMegabyte;
 }
 
 void Matrix::Unmap::operator()(float* data) const {
@@ -36,7 +36,7 @@ Result<Matrix> Matrix::make(int64_t rows, int64_t cols, int64_t rows_max) {
                  : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return error(Code::kResourceExhausted, "no memory for a table of ", matrix.rows_max_, " rows of ", cols,
-                 " values (", (bytes >> 20) + 1, " MB); try a smaller vocabulary or --dim");
+                 " values (", (bytes + kMegabyte - 1) / kMegabyte, " MB); try a smaller vocabulary or --dim");
   // Rows are visited at random: with 2 MB pages a row costs far fewer page-table walks. A table of a few rows would
   // spend its time on clearing one.
   if (huge) ::madvise(memory, bytes, MADV_HUGEPAGE);

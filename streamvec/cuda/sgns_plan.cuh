@@ -55,7 +55,7 @@ struct Shared {
   float* factors;               // [n + m]: for the steps of a row
   float* squares;               // [n + m], of AdaGrad: of a row's slopes
   uint32_t* words;              // of the segment, subsampled
-  float2* word_factors;          // likewise: the factors for their rows of input and output
+  float2* word_factors;         // likewise: the factors for their rows of input and output
   uint8_t* reach;               // likewise: of their windows
   int32_t* negatives;           // of all blocks of the segment
   float* negative_factors;
