@@ -90,13 +90,13 @@ void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
   ++stage_pushes_;
   if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(done.now_s);
   pace_.begin(done);
+  begun_words_ = done.words;  // first: threads go on training while the push is made
+  changed_.notify_all();
   take_due();
   replica_->set_trained(done.steps);
   replica_->begin(due_, out);
   ++stats_.pushes;
   stats_.rows_pushed += static_cast<int64_t>(due_.size());
-  begun_words_ = done.words;
-  changed_.notify_all();
 }
 
 // Of the rows that it is time for, those that were trained on since they were last pushed. At the end all: what codecs

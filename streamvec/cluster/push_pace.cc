@@ -14,6 +14,7 @@ constexpr double kEagerShare = 0.5;
 constexpr double kAwaitedTimes = 3;  // of the share
 constexpr int64_t kFirstPushes = 8;  // that tell what is trained between two
 constexpr double kNewShare = 0.25;   // of the last push in the mean of late
+constexpr int64_t kEarly = 16;       // a push begins this part of words_max before threads wait for it
 constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they will soon be
 
 }  // namespace
@@ -26,6 +27,10 @@ int64_t PushPace::words_wanted(const Done& done) const {
   return options_.words_min / (done.words < kEagerWords ? kEagerTimes : 1);
 }
 
+int64_t PushPace::words_most() const {
+  return options_.words_max - options_.words_max / kEarly;
+}
+
 double PushPace::share(const Done& done) const {
   return done.words < kEagerWords ? kEagerShare : options_.talking_share * (done.awaited ? kAwaitedTimes : 1);
 }
@@ -36,7 +41,7 @@ bool PushPace::is_time(const Done& done) const {
 }
 
 bool PushPace::can_afford(const Done& done) const {
-  if (done.words - begun_.words > options_.words_max) return true;
+  if (done.words - begun_.words > words_most()) return true;
   return done.talking_s - begun_.talking_s <= share(done) * options_.threads * (done.now_s - begun_.now_s);
 }
 
@@ -49,7 +54,7 @@ double PushPace::due_in(const Done& done) const {
   };
   const double time_in = done.awaited ? 0 : std::min(trained_in(words_wanted(done)), kPushEvery - since_s);
   const double paid_in = (done.talking_s - begun_.talking_s) / (share(done) * options_.threads) - since_s;
-  return std::max({0.0, time_in, std::min(paid_in, trained_in(options_.words_max + 1))});
+  return std::max({0.0, time_in, std::min(paid_in, trained_in(words_most() + 1))});
 }
 
 void PushPace::begin(const Done& done) {

@@ -44,8 +44,9 @@ class PushPace {
   void set_pull(std::span<const float> pull) { schedule_ = RowSchedule(pull, options_.workers); }
   // Enough was trained since the last push, or others wait for one, or may soon, since none has begun for long.
   bool is_time(const Done& done) const;
-  // What the last push has cost is no more than its share of the time since it began, or threads wait for another. For
-  // a push that is awaited the share is larger: a round that all begin together is short, and answers then come early.
+  // What the last push has cost is no more than its share of the time since it began, or threads are about to wait for
+  // another. For a push that is awaited the share is larger: a round that all begin together is short, and answers then
+  // come early.
   bool can_afford(const Done& done) const;
   // Seconds until both say so if everything goes on as since the last push; 0: they do.
   double due_in(const Done& done) const;
@@ -56,6 +57,7 @@ class PushPace {
 
  private:
   int64_t words_wanted(const Done& done) const;
+  int64_t words_most() const;  // between two pushes, whatever they cost
   double share(const Done& done) const;
 
   Options options_;

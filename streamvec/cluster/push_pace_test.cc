@@ -45,10 +45,13 @@ TEST(PushPace, TalkingTakesItsShareOfTheTimeOfAllThreads) {
   EXPECT_TRUE(pace.can_afford({.words = kLater, .now_s = 10.2, .talking_s = 5.05}));
 }
 
-TEST(PushPace, ThreadsThatWaitAreNotMadeToWaitForTheShare) {
+TEST(PushPace, BeforeThreadsWouldWaitForAPushItBeginsWhateverTheLastOneCost) {
   PushPace pace = make(0.2);
   pace.begin({.words = kLater, .now_s = 10, .talking_s = 5});
-  EXPECT_TRUE(pace.can_afford({.words = kLater + 50'001, .now_s = 10.1, .talking_s = 6}));
+  const int64_t most = 50'000 - 50'000 / 16;
+  EXPECT_FALSE(pace.can_afford({.words = kLater + most, .now_s = 10.1, .talking_s = 6}));
+  EXPECT_TRUE(pace.can_afford({.words = kLater + most + 1, .now_s = 10.1, .talking_s = 6}));
+  EXPECT_DOUBLE_EQ(pace.due_in({.words = kLater + most + 1, .now_s = 10.1, .talking_s = 6}), 0);
 }
 
 TEST(PushPace, OneThatOthersWaitForWantsNoWordsAndMayTakeThreeTimesTheShare) {
@@ -73,7 +76,7 @@ TEST(PushPace, TellsWhenAPushWillBeDueIfAllGoesOnAsItDid) {
   EXPECT_NEAR(pace.due_in({.words = kLater + 600, .now_s = 10.06, .talking_s = 5.1}), 0.19, 1e-9);
   // Without words after a while; threads that will soon wait do not wait for the share.
   EXPECT_NEAR(pace.due_in({.words = kLater, .now_s = 10.05, .talking_s = 5}), 0.2, 1e-9);
-  EXPECT_NEAR(pace.due_in({.words = kLater + 40'000, .now_s = 10.4, .talking_s = 6}), 0.1, 1e-4);
+  EXPECT_NEAR(pace.due_in({.words = kLater + 40'000, .now_s = 10.4, .talking_s = 6}), 0.06875, 1e-4);
 }
 
 TEST(PushPace, APushThatIsDueIsDueNow) {
