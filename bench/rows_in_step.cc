@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
   std::printf("ns of a processor for each row that a node pushes\n\n");
   std::printf(
       "| scheme | codec | push | owner | apply | messages | all | bytes |\n|---|---|---:|---:|---:|---:|---:|---:|\n");
-  for (const CodecKind codec : {CodecKind::kOneBit, CodecKind::kFp16}) {
+  for (const CodecKind codec : {CodecKind::kOneBit, CodecKind::kFourBit, CodecKind::kFp16}) {
     measure("bsp", Admission::kBsp, codec, rows, nodes, dim);
     measure("async", Admission::kAsync, codec, rows, nodes, dim);
   }

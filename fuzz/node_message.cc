@@ -96,8 +96,9 @@ FuzzStart fuzz_start() {
   newcomers.addresses = {{1, "a:1"}, {2, "b:2"}};
   return {
       .seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
-                encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}), encode(ask), encode(newcomers),
-                encode(report()), encode(news()), encode_chunk(chunk()), in_parts("words", 9).front()},
+                push(CodecKind::kFourBit), encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}),
+                encode(ask), encode(newcomers), encode(report()), encode(news()), encode_chunk(chunk()),
+                in_parts("words", 9).front()},
       .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint", "pieces", "standing", "addresses"}};
 }
 

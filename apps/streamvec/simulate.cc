@@ -140,10 +140,10 @@ class Simulation {
       return error(Code::kUnimplemented, "owners of rows are simulated, not --sync ", options_.cluster.sync,
                    "; try bsp, backup, ssp, softsync or async");
     STREAMVEC_ASSIGN_OR_RETURN(text_, read_text(options_, arguments_.words, hooks_on(line_, stop_)));
-    STREAMVEC_ASSIGN_OR_RETURN(virtual_.scheme, scheme_of(options_.cluster));
     virtual_.model = model_options(options_, "sgns", 1);
     virtual_.parameters.rows = text_.vocabulary.size();
     virtual_.parameters.dim = options_.dim.value_or(200);
+    STREAMVEC_ASSIGN_OR_RETURN(virtual_.scheme, scheme_of(options_.cluster, virtual_.parameters.dim));
     virtual_.parameters.seed = options_.seed;
     virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary);
     virtual_.words_min = options_.cluster.words_min;

@@ -15,7 +15,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
 
-constexpr std::string_view kNames[] = {"fp32", "fp16", "onebit", "strom"};
+constexpr std::string_view kNames[] = {"fp32", "fp16", "onebit", "strom", "fourbit"};
+constexpr int64_t kShortRow = 128;
 
 Status wrong_size(std::string_view name, size_t bytes, int64_t rows, int64_t dim) {
   return error(Code::kInvalidArgument, "a payload of ", bytes, " bytes is not ", rows, " ", name, " rows of ", dim,
@@ -64,6 +65,14 @@ class Fp16Codec final : public RowCodec {
   static constexpr int kExponentMin = -112;  // 2^-exponent stays finite
 };
 
+// bf16: the range of a float in two bytes. What is cut off is sent later like any other error.
+uint16_t narrow(float value) {
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+}
+float widen(uint16_t value) {
+  return std::bit_cast<float>(uint32_t{value} << 16);
+}
+
 class OneBitCodec final : public RowCodec {
  public:
   CodecKind kind() const override { return CodecKind::kOneBit; }
@@ -86,10 +95,6 @@ class OneBitCodec final : public RowCodec {
   }
 
  private:
-  // bf16: the range of a float in two bytes. What is cut off is sent later like any other error.
-  static uint16_t narrow(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
-  static float widen(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
-
   static void write(OneBitLevels levels, char* out) {
     const uint16_t stored[2] = {narrow(levels.high), narrow(levels.low)};
     std::memcpy(out, stored, sizeof(stored));
@@ -103,6 +108,48 @@ class OneBitCodec final : public RowCodec {
   static const uint8_t* bits_of(const char* row) {
     return reinterpret_cast<const uint8_t*>(row + 2 * sizeof(uint16_t));
   }
+};
+
+class FourBitCodec final : public RowCodec {
+ public:
+  CodecKind kind() const override { return CodecKind::kFourBit; }
+  size_t row_bytes(int64_t dim) const override {
+    return sizeof(uint16_t) + static_cast<size_t>(fourbit_bytes(static_cast<int32_t>(dim)));
+  }
+  void encode_row(float* row, int32_t dim, char* out) const override {
+    write(row, dim, out);
+    decode_row(out, dim, row);
+  }
+  void decode_row(const char* in, int32_t dim, float* row) const override {
+    fourbit_decode(halves_of(in), step_of(in), dim, row);
+  }
+  ChangeSquares encode_change(const float* live, const float* known, int32_t dim, float* change,
+                              char* out) const override {
+    const ChangeSquares squares = take_change(live, known, dim, change);
+    write(change, dim, out);
+    return squares;
+  }
+  void add_row(const char* in, float scale, int32_t dim, float*, float* to) const override {
+    fourbit_add(halves_of(in), step_of(in), scale, dim, to);
+  }
+
+ private:
+  static void write(const float* row, int32_t dim, char* out) {
+    const uint16_t stored = narrow(largest_magnitude(row, dim) / 7);
+    const float step = widen(stored);
+    const bool can_be_said = step > kStepMin && std::isfinite(step);
+    std::memcpy(out, can_be_said ? &stored : &kNoStep, sizeof(stored));
+    fourbit_encode(row, can_be_said ? 1 / step : 0, dim, reinterpret_cast<uint8_t*>(out + sizeof(stored)));
+  }
+  static float step_of(const char* in) {
+    uint16_t stored;
+    std::memcpy(&stored, in, sizeof(stored));
+    return widen(stored);
+  }
+  static const uint8_t* halves_of(const char* in) { return reinterpret_cast<const uint8_t*>(in + sizeof(uint16_t)); }
+
+  static constexpr float kStepMin = 1e-37f;  // 1 / step is finite
+  static constexpr uint16_t kNoStep = 0;
 };
 
 // The threshold is the magnitude that one value in twenty of the message reaches: so many are sent, whatever the
@@ -220,6 +267,8 @@ std::unique_ptr<Codec> make_codec(CodecKind kind) {
       return std::make_unique<OneBitCodec>();
     case CodecKind::kStrom:
       return std::make_unique<StromCodec>();
+    case CodecKind::kFourBit:
+      return std::make_unique<FourBitCodec>();
   }
   return nullptr;
 }
@@ -227,7 +276,13 @@ std::unique_ptr<Codec> make_codec(CodecKind kind) {
 Result<CodecKind> parse_codec(std::string_view name) {
   for (size_t i = 0; i < std::size(kNames); ++i)
     if (kNames[i] == name) return static_cast<CodecKind>(i);
-  return error(Code::kInvalidArgument, "no codec is called '", name, "'; try fp32, fp16, onebit or strom");
+  return error(Code::kInvalidArgument, "no codec is called '", name,
+               "'; try auto, fp32, fp16, fourbit, onebit or strom");
+}
+
+Result<CodecKind> parse_codec(std::string_view name, int64_t dim) {
+  if (name == "auto") return dim <= kShortRow ? CodecKind::kFourBit : CodecKind::kOneBit;
+  return parse_codec(name);
 }
 
 Result<CodecKind> codec_of(uint8_t number) {

@@ -16,9 +16,10 @@ namespace streamvec {
 // The numbers stand in messages: never reuse one.
 enum class CodecKind : uint8_t {
   kFp32 = 0,
-  kFp16 = 1,    // half precision, each row at its own power of two
-  kOneBit = 2,  // a sign a value and two levels a row (Seide et al. 2014): dim / 8 + 4 bytes
-  kStrom = 3,   // of each message the few values past a threshold, as +- that (Strom 2015); places as Rice-coded gaps
+  kFp16 = 1,     // half precision, each row at its own power of two
+  kOneBit = 2,   // a sign a value and two levels a row (Seide et al. 2014): dim / 8 + 4 bytes
+  kStrom = 3,    // of each message the few values past a threshold, as +- that (Strom 2015); places as Rice-coded gaps
+  kFourBit = 4,  // -7 to 7 sevenths of a row's largest magnitude: dim / 2 + 2 bytes
 };
 
 class RowCodec;
@@ -59,8 +60,11 @@ std::unique_ptr<Codec> make_codec(CodecKind kind);
 inline bool is_coarse(CodecKind kind) {
   return kind == CodecKind::kOneBit || kind == CodecKind::kStrom;
 }
-// "fp32", "fp16", "onebit", "strom". kInvalidArgument for others, with the list.
+// "fp32", "fp16", "onebit", "strom", "fourbit". kInvalidArgument for others, with the list.
 Result<CodecKind> parse_codec(std::string_view name);
+// Likewise; "auto" is what rows of so many values learn best with for the bytes: short ones need more bits a value, and
+// few bytes (docs/BENCHMARKS.md, Short rows).
+Result<CodecKind> parse_codec(std::string_view name, int64_t dim);
 // kInvalidArgument for a number that no codec has.
 Result<CodecKind> codec_of(uint8_t number);
 std::string_view name_of(CodecKind kind);

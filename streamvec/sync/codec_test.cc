@@ -76,7 +76,8 @@ TEST_P(EveryCodec, SendsNothingAsNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, EveryCodec,
-                         testing::Values(CodecKind::kFp32, CodecKind::kFp16, CodecKind::kOneBit, CodecKind::kStrom),
+                         testing::Values(CodecKind::kFp32, CodecKind::kFp16, CodecKind::kOneBit, CodecKind::kStrom,
+                                         CodecKind::kFourBit),
                          [](const auto& kind) { return std::string(name_of(kind.param)); });
 
 TEST(Fp16, HasElevenBitsAtEveryScale) {
@@ -100,6 +101,35 @@ TEST(OneBit, IsTheMeanOfEachSideInAnEighthOfAByteAValue) {
   EXPECT_EQ(rows.row(0)[1], 2);
   EXPECT_EQ(rows.row(0)[2], -3);
   EXPECT_EQ(rows.row(0)[3], -3);
+}
+
+TEST(FourBit, IsInWholeSeventhsOfTheLargestValueInHalfAByteAValue) {
+  Matrix rows = std::move(Matrix::make(1, 20)).value();
+  for (int64_t k = 0; k < 20; ++k) rows.row(0)[k] = static_cast<float>(k % 8) - 0.25f * static_cast<float>(k % 2);
+  rows.row(0)[3] = -7;
+  std::string payload;
+  make_codec(CodecKind::kFourBit)->encode(rows.view(), payload);
+  EXPECT_EQ(payload.size(), 2u + 8u + 4u);
+  for (int64_t k = 0; k < 20; ++k) ASSERT_EQ(rows.row(0)[k], k == 3 ? -7 : static_cast<float>(k % 8)) << k;
+}
+
+TEST(FourBit, LeavesATenthAtEveryScale) {
+  for (const float scale : {1e-30f, 1e-6f, 1.0f, 1e9f}) {
+    Matrix rows = random_rows(40, 50, 3, scale), left = std::move(rows.copy()).value();
+    std::string payload;
+    make_codec(CodecKind::kFourBit)->encode(rows.view(), payload);
+    for (int64_t i = 0; i < rows.rows(); ++i)
+      for (int64_t k = 0; k < rows.cols(); ++k) left.row(i)[k] = (left.row(i)[k] - rows.row(i)[k]) / scale;
+    EXPECT_LT(std::sqrt(square(left) / (40 * 50)), 0.12 * std::sqrt(1.0 / 6)) << scale;
+  }
+}
+
+TEST(FourBit, OfWhatIsNoNumberSaysNothing) {
+  Matrix rows = random_rows(1, 50, 3);
+  rows.row(0)[7] = INFINITY;
+  std::string payload;
+  make_codec(CodecKind::kFourBit)->encode(rows.view(), payload);
+  for (const float value : rows.view().row_span(0)) ASSERT_EQ(value, 0);
 }
 
 TEST(Strom, SendsASingleValueByItsHalfInAFewBytes) {
@@ -127,7 +157,15 @@ TEST(Strom, SendsOneValueInTwenty) {
 TEST(Codec, UnknownNamesAndNumbersAreNamed) {
   EXPECT_EQ(parse_codec("onebit").value(), CodecKind::kOneBit);
   EXPECT_NE(parse_codec("zip").status().message().find("zip"), std::string::npos);
-  EXPECT_FALSE(codec_of(4).ok());
+  EXPECT_FALSE(codec_of(5).ok());
+}
+
+TEST(Codec, ShortRowsHaveMoreBitsAValueUnlessOneIsNamed) {
+  EXPECT_EQ(parse_codec("auto", 50).value(), CodecKind::kFourBit);
+  EXPECT_EQ(parse_codec("auto", 128).value(), CodecKind::kFourBit);
+  EXPECT_EQ(parse_codec("auto", 129).value(), CodecKind::kOneBit);
+  EXPECT_EQ(parse_codec("onebit", 50).value(), CodecKind::kOneBit);
+  EXPECT_FALSE(parse_codec("zip", 50).ok());
 }
 
 }  // namespace

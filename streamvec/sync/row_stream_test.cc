@@ -112,7 +112,8 @@ TEST_P(EveryRowCodec, RefusesAPayloadOfOtherRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(RowStream, EveryRowCodec,
-                         testing::Values(CodecKind::kFp32, CodecKind::kFp16, CodecKind::kOneBit, CodecKind::kStrom),
+                         testing::Values(CodecKind::kFp32, CodecKind::kFp16, CodecKind::kOneBit, CodecKind::kStrom,
+                                         CodecKind::kFourBit),
                          [](const auto& kind) { return std::string(name_of(kind.param)); });
 
 }  // namespace

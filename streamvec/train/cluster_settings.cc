@@ -28,7 +28,7 @@ Status check_stream_cluster(const TrainOptions& options) {
     return error(Code::kInvalidArgument,
                  "nodes that share a stream keep room for the same words everywhere, and nothing says for how many; "
                  "give --vocab-max, say --vocab-max 200000");
-  return scheme_of(cluster).status();
+  return scheme_of(cluster, options.dim.value_or(0)).status();
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Status check_cluster(const TrainOptions& options) {
   if (cluster.servers > 0 && (cluster.sync == "ring" || model == "rbsg" || model == "hybrid"))
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers, ", and in a ring all nodes train; try ",
                  "--servers 0");
-  return scheme_of(cluster).status();
+  return scheme_of(cluster, options.dim.value_or(0)).status();
 }
 
 NodeId node_of(const ClusterSettings& cluster, int32_t rank) {
@@ -86,14 +86,14 @@ std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first
   return nodes;
 }
 
-Result<Scheme> scheme_of(const ClusterSettings& cluster) {
+Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim) {
   Scheme scheme;
   const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid";
   STREAMVEC_ASSIGN_OR_RETURN(scheme.admission, parse_admission(has_ring                 ? "bsp"
                                                                : cluster.sync == "auto" ? "ssp"
                                                                                         : cluster.sync));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.combine, parse_combine(cluster.combine));
-  STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec));
+  STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec, dim));
   scheme.adaptive = cluster.sync == "auto";
   scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness;
   scheme.backups = cluster.backups;

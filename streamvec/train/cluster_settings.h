@@ -21,7 +21,7 @@ NodeId node_of(const ClusterSettings& cluster, int32_t rank);
 std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first_rank, int32_t count);
 
 // kInvalidArgument for names that are none.
-Result<Scheme> scheme_of(const ClusterSettings& cluster);
+Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim);
 // How much a node may train on between two pushes.
 int64_t words_max_of(const ClusterSettings& cluster);
 

@@ -189,7 +189,7 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
                                      const std::vector<float>& row_pulls, int32_t threads) {
   const ClusterSettings& settings = options.cluster;
   ClusterOptions cluster = member_options(settings, threads);
-  STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings));
+  STREAMVEC_ASSIGN_OR_RETURN(cluster.sync.scheme, scheme_of(settings, parameters.dim()));
   cluster.sync.dim = parameters.dim();
   cluster.sync.key_end = static_cast<RowKey>(2 * rows);
   cluster.sync.change_min = SyncOptions::kTrainedChangeMin;

@@ -58,7 +58,7 @@ struct ClusterSettings {
   int32_t ingest = 0;                // of streams: how many workers, the last, only read, for the others
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto, sandblaster
   std::string combine = "damped";  // damped, adasum, mean, sum
-  std::string codec = "onebit";    // onebit, strom, fp16, fp32
+  std::string codec = "auto";      // auto, onebit, fourbit, strom, fp16, fp32
   int64_t staleness = 2;           // of ssp
   int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
   std::string shard = "no";        // rows: each lies with its owner alone; columns: some with each; no: all with all
