@@ -1,6 +1,7 @@
 #include "streamvec/source/piece.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace streamvec {
 namespace {
@@ -66,8 +67,10 @@ std::string_view known_format(std::string_view head) {
 
 size_t piece_bytes(std::string_view text) {
   const std::string_view window = text.substr(0, kPieceBytes);
-  const size_t line_end = window.rfind('\n');
-  if (line_end != std::string_view::npos && line_end >= kPieceBytes / 2) return line_end + 1;
+  if (window.size() > kPieceBytes / 2) {  // by memrchr: rfind() goes byte by byte, and some texts are one line
+    const void* line_end = ::memrchr(window.data() + kPieceBytes / 2, '\n', window.size() - kPieceBytes / 2);
+    if (line_end != nullptr) return static_cast<size_t>(static_cast<const char*>(line_end) - window.data()) + 1;
+  }
   const size_t space = window.find_last_of(" \t\n\v\f\r");
   if (space != std::string_view::npos) return space + 1;
   return character_boundary(text, window.size());
