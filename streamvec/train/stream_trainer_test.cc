@@ -93,13 +93,14 @@ TEST_F(StreamTrainer, EveryReplayTrainsOnAllOfIt) {
 
 TEST_F(StreamTrainer, AReplayRatioTrainsThatOftenOnEachPart) {
   const std::string source = write_records(400);
+  options_.sample = 0;  // how many frequent words are left out depends on when the tables were renewed
   options_.stream.replay_ratio = 1;
   const auto once = train_on(source);
   std::filesystem::remove_all(path("model"));
   options_.stream.replay_ratio = 5;
   const auto often = train_on(source);
   ASSERT_TRUE(once.ok() && often.ok());
-  EXPECT_NEAR(static_cast<double>(often->pairs) / static_cast<double>(once->pairs), 5, 0.6);
+  EXPECT_NEAR(static_cast<double>(often->pairs) / static_cast<double>(once->pairs), 5, 0.3);
 }
 
 TEST_F(StreamTrainer, StoppedAnywhereItGoesOnAfterTheLastRecord) {
@@ -208,6 +209,7 @@ TEST_F(StreamTrainer, RefusesWhatAStreamCannotDo) {
   options_.stream.replay = "uniform";
   options_.stream.replay_ratio = 0;
   EXPECT_EQ(train_on(source).status().code(), Code::kInvalidArgument);
+  options_.sample = 0;  // how many frequent words are left out depends on when the tables were renewed
   options_.stream.replay_ratio = 1;
   options_.stream.languages = {"klingon"};
   EXPECT_EQ(train_on(source).status().code(), Code::kInvalidArgument);
