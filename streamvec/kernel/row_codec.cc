@@ -117,12 +117,13 @@ constexpr int32_t kFourBitZero = 8;  // stands for no step
 // Stored at once: a load of what two stores have written waits for both.
 using Pair = uint64_t __attribute__((vector_size(16)));
 
-void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t dim, uint8_t* HWY_RESTRICT halves) {
+void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t dim, uint8_t* HWY_RESTRICT nibbles) {
   const D d;
   const hn::RebindToSigned<D> whole;
   const hn::Rebind<uint8_t, D> d8;
   const auto lanes = static_cast<int32_t>(hn::Lanes(d));
-  const auto factor = hn::Set(d, steps_per_one), most = hn::Set(d, 7.0f), least = hn::Set(d, -7.0f);
+  const auto factor = hn::Set(d, steps_per_one), most = hn::Set(d, static_cast<float>(kFourBitMost)),
+             least = hn::Neg(most);
   HWY_ALIGN uint8_t numbers[16];
   for (int32_t at = 0; at < dim; at += 16) {
     for (int32_t k = 0; k < 16; k += lanes) {  // the padding is zero and stays so
@@ -135,15 +136,15 @@ void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t 
     std::memcpy(&second, numbers + 8, 8);
     first |= second << 4;
     if (dim - at >= 8)
-      std::memcpy(halves + at / 2, &first, 8);
+      std::memcpy(nibbles + at / 2, &first, 8);
     else
-      std::memcpy(halves + at / 2, &first, static_cast<size_t>(dim - at));
+      std::memcpy(nibbles + at / 2, &first, static_cast<size_t>(dim - at));
   }
 }
 
-// Calls use(k, values) with what the halves of bytes stand for, a vector at a time; zero past dim.
+// Calls use(k, values) with what the nibbles stand for, a vector at a time; zero past dim.
 template <class Use>
-void decode_halves(const uint8_t* HWY_RESTRICT halves, float step, int32_t dim, Use&& use) {
+void decode_nibbles(const uint8_t* HWY_RESTRICT nibbles, float step, int32_t dim, Use&& use) {
   const D d;
   const hn::RebindToSigned<D> whole;
   const hn::Rebind<uint8_t, D> d8;
@@ -154,9 +155,9 @@ void decode_halves(const uint8_t* HWY_RESTRICT halves, float step, int32_t dim, 
   for (int32_t at = 0; at < dim; at += 16) {
     uint64_t group = 0;
     if (dim - at >= 8)
-      std::memcpy(&group, halves + at / 2, 8);
+      std::memcpy(&group, nibbles + at / 2, 8);
     else
-      std::memcpy(&group, halves + at / 2, static_cast<size_t>(dim - at));
+      std::memcpy(&group, nibbles + at / 2, static_cast<size_t>(dim - at));
     const Pair both = {group & kLower, (group >> 4) & kLower};
     std::memcpy(numbers, &both, 16);
     for (int32_t k = 0; k < 16; k += lanes) {
@@ -169,15 +170,15 @@ void decode_halves(const uint8_t* HWY_RESTRICT halves, float step, int32_t dim, 
   }
 }
 
-void fourbit_decode(const uint8_t* HWY_RESTRICT halves, float step, int32_t dim, float* HWY_RESTRICT row) {
+void fourbit_decode(const uint8_t* HWY_RESTRICT nibbles, float step, int32_t dim, float* HWY_RESTRICT row) {
   const D d;
-  decode_halves(halves, step, dim, [&](int32_t k, auto values) HWY_ATTR { hn::Store(values, d, row + k); });
+  decode_nibbles(nibbles, step, dim, [&](int32_t k, auto values) HWY_ATTR { hn::Store(values, d, row + k); });
 }
 
-void fourbit_add(const uint8_t* HWY_RESTRICT halves, float step, float scale, int32_t dim, float* HWY_RESTRICT to) {
+void fourbit_add(const uint8_t* HWY_RESTRICT nibbles, float step, float scale, int32_t dim, float* HWY_RESTRICT to) {
   const D d;
   const auto factor = hn::Set(d, scale);
-  decode_halves(halves, step, dim, [&](int32_t k, auto values) HWY_ATTR {
+  decode_nibbles(nibbles, step, dim, [&](int32_t k, auto values) HWY_ATTR {
     hn::Store(hn::MulAdd(factor, values, hn::Load(d, to + k)), d, to + k);
   });
 }
@@ -325,16 +326,16 @@ void onebit_add(const uint8_t* bits, OneBitLevels levels, float scale, int32_t d
   HWY_DYNAMIC_DISPATCH(onebit_add)(bits, levels, scale, dim, to);
 }
 
-void fourbit_encode(const float* row, float steps_per_one, int32_t dim, uint8_t* halves) {
-  HWY_DYNAMIC_DISPATCH(fourbit_encode)(row, steps_per_one, dim, halves);
+void fourbit_encode(const float* row, float steps_per_one, int32_t dim, uint8_t* nibbles) {
+  HWY_DYNAMIC_DISPATCH(fourbit_encode)(row, steps_per_one, dim, nibbles);
 }
 
-void fourbit_decode(const uint8_t* halves, float step, int32_t dim, float* row) {
-  HWY_DYNAMIC_DISPATCH(fourbit_decode)(halves, step, dim, row);
+void fourbit_decode(const uint8_t* nibbles, float step, int32_t dim, float* row) {
+  HWY_DYNAMIC_DISPATCH(fourbit_decode)(nibbles, step, dim, row);
 }
 
-void fourbit_add(const uint8_t* halves, float step, float scale, int32_t dim, float* to) {
-  HWY_DYNAMIC_DISPATCH(fourbit_add)(halves, step, scale, dim, to);
+void fourbit_add(const uint8_t* nibbles, float step, float scale, int32_t dim, float* to) {
+  HWY_DYNAMIC_DISPATCH(fourbit_add)(nibbles, step, scale, dim, to);
 }
 
 void half_encode(const float* row, float scale, int32_t dim, uint16_t* halves) {

@@ -21,12 +21,13 @@ void onebit_decode(const uint8_t* bits, OneBitLevels levels, int32_t dim, float*
 // to += scale * what onebit_decode() makes of the bits.
 void onebit_add(const uint8_t* bits, OneBitLevels levels, float scale, int32_t dim, float* to);
 
-// Whole steps from -7 to 7, four bits each: of every 16 values the first eight in the lower halves of eight bytes, the
-// others in the upper ones. REQUIRES: room for fourbit_bytes().
-void fourbit_encode(const float* row, float steps_per_one, int32_t dim, uint8_t* halves);
-void fourbit_decode(const uint8_t* halves, float step, int32_t dim, float* row);
+// Whole steps from -kFourBitMost to that, four bits each: of every 16 values the first eight in the lower halves of
+// eight bytes, the others in the upper ones. REQUIRES: room for fourbit_bytes().
+constexpr int32_t kFourBitMost = 7;
+void fourbit_encode(const float* row, float steps_per_one, int32_t dim, uint8_t* nibbles);
+void fourbit_decode(const uint8_t* nibbles, float step, int32_t dim, float* row);
 // to += scale * what fourbit_decode() makes of it.
-void fourbit_add(const uint8_t* halves, float step, float scale, int32_t dim, float* to);
+void fourbit_add(const uint8_t* nibbles, float step, float scale, int32_t dim, float* to);
 constexpr int32_t fourbit_bytes(int32_t dim) {
   return dim / 16 * 8 + (dim % 16 < 8 ? dim % 16 : 8);
 }

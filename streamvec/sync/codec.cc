@@ -16,7 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
 
 constexpr std::string_view kNames[] = {"fp32", "fp16", "onebit", "strom", "fourbit"};
-constexpr int64_t kShortRow = 128;
+constexpr int64_t kShortRow = 128;  // values; by trial
 
 Status wrong_size(std::string_view name, size_t bytes, int64_t rows, int64_t dim) {
   return error(Code::kInvalidArgument, "a payload of ", bytes, " bytes is not ", rows, " ", name, " rows of ", dim,
@@ -121,7 +121,7 @@ class FourBitCodec final : public RowCodec {
     decode_row(out, dim, row);
   }
   void decode_row(const char* in, int32_t dim, float* row) const override {
-    fourbit_decode(halves_of(in), step_of(in), dim, row);
+    fourbit_decode(nibbles_of(in), step_of(in), dim, row);
   }
   ChangeSquares encode_change(const float* live, const float* known, int32_t dim, float* change,
                               char* out) const override {
@@ -130,12 +130,12 @@ class FourBitCodec final : public RowCodec {
     return squares;
   }
   void add_row(const char* in, float scale, int32_t dim, float*, float* to) const override {
-    fourbit_add(halves_of(in), step_of(in), scale, dim, to);
+    fourbit_add(nibbles_of(in), step_of(in), scale, dim, to);
   }
 
  private:
   static void write(const float* row, int32_t dim, char* out) {
-    const uint16_t stored = narrow(largest_magnitude(row, dim) / 7);
+    const uint16_t stored = narrow(largest_magnitude(row, dim) / kFourBitMost);
     const float step = widen(stored);
     const bool can_be_said = step > kStepMin && std::isfinite(step);
     std::memcpy(out, can_be_said ? &stored : &kNoStep, sizeof(stored));
@@ -146,7 +146,7 @@ class FourBitCodec final : public RowCodec {
     std::memcpy(&stored, in, sizeof(stored));
     return widen(stored);
   }
-  static const uint8_t* halves_of(const char* in) { return reinterpret_cast<const uint8_t*>(in + sizeof(uint16_t)); }
+  static const uint8_t* nibbles_of(const char* in) { return reinterpret_cast<const uint8_t*>(in + sizeof(uint16_t)); }
 
   static constexpr float kStepMin = 1e-37f;  // 1 / step is finite
   static constexpr uint16_t kNoStep = 0;
@@ -273,16 +273,12 @@ std::unique_ptr<Codec> make_codec(CodecKind kind) {
   return nullptr;
 }
 
-Result<CodecKind> parse_codec(std::string_view name) {
+Result<CodecKind> parse_codec(std::string_view name, int64_t dim) {
+  if (name == "auto") return dim <= kShortRow ? CodecKind::kFourBit : CodecKind::kOneBit;
   for (size_t i = 0; i < std::size(kNames); ++i)
     if (kNames[i] == name) return static_cast<CodecKind>(i);
   return error(Code::kInvalidArgument, "no codec is called '", name,
                "'; try auto, fp32, fp16, fourbit, onebit or strom");
-}
-
-Result<CodecKind> parse_codec(std::string_view name, int64_t dim) {
-  if (name == "auto") return dim <= kShortRow ? CodecKind::kFourBit : CodecKind::kOneBit;
-  return parse_codec(name);
 }
 
 Result<CodecKind> codec_of(uint8_t number) {

@@ -60,10 +60,9 @@ std::unique_ptr<Codec> make_codec(CodecKind kind);
 inline bool is_coarse(CodecKind kind) {
   return kind == CodecKind::kOneBit || kind == CodecKind::kStrom;
 }
-// "fp32", "fp16", "onebit", "strom", "fourbit". kInvalidArgument for others, with the list.
-Result<CodecKind> parse_codec(std::string_view name);
-// Likewise; "auto" is what rows of so many values learn best with for the bytes: short ones need more bits a value, and
-// few bytes (docs/BENCHMARKS.md, Short rows).
+// "fp32", "fp16", "onebit", "strom", "fourbit", or "auto": what rows of `dim` values learn best with for the bytes.
+// Short ones need more bits a value, and have few bytes anyway (docs/BENCHMARKS.md, Short rows). kInvalidArgument for
+// others, with the list.
 Result<CodecKind> parse_codec(std::string_view name, int64_t dim);
 // kInvalidArgument for a number that no codec has.
 Result<CodecKind> codec_of(uint8_t number);

@@ -155,8 +155,7 @@ TEST(Strom, SendsOneValueInTwenty) {
 }
 
 TEST(Codec, UnknownNamesAndNumbersAreNamed) {
-  EXPECT_EQ(parse_codec("onebit").value(), CodecKind::kOneBit);
-  EXPECT_NE(parse_codec("zip").status().message().find("zip"), std::string::npos);
+  EXPECT_NE(parse_codec("zip", 50).status().message().find("zip"), std::string::npos);
   EXPECT_FALSE(codec_of(5).ok());
 }
 
@@ -165,7 +164,6 @@ TEST(Codec, ShortRowsHaveMoreBitsAValueUnlessOneIsNamed) {
   EXPECT_EQ(parse_codec("auto", 128).value(), CodecKind::kFourBit);
   EXPECT_EQ(parse_codec("auto", 129).value(), CodecKind::kOneBit);
   EXPECT_EQ(parse_codec("onebit", 50).value(), CodecKind::kOneBit);
-  EXPECT_FALSE(parse_codec("zip", 50).ok());
 }
 
 }  // namespace
