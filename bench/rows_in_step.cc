@@ -10,8 +10,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "streamvec/core/heap.h"
 #include "streamvec/core/random.h"
 #include "streamvec/sync/replica.h"
 #include "streamvec/sync/row_server.h"
@@ -27,6 +29,12 @@ double used_s() {
   timespec used{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+// As trained rows are, not zero: what lies near that may take a processor longer.
+void begin(RowKey key, std::span<float> row) {
+  Random random(key);
+  for (float& value : row) value = random.uniform() - 0.5f;
 }
 
 struct Node {
@@ -54,8 +62,12 @@ class Cluster {
       options.scheme.codec = codec;
       options.dim = dim;
       options.key_end = 2 * kTableRows;
-      options.initial = [](RowKey, std::span<float> row) { std::fill(row.begin(), row.end(), 0.0f); };
-      for (Matrix& table : node.tables) table = std::move(Matrix::make(kTableRows, dim)).value();
+      options.initial = begin;
+      for (size_t k = 0; k < 2; ++k) {
+        node.tables[k] = std::move(Matrix::make(kTableRows, dim)).value();
+        for (int64_t i = 0; i < kTableRows; ++i)
+          begin(2 * static_cast<RowKey>(i) + k, node.tables[k].view().row_span(i));
+      }
       node.replica = std::move(Replica::make(options, {&node.tables[0], &node.tables[1]})).value();
       node.server = std::move(make_row_server(options)).value();
     }
@@ -134,6 +146,7 @@ void measure(const char* name, Admission admission, CodecKind codec, int64_t row
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_large_blocks();  // as nodes do
   const int64_t rows = argc > 1 ? std::atoll(argv[1]) : 16'000;
   const int nodes = argc > 2 ? std::atoi(argv[2]) : 4;
   const int64_t dim = argc > 3 ? std::atoll(argv[3]) : 200;

@@ -226,16 +226,18 @@ float largest_magnitude(const float* HWY_RESTRICT row, int32_t dim) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* HWY_RESTRICT change) {
+TakenChange take_change(const float* live, const float* known, int32_t dim, float* HWY_RESTRICT change) {
   const D d;
-  auto of_change = hn::Zero(d), of_known = hn::Zero(d);
+  auto of_change = hn::Zero(d), of_known = hn::Zero(d), most = hn::Zero(d);
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
     const auto before = hn::Load(d, known + k), by = hn::Sub(hn::Load(d, live + k), before);
     of_change = hn::MulAdd(by, by, of_change);
     of_known = hn::MulAdd(before, before, of_known);
+    most = hn::Max(most, hn::Abs(by));
     hn::Store(by, d, change + k);
   }
-  return {hn::GetLane(hn::SumOfLanes(d, of_change)), hn::GetLane(hn::SumOfLanes(d, of_known))};
+  return {{hn::GetLane(hn::SumOfLanes(d, of_change)), hn::GetLane(hn::SumOfLanes(d, of_known))},
+          hn::GetLane(hn::MaxOfLanes(d, most))};
 }
 
 void shift_both(const float* to, const float* from, float share, int32_t dim, float* HWY_RESTRICT a,
@@ -350,7 +352,7 @@ float largest_magnitude(const float* row, int32_t dim) {
   return HWY_DYNAMIC_DISPATCH(largest_magnitude)(row, dim);
 }
 
-ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change) {
+TakenChange take_change(const float* live, const float* known, int32_t dim, float* change) {
   return HWY_DYNAMIC_DISPATCH(take_change)(live, known, dim, change);
 }
 

@@ -42,8 +42,11 @@ float largest_magnitude(const float* row, int32_t dim);
 struct ChangeSquares {
   float change = 0, known = 0;
 };
+struct TakenChange : ChangeSquares {
+  float largest = 0;  // magnitude of the change
+};
 // change = live - known, padding included.
-ChangeSquares take_change(const float* live, const float* known, int32_t dim, float* change);
+TakenChange take_change(const float* live, const float* known, int32_t dim, float* change);
 // onebit_encode() of live - known, which is never written down.
 ChangeSquares onebit_encode_change(const float* live, const float* known, int32_t dim, uint8_t* bits,
                                    OneBitLevels& levels);

@@ -117,7 +117,7 @@ class FourBitCodec final : public RowCodec {
     return sizeof(uint16_t) + static_cast<size_t>(fourbit_bytes(static_cast<int32_t>(dim)));
   }
   void encode_row(float* row, int32_t dim, char* out) const override {
-    write(row, dim, out);
+    write(row, largest_magnitude(row, dim), dim, out);
     decode_row(out, dim, row);
   }
   void decode_row(const char* in, int32_t dim, float* row) const override {
@@ -125,17 +125,17 @@ class FourBitCodec final : public RowCodec {
   }
   ChangeSquares encode_change(const float* live, const float* known, int32_t dim, float* change,
                               char* out) const override {
-    const ChangeSquares squares = take_change(live, known, dim, change);
-    write(change, dim, out);
-    return squares;
+    const TakenChange taken = take_change(live, known, dim, change);
+    write(change, taken.largest, dim, out);
+    return taken;
   }
   void add_row(const char* in, float scale, int32_t dim, float*, float* to) const override {
     fourbit_add(nibbles_of(in), step_of(in), scale, dim, to);
   }
 
  private:
-  static void write(const float* row, int32_t dim, char* out) {
-    const uint16_t stored = narrow(largest_magnitude(row, dim) / kFourBitMost);
+  static void write(const float* row, float most, int32_t dim, char* out) {
+    const uint16_t stored = narrow(most / kFourBitMost);
     const float step = widen(stored);
     const bool can_be_said = step > kStepMin && std::isfinite(step);
     std::memcpy(out, can_be_said ? &stored : &kNoStep, sizeof(stored));

@@ -179,30 +179,30 @@ void Handover::tell_gained(NodeId worker, Outbox& out) const {
   }
 }
 
-void Handover::tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& told, int64_t version,
-                           std::span<const WorkerClock> clocks, Outbox& out) const {
+void Handover::tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& owned, const Told& told,
+                           int64_t version, std::span<const WorkerClock> clocks, Outbox& out) const {
   std::map<std::vector<WorkerClock>, ValuesWriter> writers;
   for (const RowKey key : keys) {
-    const int64_t place = told.find(key);
-    if (place < 0 || !told.touched(place)) continue;
+    const int64_t place = owned.find(key);
+    if (place < 0 || !owned.touched(place)) continue;
     auto writer = writers.find(inherited_.of(key));
     if (writer == writers.end())
       writer = writers
                    .try_emplace(inherited_.of(key), worker, values_message(version, inherited_.joined(clocks, key)),
                                 options_, out)
                    .first;
-    writer->second.add(key, told.row(place));
+    writer->second.add(key, told(place));
   }
 }
 
-void Handover::finish(const Shard& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
+void Handover::finish(const Told& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
                       std::span<const WorkerClock> clocks, Shard& owned, Outbox& out) {
   choose();
   inherit();
   fill(owned);
   for (const NodeId worker : view_.workers) {
     tell_gained(worker, out);
-    tell_stayed(worker, is_newcomer(worker) ? stayed_ : missed_by(worker), told, version, clocks, out);
+    tell_stayed(worker, is_newcomer(worker) ? stayed_ : missed_by(worker), owned, told, version, clocks, out);
     Message end = values_message(version, clocks);
     end.last = true;
     end.clock = slowest;

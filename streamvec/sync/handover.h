@@ -32,9 +32,11 @@ class Handover {
   bool complete() const { return workers_.empty() && servers_.empty(); }
   // Rows that stayed and of which a worker does not know the latest.
   using MissedBy = std::function<std::vector<RowKey>(NodeId worker)>;
+  // What workers are told of the row at a place of `owned` that stayed.
+  using Told = std::function<const float*(int64_t place)>;
   // Fills the new rows and writes the answers, after which every worker knows the state of `version`. `clocks` are
-  // those of pushes to us, `told` has what workers are told of rows that stayed. To be called once, when complete().
-  void finish(const Shard& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
+  // those of pushes to us. To be called once, when complete().
+  void finish(const Told& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
               std::span<const WorkerClock> clocks, Shard& owned, Outbox& out);
   // The worker has what it was told. Once all have, former owners may forget the rows that they gave.
   void confirm(NodeId worker, Outbox& out);
@@ -74,7 +76,7 @@ class Handover {
   void inherit();
   void fill(Shard& owned) const;
   void tell_gained(NodeId worker, Outbox& out) const;
-  void tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& told, int64_t version,
+  void tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& owned, const Told& told, int64_t version,
                    std::span<const WorkerClock> clocks, Outbox& out) const;
   Message values_message(int64_t version, std::span<const WorkerClock> clocks) const;
 

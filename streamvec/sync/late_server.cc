@@ -26,6 +26,7 @@ class LateServer final : public Owner {
   struct Told {
     Matrix values;
     std::vector<uint64_t> behind;
+    bool is_behind(RowKey key) const { return (behind[key / 64] >> (key % 64) & 1) != 0; }
   };
 
   void take_in(Push push, Outbox& out) override {
@@ -60,14 +61,14 @@ class LateServer final : public Owner {
     return std::exchange(waiting_, {});
   }
 
-  const Shard& told_to_all() const override { return rows_; }
+  const float* told_to_all(int64_t place) const override { return rows_.row(place); }
 
   std::vector<RowKey> missed_by(NodeId worker) const override {
     std::vector<RowKey> missed;
     const auto found = told_.find(worker);
     if (found == told_.end()) return missed;
     for (const RowKey key : rows_.keys())
-      if ((found->second.behind[key / 64] >> (key % 64) & 1) != 0) missed.push_back(key);
+      if (found->second.is_behind(key)) missed.push_back(key);
     return missed;
   }
 
@@ -78,10 +79,11 @@ class LateServer final : public Owner {
     }
   }
 
-  void on_view(const Handover&) override {
+  void on_view(const Handover& handover) override {
     std::map<NodeId, Told> kept;
     for (const NodeId worker : view_.workers) {
       Told& told = kept[worker] = std::move(told_[worker]);
+      const bool knows_none = handover.is_newcomer(worker) || told.values.rows_max() == 0;
       // Memory that cannot be had is the end of this node: a row that some workers do not know cannot be served.
       if (told.values.rows_max() == 0) {
         Result<Matrix> values = Matrix::make(0, options_.dim, options_.key_end);
@@ -89,10 +91,13 @@ class LateServer final : public Owner {
         told.values = std::move(values).value();
       }
       told.values.grow(rows_.places());
-      for (const RowKey key : rows_.keys()) {
+      const auto tell = [&](RowKey key) {
         const int64_t place = rows_.find(key);
         std::copy_n(rows_.row(place), options_.dim, told.values.row(place));
-      }
+      };
+      for (const RowKey key : rows_.keys())
+        if (knows_none || told.is_behind(key)) tell(key);
+      for (const RowKey key : handover.gained()) tell(key);
       told.behind.assign(options_.key_end / 64 + 1, 0);
     }
     told_ = std::move(kept);

@@ -44,8 +44,8 @@ class Owner : public RowServer {
   virtual void take_in(Push push, Outbox& out) = 0;
   // Forgets the pushes that wait for others and returns them. What became of the others their workers then know.
   virtual std::vector<Push> drop_waiting(Outbox& out) = 0;
-  // The rows as workers of every membership know them: what newcomers are told.
-  virtual const Shard& told_to_all() const = 0;
+  // The row at that place as workers of every membership know it: what newcomers are told.
+  virtual const float* told_to_all(int64_t place) const = 0;
   // Rows of which a worker that took part before has not been told the latest.
   virtual std::vector<RowKey> missed_by(NodeId worker) const = 0;
   // The row at that place begins anew: everybody knows that it has this value.

@@ -73,10 +73,8 @@ const float* Replica::base_row(RowKey key) const {
   return base_[key % base_.size()].row(key / base_.size());
 }
 
-int64_t Replica::bytes_of_base() const {
-  int64_t bytes = 0;
-  for (const Matrix& table : base_) bytes += table.rows() * table.stride() * static_cast<int64_t>(sizeof(float));
-  return bytes;
+void Replica::known_value(RowKey key, std::span<float> out) const {
+  std::copy_n(base_row(key), options_.dim, out.begin());
 }
 
 void Replica::restart(RowKey key, std::span<const float> value) {

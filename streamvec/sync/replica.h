@@ -71,11 +71,10 @@ class Replica {
   int64_t slowest() const;  // of the workers, as far as this one's rows know: their changes up to there are in them
   bool settled() const { return settled_; }
   uint32_t epoch() const { return view_.epoch; }
-  int64_t bytes_of_base() const;
   // Of frequent rows' lengths squared, when the last push began (kDamped): a row's pull times that and what was
   // trained is how far it was moved towards its rest.
   double mean_square() const;
-  // The row as its owner has it, as far as this worker knows: at first, its initial value.
+  // The row as its owner has told it: at first, its initial value.
   void known_value(RowKey key, std::span<float> out) const;
 
  private:
@@ -86,7 +85,7 @@ class Replica {
     double trained = 0;
     std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
   };
-  // Of a row whose owner is gone: changes, in `base` from then on, that may be in no state of it.
+  // Of a row whose owner is gone: changes, not in `base`, that may be in a state of it.
   struct Orphan {
     NodeId server = 0;
     std::vector<std::pair<int64_t, std::vector<float>>> changes;  // by clock

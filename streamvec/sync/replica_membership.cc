@@ -7,21 +7,6 @@
 #include "streamvec/sync/replica.h"
 
 namespace streamvec {
-namespace {
-
-// Of values that may lie anywhere.
-void subtract(const std::vector<float>& change, float* from) {
-  for (size_t i = 0; i < change.size(); ++i) from[i] -= change[i];
-}
-
-}  // namespace
-
-void Replica::known_value(RowKey key, std::span<float> out) const {
-  std::copy_n(base_row(key), options_.dim, out.begin());
-  if (const auto orphan = orphans_.find(key); orphan != orphans_.end())
-    for (const auto& [clock, change] : orphan->second.changes) subtract(change, out.data());
-}
-
 void Replica::tell_base(NodeId to, Outbox& out) const {
   Message message;
   message.kind = MessageKind::kValues;
@@ -73,9 +58,8 @@ void Replica::set_view(const View& view, Outbox& out) {
   try_to_tell_values(out);
 }
 
-// It counts as told from now on, with a note that it may not have been.
+// Whether it was told is not known. Nothing is pushed before it is.
 void Replica::orphan(NodeId server, int64_t clock, RowKey key, const float* change) {
-  add_scaled(change, 1, static_cast<int32_t>(options_.dim), base_row(key));
   Orphan& orphan = orphans_[key];
   orphan.server = server;
   orphan.changes.emplace_back(clock, std::vector<float>(change, change + options_.dim));
@@ -195,14 +179,15 @@ Status Replica::install_values(NodeId from) {
 
 // The row is `value` at its owner, with our pushes up to `clocks` in it; what we have added since stays on top.
 void Replica::install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks) {
-  const auto dim = static_cast<int32_t>(options_.dim);
   float* by = row_.row(0);
   std::copy_n(base_row(key), options_.dim, by);
   const auto orphan = orphans_.find(key);
   if (orphan != orphans_.end())
     for (const auto& [clock, change] : orphan->second.changes)
-      if (clock > clock_of(clocks, orphan->second.server, options_.self)) subtract(change, by);
-  subtract_from(value, dim, by);  // how far the owner is from what we have told or know to be in it
+      if (clock <= clock_of(clocks, orphan->second.server, options_.self))
+        std::transform(change.begin(), change.end(), by, by, std::plus<>());
+  // How far the owner is from what we know to be in it.
+  subtract_from(value, static_cast<int32_t>(options_.dim), by);
   add_to_live(key, by);
   std::copy_n(value, options_.dim, base_row(key));
   if (orphan != orphans_.end()) orphans_.erase(orphan);
@@ -211,14 +196,7 @@ void Replica::install_row(RowKey key, const float* value, std::span<const Worker
 
 // Rows that the owner did not speak of are as we knew them: our last changes are not in them.
 void Replica::settle_orphans(NodeId owner, uint32_t epoch) {
-  for (auto orphan = orphans_.begin(); orphan != orphans_.end();) {
-    if (!is_of(owner, epoch, orphan->first)) {
-      ++orphan;
-      continue;
-    }
-    for (const auto& [clock, change] : orphan->second.changes) subtract(change, base_row(orphan->first));
-    orphan = orphans_.erase(orphan);
-  }
+  std::erase_if(orphans_, [&](const auto& orphan) { return is_of(owner, epoch, orphan.first); });
 }
 
 }  // namespace streamvec

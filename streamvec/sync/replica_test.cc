@@ -120,6 +120,41 @@ TEST(LateServer, AwaitsNobodyWhileAllAreAsFar) {
   EXPECT_FALSE(pair.server->awaits(1) || pair.server->awaits(2));
 }
 
+TEST(LateServer, WhatACodecHasLeftOutIsStillToldAfterAChangeOfMembership) {
+  Pair pair(CodecKind::kOneBit, Admission::kAsync);
+  constexpr RowKey kKey = 2;  // nothing pulls it
+  for (int64_t k = 0; k < kDim; ++k) {
+    pair.tables[0][0].row(1)[k] += k % 2 == 0 ? 0.5f : -0.25f;
+    pair.tables[1][0].row(1)[k] += k < 2 ? 0.25f : -0.125f;
+  }
+  pair.push();  // the second is told the sum of two changes, by one bit a value
+  pair.answer();
+  std::vector<float> value(kDim);
+  const auto difference = [&] {
+    pair.replicas[1]->known_value(kKey, value);
+    const Shard& rows = pair.server->rows();
+    float most = 0;
+    for (int64_t k = 0; k < kDim; ++k)
+      most = std::max(most, std::abs(rows.row(rows.find(kKey))[k] - value[static_cast<size_t>(k)]));
+    return most;
+  };
+  ASSERT_GT(difference(), 0.1f);
+  const View view{2, {1, 2}, {1}};
+  Outbox of_server;
+  pair.server->set_view(view, of_server);
+  pair.deliver(1, of_server);
+  for (NodeId worker = 1; worker <= 2; ++worker) {
+    Outbox out;
+    pair.replicas[worker - 1]->set_view(view, out);
+    pair.deliver(worker, out);
+  }
+  for (int pushes = 0; pushes < 8; ++pushes) {
+    pair.push();
+    pair.answer();
+  }
+  EXPECT_LT(difference(), 0.01f);
+}
+
 TEST(RoundServer, AwaitsNobodyWhereWorkersMayBeLeftBehind) {
   Pair pair(CodecKind::kFp32, Admission::kBackup);
   Outbox out;

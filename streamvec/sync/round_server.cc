@@ -14,7 +14,7 @@ namespace {
 
 class RoundServer final : public Owner {
  public:
-  RoundServer(const SyncOptions& options, Shard rows, Shard told)
+  RoundServer(const SyncOptions& options, Shard rows, Matrix told)
       : Owner(options, std::move(rows)), told_(std::move(told)) {}
 
   bool awaits(NodeId worker) const override {
@@ -31,20 +31,18 @@ class RoundServer final : public Owner {
 
   std::vector<Push> drop_waiting(Outbox&) override { return std::exchange(waiting_, {}); }
 
-  const Shard& told_to_all() const override { return told_; }
+  const float* told_to_all(int64_t place) const override { return told_.row(place); }
   std::vector<RowKey> missed_by(NodeId) const override { return {}; }
 
-  void on_restart(RowKey key, int64_t, std::span<const float> value) override {
-    if (const int64_t told = told_.find(key); told >= 0) std::copy(value.begin(), value.end(), told_.row(told));
+  void on_restart(RowKey, int64_t place, std::span<const float> value) override {
+    std::copy(value.begin(), value.end(), told_.row(place));
   }
 
   void on_view(const Handover& handover) override {
-    for (const RowKey key : told_.keys())
-      if (rows_.find(key) < 0) told_.remove(key);
+    told_.grow(rows_.places());
     for (const RowKey key : handover.gained()) {
-      const int64_t place = rows_.find(key), told = told_.add(key);
-      std::copy_n(rows_.row(place), options_.dim, told_.row(told));
-      if (rows_.touched(place)) told_.touch(told);
+      const int64_t place = rows_.find(key);
+      std::copy_n(rows_.row(place), options_.dim, told_.row(place));
     }
   }
 
@@ -121,12 +119,11 @@ class RoundServer final : public Owner {
     part.payload.clear();
     part.writer.begin(static_cast<int64_t>(rows_max), part.payload);
     for (RowKey key = 0; next_key(part, key); ++key) {
-      const int64_t place = rows_.find(key), told = told_.find(key);
+      const int64_t place = rows_.find(key);
       change_row(part, key, place);
       part.rows.push_back(key);
-      part.writer.change(rows_.row(place), told_.row(told));
-      part.writer.add_and_know(told_.row(told));
-      told_.touch(told);
+      part.writer.change(rows_.row(place), told_.row(place));
+      part.writer.add_and_know(told_.row(place));
     }
     part.writer.finish();
   }
@@ -140,9 +137,9 @@ class RoundServer final : public Owner {
     key = least;
     for (size_t w = 0; w < waiting_.size(); ++w)
       if (const size_t ahead = part.at[w] + kFetchAhead; ahead < part.end[w]) {
-        const RowKey soon = waiting_[w].rows[ahead];
-        fetch_row(rows_.row(rows_.find(soon)), static_cast<int32_t>(options_.dim));
-        fetch_row(told_.row(told_.find(soon)), static_cast<int32_t>(options_.dim));
+        const int64_t soon = rows_.find(waiting_[w].rows[ahead]);
+        fetch_row(rows_.row(soon), static_cast<int32_t>(options_.dim));
+        fetch_row(told_.row(soon), static_cast<int32_t>(options_.dim));
         break;
       }
     return true;
@@ -171,7 +168,7 @@ class RoundServer final : public Owner {
     add_scaled(part.changes[0], share, dim, rows_.row(place));
   }
 
-  Shard told_;
+  Matrix told_;  // by our rows' places
   std::vector<Push> waiting_;
   std::deque<Part> parts_;
 };
@@ -180,7 +177,7 @@ class RoundServer final : public Owner {
 
 Result<std::unique_ptr<RowServer>> make_round_server(const SyncOptions& options) {
   STREAMVEC_ASSIGN_OR_RETURN(Shard rows, Shard::make(options.key_end, options.dim));
-  STREAMVEC_ASSIGN_OR_RETURN(Shard told, Shard::make(options.key_end, options.dim));
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix told, Matrix::make(0, options.dim, options.key_end));
   return std::unique_ptr<RowServer>(std::make_unique<RoundServer>(options, std::move(rows), std::move(told)));
 }
 

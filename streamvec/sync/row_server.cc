@@ -112,7 +112,8 @@ void Owner::finish_handover(Outbox& out) {
   clocks_ = std::move(kept);
   version_ = std::max(version_, int64_t{view_.epoch} << kEpochShift) + 1;
   const auto missed = [this](NodeId worker) { return missed_by(worker); };
-  handover_.finish(told_to_all(), missed, version_, slowest(), clocks(), rows_, out);
+  const auto told = [this](int64_t place) { return told_to_all(place); };
+  handover_.finish(told, missed, version_, slowest(), clocks(), rows_, out);
   ready_ = true;
   on_view(handover_);
 }
