@@ -58,5 +58,7 @@ function(streamvec_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} streamvec_test_flags GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM streamvec_test_headers)
+  # As with the libraries, but four at a time, so that a change to one test compiles few others.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${STREAMVEC_UNITY} UNITY_BUILD_BATCH_SIZE 4)
   gtest_discover_tests(${name} TEST_PREFIX ${arg_PREFIX} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

@@ -11,19 +11,19 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kRows = 40, kDim = 8;
+constexpr int64_t kHybridRows = 40, kHybridDim = 8;
 
 // Nodes as threads, whose "training" adds whole numbers under a lock: node i to column i, of what goes round the ring
 // and, if there are any, of rows that have owners.
-class Cluster {
+class HybridCluster {
  public:
-  Cluster(size_t count, Combine combine, bool rows = false, double dead_after_s = 10)
+  HybridCluster(size_t count, Combine combine, bool rows = false, double dead_after_s = 10)
       : mutexes(count), ring_tables(count), row_tables(count), has_rows(rows) {
     for (size_t i = 0; i < count; ++i) members.workers.push_back(static_cast<NodeId>(i + 1));
     members.servers = members.workers;
     members.dead_after_s = dead_after_s;
-    members.sync.dim = kDim;
-    members.sync.key_end = kRows;
+    members.sync.dim = kHybridDim;
+    members.sync.key_end = kHybridRows;
     members.sync.scheme.combine = Combine::kSum;
     members.sync.scheme.codec = CodecKind::kFp32;
     ring.words_min = members.words_min = 50;
@@ -31,8 +31,8 @@ class Cluster {
     ring.dead_after_s = dead_after_s;
     ring.unheard_after_s = 2 * dead_after_s;
     for (size_t i = 0; i < count; ++i) {
-      ring_tables[i] = std::move(Matrix::make(kRows, kDim)).value();
-      row_tables[i] = std::move(Matrix::make(kRows, kDim)).value();
+      ring_tables[i] = std::move(Matrix::make(kHybridRows, kHybridDim)).value();
+      row_tables[i] = std::move(Matrix::make(kHybridRows, kHybridDim)).value();
       DenseTable table;
       table.live = &ring_tables[i];
       table.combine = combine;
@@ -63,8 +63,8 @@ class Cluster {
     for (int step = 0; step < steps; ++step) {
       {
         const std::lock_guard lock(mutexes[i]);
-        ring_tables[i].row(step % kRows)[i] += 1;
-        if (has_rows) row_tables[i].row(step % kRows)[i] += 1;
+        ring_tables[i].row(step % kHybridRows)[i] += 1;
+        if (has_rows) row_tables[i].row(step % kHybridRows)[i] += 1;
       }
       STREAMVEC_RETURN_IF_ERROR(nodes[i]->trained(10));
     }
@@ -92,7 +92,7 @@ class Cluster {
 
   static double sum(const Matrix& table, size_t column) {
     double sum = 0;
-    for (int64_t row = 0; row < kRows; ++row) sum += table.row(row)[column];
+    for (int64_t row = 0; row < kHybridRows; ++row) sum += table.row(row)[column];
     return sum;
   }
 
@@ -111,14 +111,14 @@ class Cluster {
 TEST(HybridNode, LeavesEveryNodeWithTheSumOfWhatAllHaveTrained) {
   for (const bool rows : {false, true})
     for (const size_t nodes : {1u, 2u, 3u}) {
-      Cluster cluster(nodes, Combine::kSum, rows);
+      HybridCluster cluster(nodes, Combine::kSum, rows);
       cluster.join_all();
       const std::vector<int> steps = {300, 2'000, 100};
       for (const Status& status : cluster.run(steps)) ASSERT_TRUE(status.ok()) << status.message();
       for (size_t node = 0; node < nodes; ++node)
         for (size_t column = 0; column < nodes; ++column) {
-          EXPECT_EQ(Cluster::sum(cluster.ring_tables[node], column), steps[column]);
-          EXPECT_EQ(Cluster::sum(cluster.row_tables[node], column), rows ? steps[column] : 0);
+          EXPECT_EQ(HybridCluster::sum(cluster.ring_tables[node], column), steps[column]);
+          EXPECT_EQ(HybridCluster::sum(cluster.row_tables[node], column), rows ? steps[column] : 0);
         }
       const ClusterStats stats = cluster.nodes[0]->stats();
       EXPECT_GT(stats.pushes, 1);
@@ -128,17 +128,17 @@ TEST(HybridNode, LeavesEveryNodeWithTheSumOfWhatAllHaveTrained) {
 }
 
 TEST(HybridNode, LeavesEveryNodeWithTheMean) {
-  Cluster cluster(4, Combine::kMean);
+  HybridCluster cluster(4, Combine::kMean);
   cluster.join_all();
   for (const Status& status : cluster.run({400, 400, 400, 400})) ASSERT_TRUE(status.ok()) << status.message();
   for (size_t node = 0; node < 4; ++node)
     for (size_t column = 0; column < 4; ++column)
-      EXPECT_NEAR(Cluster::sum(cluster.ring_tables[node], column), 100, 1e-2);
+      EXPECT_NEAR(HybridCluster::sum(cluster.ring_tables[node], column), 100, 1e-2);
 }
 
 TEST(HybridNode, TheEndWaitsForARingThatIsSlow) {
   for (const bool rows : {false, true}) {
-    Cluster cluster(2, Combine::kSum, rows);
+    HybridCluster cluster(2, Combine::kSum, rows);
     for (RingOptions& options : cluster.ring_options)
       options.with_tables = [with = options.with_tables](const std::function<void()>& use) {
         std::this_thread::sleep_for(std::chrono::milliseconds(60));
@@ -147,14 +147,14 @@ TEST(HybridNode, TheEndWaitsForARingThatIsSlow) {
     cluster.join_all();
     for (const Status& status : cluster.run({30, 40})) ASSERT_TRUE(status.ok()) << status.message();
     for (size_t node = 0; node < 2; ++node) {
-      EXPECT_EQ(Cluster::sum(cluster.ring_tables[node], 0), 30);
-      EXPECT_EQ(Cluster::sum(cluster.ring_tables[node], 1), 40);
+      EXPECT_EQ(HybridCluster::sum(cluster.ring_tables[node], 0), 30);
+      EXPECT_EQ(HybridCluster::sum(cluster.ring_tables[node], 1), 40);
     }
   }
 }
 
 TEST(HybridNode, TheLeaderKnowsWhatAllHaveTrained) {
-  Cluster cluster(3, Combine::kMean);
+  HybridCluster cluster(3, Combine::kMean);
   cluster.join_all();
   cluster.run({10, 20, 30});
   EXPECT_EQ(cluster.totals, (std::vector<int64_t>{60, 20, 30}));
@@ -162,7 +162,7 @@ TEST(HybridNode, TheLeaderKnowsWhatAllHaveTrained) {
 
 TEST(HybridNode, TrainingGoesOnWhenANodeDiesWithAndWithoutRows) {
   for (const bool rows : {false, true}) {
-    Cluster cluster(3, Combine::kSum, rows, 0.3);
+    HybridCluster cluster(3, Combine::kSum, rows, 0.3);
     cluster.join_all();
     for (auto& [rank, node] : cluster.nodes) ASSERT_TRUE(node->await_start().ok());
     ASSERT_TRUE(cluster.train(1, 20).ok());
@@ -172,16 +172,16 @@ TEST(HybridNode, TrainingGoesOnWhenANodeDiesWithAndWithoutRows) {
     for (const size_t node : {0u, 2u})
       for (const std::vector<Matrix>* tables : {&cluster.ring_tables, &cluster.row_tables}) {
         if (!rows && tables == &cluster.row_tables) continue;
-        EXPECT_EQ(Cluster::sum((*tables)[node], 0), 300);
-        EXPECT_EQ(Cluster::sum((*tables)[node], 2), 400);
-        EXPECT_EQ(Cluster::sum((*tables)[node], 1), Cluster::sum((*tables)[0], 1));
-        EXPECT_LE(Cluster::sum((*tables)[node], 1), 20);
+        EXPECT_EQ(HybridCluster::sum((*tables)[node], 0), 300);
+        EXPECT_EQ(HybridCluster::sum((*tables)[node], 2), 400);
+        EXPECT_EQ(HybridCluster::sum((*tables)[node], 1), HybridCluster::sum((*tables)[0], 1));
+        EXPECT_LE(HybridCluster::sum((*tables)[node], 1), 20);
       }
   }
 }
 
 TEST(HybridNode, EverybodyEndsWithAnErrorWhenTheLeaderDies) {
-  Cluster cluster(3, Combine::kSum, false, 0.3);
+  HybridCluster cluster(3, Combine::kSum, false, 0.3);
   cluster.join_all();
   for (auto& [rank, node] : cluster.nodes) ASSERT_TRUE(node->await_start().ok());
   cluster.nodes.erase(0);
@@ -190,7 +190,7 @@ TEST(HybridNode, EverybodyEndsWithAnErrorWhenTheLeaderDies) {
 }
 
 TEST(HybridNode, ANodeWithOtherTextIsRefusedWithTheReason) {
-  Cluster cluster(2, Combine::kSum);
+  HybridCluster cluster(2, Combine::kSum);
   cluster.member_options[1].fingerprint = 7;
   cluster.member_options[1].fingerprint_of = "other words";
   cluster.join_all();
@@ -198,7 +198,7 @@ TEST(HybridNode, ANodeWithOtherTextIsRefusedWithTheReason) {
 }
 
 TEST(HybridNode, AWishToStopIsHeardWhileOthersAreAwaited) {
-  Cluster cluster(2, Combine::kSum);
+  HybridCluster cluster(2, Combine::kSum);
   cluster.join(0);
   const std::atomic<bool> stop = true;
   const Result<bool> came = cluster.nodes[0]->await_start(&stop);
@@ -210,7 +210,7 @@ TEST(HybridNode, AWishToStopIsHeardWhileOthersAreAwaited) {
 }
 
 TEST(HybridNode, EndsWithAnErrorWhenANodeNeverComes) {
-  Cluster cluster(2, Combine::kSum);
+  HybridCluster cluster(2, Combine::kSum);
   cluster.member_options[0].start_within_s = 0.2;
   cluster.join(0);
   EXPECT_THAT(cluster.nodes[0]->await_start().status().message(), ::testing::HasSubstr("node 2 did not come"));

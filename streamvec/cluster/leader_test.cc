@@ -5,7 +5,7 @@
 namespace streamvec {
 namespace {
 
-class LeaderOfThree : public testing::Test {
+class LeaderOfThree : public ::testing::Test {
  protected:
   void say(NodeId from, ControlKind kind, uint32_t epoch = 1, int64_t clock = 0) {
     Control control{kind};

@@ -14,7 +14,7 @@ namespace {
 
 using Counts = std::vector<std::pair<Slot, int64_t>>;
 
-class MetCountsTest : public testing::Test {
+class MetCountsTest : public ::testing::Test {
  protected:
   MetCountsTest() : hybrid_(std::move(Hybrid::make({.dim = 4, .words_max = 3, .bag = {.bucket_bits = 8}})).value()) {
     EXPECT_TRUE(hybrid_->only_count().ok());

@@ -17,8 +17,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int64_t kRows = 8, kCols = 8;
-constexpr int kNodes = 3, kSteps = 20;
+constexpr int64_t kRingRows = 8, kRingCols = 8;
+constexpr int kRingNodes = 3, kRingSteps = 20;
 
 // A network that is gone for this node after so many frames.
 class DyingTransport final : public Transport {
@@ -48,8 +48,8 @@ class Rings {
  public:
   // The last node's network is gone after so many frames.
   Rings(bool thin, int64_t frames) : thin_(thin) {
-    for (int i = 0; i < kNodes; ++i) {
-      Matrix& table = tables_[i] = std::move(Matrix::make(kRows, kCols)).value();
+    for (int i = 0; i < kRingNodes; ++i) {
+      Matrix& table = tables_[i] = std::move(Matrix::make(kRingRows, kRingCols)).value();
       DenseTable dense;
       dense.live = &table;
       dense.combine = Combine::kSum;
@@ -63,10 +63,10 @@ class Rings {
       options.words_min = 50;
       options.words_max = 1'000;
       auto transport = std::make_unique<DyingTransport>(network_.join(static_cast<NodeId>(i + 1)),
-                                                        i + 1 == kNodes ? frames : INT64_MAX);
-      for (NodeId other = 1; other <= kNodes; ++other)
+                                                        i + 1 == kRingNodes ? frames : INT64_MAX);
+      for (NodeId other = 1; other <= kRingNodes; ++other)
         if (other != transport->self()) transport->add_peer(other, "");
-      if (i + 1 == kNodes) dying_ = transport.get();
+      if (i + 1 == kRingNodes) dying_ = transport.get();
       rings_[i] = std::move(RingNode::start(options, std::move(transport))).value();
     }
     for (auto& ring : rings_) ring->take_view({1, {1, 2, 3}, {}});
@@ -76,7 +76,7 @@ class Rings {
   // All train and finish; who is left is told so once the last node is dead. What is wrong at the end; empty: nothing.
   std::string run(uint64_t seed) {
     std::vector<std::thread> threads;
-    for (int i = 0; i < kNodes; ++i) threads.emplace_back([this, i] { train(i); });
+    for (int i = 0; i < kRingNodes; ++i) threads.emplace_back([this, i] { train(i); });
     const Deadline deadline = Deadline::after(std::chrono::seconds(20));
     Random random(seed);
     bool told = false;
@@ -89,10 +89,10 @@ class Rings {
       std::this_thread::sleep_for(milliseconds(random.below(4)));
       rings_[1 - first]->take_view({2, {1, 2}, {}});
     }
-    for (int i = 0; i < kNodes; ++i)
-      if (deadline.passed() || (i + 1 == kNodes && told)) rings_[i]->fail(error(Code::kAborted, "left out"));
+    for (int i = 0; i < kRingNodes; ++i)
+      if (deadline.passed() || (i + 1 == kRingNodes && told)) rings_[i]->fail(error(Code::kAborted, "left out"));
     for (std::thread& thread : threads) thread.join();
-    return deadline.passed() ? "it hangs" : differences(told ? kNodes - 1 : kNodes);
+    return deadline.passed() ? "it hangs" : differences(told ? kRingNodes - 1 : kRingNodes);
   }
 
  private:
@@ -103,10 +103,10 @@ class Rings {
 
   void train(int i) {
     const Result<bool> started = rings_[i]->await_start();
-    for (int step = 0; started.ok() && step < kSteps; ++step) {
+    for (int step = 0; started.ok() && step < kRingSteps; ++step) {
       {
         const std::lock_guard lock(mutexes_[i]);
-        tables_[i].row(step % kRows)[i] += 1;
+        tables_[i].row(step % kRingRows)[i] += 1;
       }
       if (!rings_[i]->trained(10).ok()) return;
       if (step % 5 == 4) std::this_thread::sleep_for(milliseconds(1));
@@ -116,14 +116,14 @@ class Rings {
 
   std::string differences(int living) const {
     const double slack = thin_ ? 0.05 : 0;
-    for (int column = 0; column < kNodes; ++column) {
-      double sums[kNodes] = {};
+    for (int column = 0; column < kRingNodes; ++column) {
+      double sums[kRingNodes] = {};
       for (int i = 0; i < living; ++i)
-        for (int64_t row = 0; row < kRows; ++row) sums[i] += tables_[i].row(row)[column];
+        for (int64_t row = 0; row < kRingRows; ++row) sums[i] += tables_[i].row(row)[column];
       for (int i = 0; i < living; ++i) {
         if (std::abs(sums[i] - sums[0]) > slack) return "nodes differ in column " + std::to_string(column);
         // Of a dead node's thin matrices a part of a change may have gone round.
-        if (column < living ? std::abs(sums[i] - kSteps) > slack : !thin_ && sums[i] > kSteps)
+        if (column < living ? std::abs(sums[i] - kRingSteps) > slack : !thin_ && sums[i] > kRingSteps)
           return "column " + std::to_string(column) + " has " + std::to_string(sums[i]);
       }
     }
@@ -132,10 +132,10 @@ class Rings {
 
   const bool thin_;
   InprocNetwork network_;
-  std::mutex mutexes_[kNodes];
-  Matrix tables_[kNodes];
+  std::mutex mutexes_[kRingNodes];
+  Matrix tables_[kRingNodes];
   DyingTransport* dying_ = nullptr;
-  std::unique_ptr<RingNode> rings_[kNodes];
+  std::unique_ptr<RingNode> rings_[kRingNodes];
 };
 
 // A round takes some 8 frames of a node, acknowledgements among them, and 16 with thin matrices.
@@ -163,10 +163,10 @@ TEST(RingNode, FramesThatGetLostAreSentAgain) {
 // The others, who wait as long, hear that those before them live.
 TEST(RingNode, OneThatDoesNotHearTheNodeBeforeItLeavesAndNobodyElse) {
   InprocNetwork network;
-  Matrix tables[kNodes];
-  std::unique_ptr<RingNode> rings[kNodes];
-  for (int i = 0; i < kNodes; ++i) {
-    tables[i] = std::move(Matrix::make(kRows, kCols)).value();
+  Matrix tables[kRingNodes];
+  std::unique_ptr<RingNode> rings[kRingNodes];
+  for (int i = 0; i < kRingNodes; ++i) {
+    tables[i] = std::move(Matrix::make(kRingRows, kRingCols)).value();
     DenseTable dense;
     dense.live = &tables[i];
     RingOptions options;
@@ -174,7 +174,7 @@ TEST(RingNode, OneThatDoesNotHearTheNodeBeforeItLeavesAndNobodyElse) {
     options.dead_after_s = 0.2;
     options.unheard_after_s = 0.4;
     auto transport = network.join(static_cast<NodeId>(i + 1));
-    for (NodeId other = 1; other <= kNodes; ++other)
+    for (NodeId other = 1; other <= kRingNodes; ++other)
       if (other != transport->self()) transport->add_peer(other, "");
     rings[i] = std::move(RingNode::start(options, std::move(transport))).value();
   }

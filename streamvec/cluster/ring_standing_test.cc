@@ -18,9 +18,9 @@
 namespace streamvec {
 namespace {
 
-constexpr int kNodes = 4;
-constexpr int64_t kRows = 6, kCols = 6;
-constexpr int kSteps = 8;              // that a node trains
+constexpr int kSimulatedNodes = 4;
+constexpr int64_t kSimulatedRows = 6, kSimulatedCols = 6;
+constexpr int kSimulatedSteps = 8;     // that a node trains
 constexpr int kTicksMax = 5'000;       // some hundreds are needed
 constexpr int kNoticedAfterMost = 60;  // ticks from a death to the membership without that node
 
@@ -40,10 +40,10 @@ struct Setting {
 class SimulatedRings {
  public:
   explicit SimulatedRings(const Setting& setting) : setting_(setting), random_(setting.seed) {
-    for (int id = 0; id < kNodes; ++id) {
+    for (int id = 0; id < kSimulatedNodes; ++id) {
       Node& node = nodes_[static_cast<size_t>(id)];
       node.id = id;
-      node.table = std::move(Matrix::make(kRows, kCols)).value();
+      node.table = std::move(Matrix::make(kSimulatedRows, kSimulatedCols)).value();
       DenseTable dense;
       dense.live = &node.table;
       dense.combine = Combine::kSum;
@@ -141,7 +141,7 @@ class SimulatedRings {
     if (node.ring < told_) return form(node);
     switch (node.at) {
       case At::kWaiting:
-        return node.trained < kSteps && random_.uniform() < 0.5f ? train(node) : begin_round(node);
+        return node.trained < kSimulatedSteps && random_.uniform() < 0.5f ? train(node) : begin_round(node);
       case At::kGathering:
         if (all_have_brought(node)) agree_with_others(node);
         return;
@@ -156,7 +156,7 @@ class SimulatedRings {
   void train(Node& node) {
     ++node.trained;
     const auto by = static_cast<float>(1 + random_.below(5));
-    node.table.row(random_.below(kRows))[node.id] += by;
+    node.table.row(random_.below(kSimulatedRows))[node.id] += by;
     node.totals.insert(node.total += by);
   }
 
@@ -169,7 +169,7 @@ class SimulatedRings {
       return bring(node, std::move(rest));
     }
     node.first.resize(static_cast<size_t>(node.replica->size()) + 1);
-    node.first.back() = node.trained == kSteps ? 1 : 0;
+    node.first.back() = node.trained == kSimulatedSteps ? 1 : 0;
     node.replica->bring({node.first.data(), node.first.size() - 1});
     node.at = At::kFirst;
     bring(node, node.first);
@@ -218,7 +218,7 @@ class SimulatedRings {
     node.furthest = all[node.agreement.furthest];
     const bool behind = node.standing.rounds < node.furthest.rounds;
     if (setting_.mistake != Mistake::kOldCount) node.replica->set_nodes(static_cast<int64_t>(all.size()));
-    if (node.ring == 1) node.replica->set_nodes(kNodes);
+    if (node.ring == 1) node.replica->set_nodes(kSimulatedNodes);
     const bool tells = node.agreement.differ && setting_.mistake != Mistake::kNobodyTells;
     if (tells ? !behind : setting_.mistake != Mistake::kNothingTakenBack) node.replica->undo();
     node.at = At::kWaiting;
@@ -261,19 +261,19 @@ class SimulatedRings {
   }
   static float sum_of(const Matrix& table, int64_t column) {
     float sum = 0;
-    for (int64_t row = 0; row < kRows; ++row) sum += table.row(row)[column];
+    for (int64_t row = 0; row < kSimulatedRows; ++row) sum += table.row(row)[column];
     return sum;
   }
   static bool equal(const Matrix& a, const Matrix& b, float slack) {
-    for (int64_t row = 0; row < kRows; ++row)
-      for (int64_t k = 0; k < kCols; ++k)
+    for (int64_t row = 0; row < kSimulatedRows; ++row)
+      for (int64_t k = 0; k < kSimulatedCols; ++k)
         if (std::abs(a.row(row)[k] - b.row(row)[k]) > slack) return false;
     return true;
   }
 
   const Setting setting_;
   Random random_;
-  std::array<Node, kNodes> nodes_;
+  std::array<Node, kSimulatedNodes> nodes_;
   uint32_t told_ = 1;
   std::map<uint32_t, std::set<int>> members_;
   std::map<std::pair<uint32_t, int>, Meeting> meetings_;

@@ -17,10 +17,10 @@
 namespace streamvec {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-constexpr RowKey kRows = 60;  // of both tables
-constexpr int64_t kDim = 6;
+constexpr RowKey kSkipGramRows = 60;  // of both tables
+constexpr int64_t kSkipGramDim = 6;
 
 void first_row(RowKey row, std::span<float> values) {
   Random random(row + 1);
@@ -36,10 +36,10 @@ SkipGramBatch skip_gram() {
   Random random(5);
   Chunk text;
   for (int32_t word = 0; word < 3'000; ++word) {
-    text.slots.push_back(static_cast<Slot>(std::min(random.below(kRows / 2), random.below(kRows / 2))));
+    text.slots.push_back(static_cast<Slot>(std::min(random.below(kSkipGramRows / 2), random.below(kSkipGramRows / 2))));
     if (word % 10 == 9) text.sentence_ends.push_back(word + 1);
   }
-  std::vector<double> counts(kRows / 2, 1.0);
+  std::vector<double> counts(kSkipGramRows / 2, 1.0);
   for (const Slot slot : text.slots) ++counts[static_cast<size_t>(slot)];
   SkipGramBatch::Options options;
   options.pool = 16;
@@ -59,16 +59,17 @@ PlainFunction plain_function(const PortionedObjective& objective) {
     for (int64_t portion = 0; portion < objective.portions(); ++portion) {
       worker->begin(portion, names);
       const auto count = static_cast<int64_t>(names.size());
-      Matrix rows = std::move(Matrix::make(count, kDim)).value(), slopes = std::move(Matrix::make(count, kDim)).value();
+      Matrix rows = std::move(Matrix::make(count, kSkipGramDim)).value(),
+             slopes = std::move(Matrix::make(count, kSkipGramDim)).value();
       for (int64_t i = 0; i < count; ++i)
-        for (int64_t k = 0; k < kDim; ++k)
-          rows.row(i)[k] = static_cast<float>(x[names[static_cast<size_t>(i)] * kDim + static_cast<size_t>(k)]);
+        for (int64_t k = 0; k < kSkipGramDim; ++k)
+          rows.row(i)[k] = static_cast<float>(x[names[static_cast<size_t>(i)] * kSkipGramDim + static_cast<size_t>(k)]);
       const PortionValue value = worker->add_gradient(rows.view(), slopes.view());
       all.value += value.value;
       all.weight += value.weight;
       for (int64_t i = 0; i < count; ++i)
-        for (int64_t k = 0; k < kDim; ++k)
-          gradient[names[static_cast<size_t>(i)] * kDim + static_cast<size_t>(k)] += double{slopes.row(i)[k]};
+        for (int64_t k = 0; k < kSkipGramDim; ++k)
+          gradient[names[static_cast<size_t>(i)] * kSkipGramDim + static_cast<size_t>(k)] += double{slopes.row(i)[k]};
     }
     for (double& each : gradient) each /= all.weight;
     return all.value / all.weight;
@@ -77,8 +78,8 @@ PlainFunction plain_function(const PortionedObjective& objective) {
 
 PlainVector first_point() {
   PlainVector x;
-  std::vector<float> row(kDim);
-  for (RowKey key = 0; key < kRows; ++key) {
+  std::vector<float> row(kSkipGramDim);
+  for (RowKey key = 0; key < kSkipGramRows; ++key) {
     first_row(key, row);
     x.insert(x.end(), row.begin(), row.end());
   }
@@ -87,7 +88,7 @@ PlainVector first_point() {
 
 PlainVector plain_scales() {
   PlainVector scales;
-  for (RowKey key = 0; key < kRows; ++key) scales.insert(scales.end(), kDim, double{scale_of_row(key)});
+  for (RowKey key = 0; key < kSkipGramRows; ++key) scales.insert(scales.end(), kSkipGramDim, double{scale_of_row(key)});
   return scales;
 }
 
@@ -128,8 +129,8 @@ class Nodes {
       if (i < workers) options.workers.push_back(node);
       if (i >= workers || owners == 0) options.owners.push_back(node);
     }
-    options.row_end = kRows;
-    options.dim = kDim;
+    options.row_end = kSkipGramRows;
+    options.dim = kSkipGramDim;
     options.initial = first_row;
     options.scale = scale_of_row;
     options.dead_after_s = dead_after_s;
@@ -169,9 +170,10 @@ class Nodes {
   }
 
   Status read_point() {
-    point.assign(size_t{kRows} * kDim, NAN);
-    return members[0]->coordinator().read_last_point(
-        [&](RowKey key, std::span<const float> row) { std::copy(row.begin(), row.end(), point.begin() + key * kDim); });
+    point.assign(size_t{kSkipGramRows} * kSkipGramDim, NAN);
+    return members[0]->coordinator().read_last_point([&](RowKey key, std::span<const float> row) {
+      std::copy(row.begin(), row.end(), point.begin() + key * kSkipGramDim);
+    });
   }
 
   InprocNetwork network;
@@ -268,7 +270,7 @@ TEST(Sandblaster, RowsOfADeadOwnerComeBackFromTheirSecondCopies) {
   EXPECT_EQ(nodes.values.size(), 25u);
   EXPECT_LT(again, before);  // from where it was, not from the beginning
   EXPECT_LT(nodes.values.back(), before);
-  EXPECT_THAT(nodes.members[0]->coordinator().notes(), testing::ElementsAre(HasSubstr("node 2 fell silent")));
+  EXPECT_THAT(nodes.members[0]->coordinator().notes(), ::testing::ElementsAre(HasSubstr("node 2 fell silent")));
 }
 
 TEST(Sandblaster, NodesThatLoseTheFirstOneEndWithAnError) {

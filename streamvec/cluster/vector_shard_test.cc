@@ -17,9 +17,9 @@
 namespace streamvec {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-constexpr int64_t kDim = 3;
+constexpr int64_t kVectorDim = 3;
 
 Status by_number(RowKey row, std::span<float> values) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(row) + 0.25f * static_cast<float>(i);
@@ -28,7 +28,7 @@ Status by_number(RowKey row, std::span<float> values) {
 
 VectorShard shard_of(const std::vector<RowKey>& rows) {
   VectorShard shard(
-      kDim, [](RowKey row) { return static_cast<float>(row + 1); }, "a smaller --dim");
+      kVectorDim, [](RowKey row) { return static_cast<float>(row + 1); }, "a smaller --dim");
   EXPECT_TRUE(shard.take(rows, by_number).ok());
   return shard;
 }
@@ -96,14 +96,14 @@ TEST(SandblasterOwner, TheSecondOwnerIsTheNextOneWhenTheFirstIsGone) {
   }
 }
 
-class OwnerTest : public testing::Test {
+class OwnerTest : public ::testing::Test {
  protected:
   OwnerTest() {
     SandblasterOwner::Options options;
     options.self = 1;
     options.coordinator = 9;
     options.row_end = 10;
-    options.dim = kDim;
+    options.dim = kVectorDim;
     options.initial = [](RowKey row, std::span<float> values) { (void)by_number(row, values); };
     owner_ = std::move(SandblasterOwner::make(options, [this](NodeId to, const SandblasterMessage& message) {
                sent_.emplace_back(to, message);
@@ -158,7 +158,7 @@ TEST_F(OwnerTest, EveryPartOfAPortionThatCameInSeveralMessagesIsAddedOnce) {
 
 TEST_F(OwnerTest, RowsOfWhichNobodyHasACopyAreReportedAsLost) {
   const SandblasterMessage ready = answer_to({.kind = SandblasterKind::kView, .epoch = 2, .number = 1, .rows = {1}});
-  EXPECT_THAT(ready.text, testing::HasSubstr("are gone"));
+  EXPECT_THAT(ready.text, ::testing::HasSubstr("are gone"));
 }
 
 TEST_F(OwnerTest, ASecondCopyBecomesTheRowWhenItsOwnerIsGone) {
@@ -169,7 +169,7 @@ TEST_F(OwnerTest, ASecondCopyBecomesTheRowWhenItsOwnerIsGone) {
   for (RowKey each = 0; each < 10; ++each)
     if (owner_of(each, std::vector<NodeId>{1, 2}) == 2) others.push_back(each);
   SandblasterMessage copies{.kind = SandblasterKind::kCopies, .epoch = 1, .number = 8, .rows = others};
-  copies.values.assign(others.size() * kDim, 42.0f);
+  copies.values.assign(others.size() * kVectorDim, 42.0f);
   EXPECT_EQ(answer_to(copies).kind, SandblasterKind::kCopied);
   EXPECT_EQ(answer_to({.kind = SandblasterKind::kView, .epoch = 2, .number = 1, .rows = {1}}).text, "");
   EXPECT_THAT(
@@ -197,7 +197,7 @@ TEST(SandblasterOwner, SecondCopiesOfLongRowsTravelInSeveralMessages) {
   ASSERT_TRUE(owner->receive(9, {.kind = SandblasterKind::kKeep, .epoch = 1, .number = 5}).ok());
   for (size_t copied = 0; copied < sizes.size(); ++copied)
     ASSERT_TRUE(owner->receive(2, {.kind = SandblasterKind::kCopied, .epoch = 1, .number = 5}).ok());
-  EXPECT_THAT(sizes, testing::Each(testing::Le(2u)));
+  EXPECT_THAT(sizes, ::testing::Each(::testing::Le(2u)));
   for (RowKey row = 0; row < 12; ++row)
     EXPECT_EQ(rows.count(row) == 1, owner_of(row, std::vector<NodeId>{1, 2}) == 1) << row;
   EXPECT_GT(rows.size(), 2u);
@@ -253,8 +253,8 @@ TEST(SandblasterWorker, LongRowsTravelInSeveralMessages) {
     }
     worker->receive(1, answer);
   }
-  EXPECT_THAT(gradient, ElementsAre(testing::Pair(0, 0), testing::Pair(1, 1), testing::Pair(2, 2), testing::Pair(3, 3),
-                                    testing::Pair(4, 4)));
+  EXPECT_THAT(gradient, ElementsAre(::testing::Pair(0, 0), ::testing::Pair(1, 1), ::testing::Pair(2, 2),
+                                    ::testing::Pair(3, 3), ::testing::Pair(4, 4)));
 }
 
 TEST(SandblasterMessage, ComesBackAsItWasAndDamageIsNoticed) {

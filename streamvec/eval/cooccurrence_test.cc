@@ -16,7 +16,7 @@ PairCountOptions keep_all(int32_t window) {
 }
 
 // By the definition: every ordered pair, the chance that a window drawn from 1..window reaches it.
-Eigen::MatrixXd brute_force(const Sentences& text, int32_t words, int64_t window) {
+Eigen::MatrixXd brute_force_counts(const Sentences& text, int32_t words, int64_t window) {
   Eigen::MatrixXd counts = Eigen::MatrixXd::Zero(words, words);
   for (const std::vector<Slot>& sentence : text)
     for (int64_t i = 0; i < std::ssize(sentence); ++i)
@@ -33,8 +33,8 @@ TEST(CountPairs, MatchesTheDefinition) {
   const Vocabulary vocabulary = vocabulary_of(text, 30);
   for (const int32_t window : {1, 2, 5, 20}) {
     const PairCounts counts = count_pairs(stream_of(text), vocabulary, keep_all(window)).value();
-    EXPECT_LT((dense(counts) - brute_force(text, 30, window)).norm(), 1e-9) << window;
-    const Eigen::VectorXd sums = brute_force(text, 30, window).rowwise().sum();
+    EXPECT_LT((dense(counts) - brute_force_counts(text, 30, window)).norm(), 1e-9) << window;
+    const Eigen::VectorXd sums = brute_force_counts(text, 30, window).rowwise().sum();
     const std::vector<double> marginals = counts.marginals();
     for (int i = 0; i < 30; ++i) EXPECT_NEAR(marginals[static_cast<size_t>(i)], sums[i], 1e-9);
   }

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr int32_t kTopics = 12, kWordsOfTopic = 50, kDim = 24;
+constexpr int32_t kTopics = 12, kWordsOfTopic = 50, kTopicDim = 24;
 
 // A language of topics: a word's vector is its topic's, its own part, and noise that falls with its count, as sampling
 // makes it. `seed` is the sample; two snapshots of different seeds differ by chance alone.
@@ -38,17 +38,17 @@ struct Language {
     return std::string(1, static_cast<char>('a' + word % kTopics)) + std::to_string(word);
   }
   Snapshot sample(uint64_t seed) const {
-    const Matrix centres = random_matrix(kTopics, kDim, 100, 2);
-    const Matrix own = random_matrix(static_cast<int64_t>(topic.size()), kDim, 101);
-    const Matrix noise = random_matrix(static_cast<int64_t>(topic.size()), kDim, seed, 8);
+    const Matrix centres = random_matrix(kTopics, kTopicDim, 100, 2);
+    const Matrix own = random_matrix(static_cast<int64_t>(topic.size()), kTopicDim, 101);
+    const Matrix noise = random_matrix(static_cast<int64_t>(topic.size()), kTopicDim, seed, 8);
     Snapshot snapshot;
-    snapshot.input = Matrix::make(static_cast<int64_t>(topic.size()), kDim).value();
+    snapshot.input = Matrix::make(static_cast<int64_t>(topic.size()), kTopicDim).value();
     for (size_t i = 0; i < topic.size(); ++i) {
       const auto row = static_cast<int64_t>(i);
       snapshot.vocabulary.add(name(static_cast<int32_t>(i)), count[i]);
       const float scale = 1 / std::sqrt(static_cast<float>(count[i]));
-      for (int64_t j = 0; j < kDim; ++j)  // columns in another order each time: a rotation
-        snapshot.input.row(row)[(j + static_cast<int64_t>(seed)) % kDim] =
+      for (int64_t j = 0; j < kTopicDim; ++j)  // columns in another order each time: a rotation
+        snapshot.input.row(row)[(j + static_cast<int64_t>(seed)) % kTopicDim] =
             centres.row(topic[i])[j] + own.row(row)[j] + scale * noise.row(row)[j];
     }
     return snapshot;
@@ -177,13 +177,13 @@ TEST(Drift, WordsOfOneSideOnlyAndWordsWithoutDirectionAreLeftOut) {
   const Snapshot then = language.sample(1);
   Snapshot now = language.sample(2);
   Snapshot other;
-  other.input = Matrix::make(now.input.rows(), kDim).value();
+  other.input = Matrix::make(now.input.rows(), kTopicDim).value();
   for (Slot slot = 0; slot < now.vocabulary.size(); ++slot) {  // another order, and two words renamed
     const Slot from = now.vocabulary.size() - 1 - slot;
     other.vocabulary.add(from < 2 ? "new" + std::to_string(from) : std::string(now.vocabulary.word(from)), 100);
-    std::copy_n(now.input.row(from), kDim, other.input.row(slot));
+    std::copy_n(now.input.row(from), kTopicDim, other.input.row(slot));
   }
-  std::fill_n(other.input.row(0), kDim, 0.0f);
+  std::fill_n(other.input.row(0), kTopicDim, 0.0f);
   other.input.row(1)[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(find_drift({then}, {other}).value().words, kTopics * kWordsOfTopic - 4);
 }
@@ -200,13 +200,13 @@ TEST(Drift, WhatCannotBeComparedIsSaid) {
   const Snapshot then = language.sample(1);
   Snapshot wide;
   wide.vocabulary.add("a0", 100);
-  wide.input = Matrix::make(1, kDim + 1).value();
+  wide.input = Matrix::make(1, kTopicDim + 1).value();
   const auto other_dim = find_drift({then}, {wide});
   EXPECT_EQ(other_dim.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(other_dim.status().message(), AllOf(HasSubstr("24"), HasSubstr("25")));
   Snapshot small;
   small.vocabulary.add("a0", 100);
-  small.input = Matrix::make(1, kDim).value();
+  small.input = Matrix::make(1, kTopicDim).value();
   small.input.row(0)[0] = 1;
   EXPECT_EQ(find_drift({then}, {small}).status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(find_drift({then, &wide, &then}, {then, &then, &then}).status().code(), Code::kInvalidArgument);
@@ -216,7 +216,7 @@ TEST(Drift, WordsThatAHalfDoesNotKnowAreNotJudged) {
   const Language language;
   const Moment then(language, 1), now(language, 4);
   Snapshot half = language.sample(9);
-  std::fill_n(half.input.row(7), kDim, 0.0f);
+  std::fill_n(half.input.row(7), kTopicDim, 0.0f);
   EXPECT_EQ(find_drift(then.state(), {now.whole, &now.a, &half}).value().words, kTopics * kWordsOfTopic - 1);
 }
 

@@ -11,18 +11,18 @@
 namespace streamvec {
 namespace {
 
-constexpr int32_t kWords = 20;
+constexpr int32_t kModelWords = 20;
 
 Snapshot random_model(const std::string& kind, float scale) {
   Snapshot snapshot;
   snapshot.model = kind;
-  snapshot.vocabulary = vocabulary_of(random_sentences(kWords, 100, 10, 1), kWords);
-  snapshot.input = random_matrix(kWords, 6, 2, scale);
-  snapshot.output = random_matrix(kWords, 6, 3, scale);
+  snapshot.vocabulary = vocabulary_of(random_sentences(kModelWords, 100, 10, 1), kModelWords);
+  snapshot.input = random_matrix(kModelWords, 6, 2, scale);
+  snapshot.output = random_matrix(kModelWords, 6, 3, scale);
   return snapshot;
 }
 
-PairOptions keep_all(int32_t window, int32_t negatives) {
+PairOptions unsampled_pairs(int32_t window, int32_t negatives) {
   PairOptions options;
   options.window = window;
   options.negatives = negatives;
@@ -39,13 +39,13 @@ double expected_loss(const Snapshot& model, const Eigen::VectorXd& v, Slot targe
   const Eigen::MatrixXd output = dense(model.output);
   const std::vector<double> noise = unigram_probabilities(model.vocabulary, 0.75);
   double loss = softplus(-output.row(target).dot(v));
-  for (Slot k = 0; k < kWords; ++k)
+  for (Slot k = 0; k < kModelWords; ++k)
     if (k != target) loss += negatives * noise[static_cast<size_t>(k)] * softplus(output.row(k).dot(v));
   return loss;
 }
 
 // The mean over all windows 1..window and the pairs in them.
-double brute_force(const Snapshot& model, const Sentences& text, const PairOptions& options) {
+double brute_force_loss(const Snapshot& model, const Sentences& text, const PairOptions& options) {
   const Eigen::MatrixXd input = dense(model.input);
   double loss = 0, weight = 0;
   for (const std::vector<Slot>& sentence : text)
@@ -74,8 +74,8 @@ TEST(HeldOut, AModelOfZerosHasTheLossOfGuessing) {
   const Sentences text = {{0, 1, 2, 3}};
   // Words that the noise never draws, so that no negative is passed over.
   model.vocabulary = {};
-  for (int i = 0; i < kWords; ++i) model.vocabulary.add("w" + std::to_string(i), i < 4 ? 0 : 1);
-  const HeldOutLoss result = measure_held_out(model, stream_of(text), keep_all(5, 10)).value();
+  for (int i = 0; i < kModelWords; ++i) model.vocabulary.add("w" + std::to_string(i), i < 4 ? 0 : 1);
+  const HeldOutLoss result = measure_held_out(model, stream_of(text), unsampled_pairs(5, 10)).value();
   EXPECT_NEAR(result.loss, 11 * std::log(2), 1e-9);
   EXPECT_NEAR(result.weight, 2 * (3 * 1.0 + 2 * 0.8 + 1 * 0.6), 1e-12);
   EXPECT_EQ(result.tokens, 4);
@@ -83,34 +83,34 @@ TEST(HeldOut, AModelOfZerosHasTheLossOfGuessing) {
 
 TEST(HeldOut, MatchesTheExactExpectationForSkipGram) {
   const Snapshot model = random_model("sgns", 3);
-  const Sentences text = random_sentences(kWords, 3000, 9, 4);
-  EXPECT_NEAR(measure_held_out(model, stream_of(text), keep_all(3, 5))->loss, brute_force(model, text, keep_all(3, 5)),
-              0.01);
+  const Sentences text = random_sentences(kModelWords, 3000, 9, 4);
+  EXPECT_NEAR(measure_held_out(model, stream_of(text), unsampled_pairs(3, 5))->loss,
+              brute_force_loss(model, text, unsampled_pairs(3, 5)), 0.01);
 }
 
 TEST(HeldOut, MatchesTheExactExpectationForCbow) {
   const Snapshot model = random_model("cbow", 3);
-  const Sentences text = random_sentences(kWords, 3000, 9, 5);
-  const HeldOutLoss result = measure_held_out(model, stream_of(text), keep_all(3, 5)).value();
-  EXPECT_NEAR(result.loss, brute_force(model, text, keep_all(3, 5)), 0.01);
+  const Sentences text = random_sentences(kModelWords, 3000, 9, 5);
+  const HeldOutLoss result = measure_held_out(model, stream_of(text), unsampled_pairs(3, 5)).value();
+  EXPECT_NEAR(result.loss, brute_force_loss(model, text, unsampled_pairs(3, 5)), 0.01);
   EXPECT_NEAR(result.weight, 3000 * 9, 1e-6);
 }
 
 TEST(HeldOut, FallsWhenTheModelFitsTheText) {
   Snapshot model = random_model("sgns", 0);
-  for (Slot slot = 0; slot < kWords; ++slot) {  // words of one residue stand together; the last column is a bias
+  for (Slot slot = 0; slot < kModelWords; ++slot) {  // words of one residue stand together; the last column is a bias
     model.input.row(slot)[slot % 4] = model.output.row(slot)[slot % 4] = 1;
     model.input.row(slot)[5] = 1;
     model.output.row(slot)[5] = -2;
   }
-  const Sentences text = random_sentences(kWords, 200, 10, 6);
-  EXPECT_LT(measure_held_out(model, stream_of(text), keep_all(5, 5))->loss,
-            measure_held_out(random_model("sgns", 0), stream_of(text), keep_all(5, 5))->loss);
+  const Sentences text = random_sentences(kModelWords, 200, 10, 6);
+  EXPECT_LT(measure_held_out(model, stream_of(text), unsampled_pairs(5, 5))->loss,
+            measure_held_out(random_model("sgns", 0), stream_of(text), unsampled_pairs(5, 5))->loss);
 }
 
 TEST(HeldOut, OneSeedGivesOneLossBitForBit) {
   const Snapshot model = random_model("sgns", 3);
-  const SentenceStream text = stream_of(random_sentences(kWords, 100, 9, 7));
+  const SentenceStream text = stream_of(random_sentences(kModelWords, 100, 9, 7));
   PairOptions options;
   options.sample = 0.01;
   const double first = measure_held_out(model, text, options)->loss;
@@ -121,16 +121,17 @@ TEST(HeldOut, OneSeedGivesOneLossBitForBit) {
 
 TEST(HeldOut, LargeProductsStayFinite) {
   const Snapshot model = random_model("sgns", 1e4f);
-  EXPECT_TRUE(
-      std::isfinite(measure_held_out(model, stream_of(random_sentences(kWords, 20, 9, 8)), keep_all(5, 5))->loss));
+  EXPECT_TRUE(std::isfinite(
+      measure_held_out(model, stream_of(random_sentences(kModelWords, 20, 9, 8)), unsampled_pairs(5, 5))->loss));
 }
 
 TEST(HeldOut, SaysWhyThereIsNoLoss) {
   Snapshot model = random_model("sgns", 1);
-  EXPECT_EQ(measure_held_out(model, stream_of({{1}, {}, {kNoSlot, 2}}), keep_all(5, 5)).status().code(),
+  EXPECT_EQ(measure_held_out(model, stream_of({{1}, {}, {kNoSlot, 2}}), unsampled_pairs(5, 5)).status().code(),
             Code::kInvalidArgument);
   model.output = Matrix();
-  EXPECT_EQ(measure_held_out(model, stream_of({{1, 2}}), keep_all(5, 5)).status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(measure_held_out(model, stream_of({{1, 2}}), unsampled_pairs(5, 5)).status().code(),
+            Code::kFailedPrecondition);
 }
 
 }  // namespace

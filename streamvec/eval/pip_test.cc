@@ -12,16 +12,16 @@
 namespace streamvec {
 namespace {
 
-constexpr int32_t kWords = 60;
+constexpr int32_t kOracleWords = 60;
 
-struct Text {
-  Sentences sentences = random_sentences(kWords, 400, 12, 1);
-  Vocabulary vocabulary = vocabulary_of(sentences, kWords);
+struct OracleText {
+  Sentences sentences = random_sentences(kOracleWords, 400, 12, 1);
+  Vocabulary vocabulary = vocabulary_of(sentences, kOracleWords);
   OracleOptions options;
-  Text() {
+  OracleText() {
     options.counts.pairs.negatives = 1;
     options.dim = 8;
-    options.overlap_words = kWords;
+    options.overlap_words = kOracleWords;
   }
   Oracle oracle() const { return make_oracle(stream_of(sentences), vocabulary, options).value(); }
 };
@@ -38,12 +38,12 @@ PipFigures reference(const PipReport& report, const std::string& name) {
 }
 
 TEST(Compare, MatchesTheDenseDefinitions) {
-  const Matrix vectors = random_matrix(kWords, 5, 2, 3), oracle = random_matrix(kWords, 8, 3);
-  const Text text;
+  const Matrix vectors = random_matrix(kOracleWords, 5, 2, 3), oracle = random_matrix(kOracleWords, 8, 3);
+  const OracleText text;
   const SparseMatrix sppmi =
       make_sppmi_2018(count_pairs(stream_of(text.sentences), text.vocabulary, text.options.counts).value(),
                       text.vocabulary, text.options.counts.pairs);
-  const PipFigures figures = compare(vectors, oracle, sppmi, kWords).value();
+  const PipFigures figures = compare(vectors, oracle, sppmi, kOracleWords).value();
   const Eigen::MatrixXd e = dense(vectors), f = dense(oracle);
   EXPECT_NEAR(figures.relative_unscaled, (pip(e) - pip(f)).norm() / pip(f).norm(), 1e-5);
   EXPECT_NEAR(figures.relative, (figures.scale * pip(e) - pip(f)).norm() / pip(f).norm(), 1e-5);
@@ -61,21 +61,21 @@ TEST(Compare, MatchesTheDenseDefinitions) {
 }
 
 TEST(Compare, RotationChangesNothingAndScaleOnlyPip) {
-  const Matrix oracle = random_matrix(kWords, 4, 4);
-  const SparseMatrix none = sparse(Eigen::MatrixXd::Zero(kWords, kWords));
+  const Matrix oracle = random_matrix(kOracleWords, 4, 4);
+  const SparseMatrix none = sparse(Eigen::MatrixXd::Zero(kOracleWords, kOracleWords));
   const Eigen::MatrixXd rotation = dense_svd(dense(random_matrix(4, 4, 5))).left;
-  Matrix turned = Matrix::make(kWords, 4).value(), doubled = Matrix::make(kWords, 4).value();
+  Matrix turned = Matrix::make(kOracleWords, 4).value(), doubled = Matrix::make(kOracleWords, 4).value();
   const Eigen::MatrixXd product = dense(oracle) * rotation;
-  for (int i = 0; i < kWords; ++i)
+  for (int i = 0; i < kOracleWords; ++i)
     for (int j = 0; j < 4; ++j) {
       turned.row(i)[j] = static_cast<float>(product(i, j));
       doubled.row(i)[j] = 2 * turned.row(i)[j];
     }
-  const PipFigures same = compare(turned, oracle, none, kWords).value();
+  const PipFigures same = compare(turned, oracle, none, kOracleWords).value();
   EXPECT_NEAR(same.relative, 0, 2e-3);
   EXPECT_NEAR(same.cka, 1, 1e-6);
   EXPECT_GT(same.neighbour_overlap, 0.98);
-  const PipFigures scaled = compare(doubled, oracle, none, kWords).value();
+  const PipFigures scaled = compare(doubled, oracle, none, kOracleWords).value();
   EXPECT_NEAR(scaled.relative_unscaled, 3, 1e-4);
   EXPECT_NEAR(scaled.relative, 0, 2e-3);
   EXPECT_NEAR(scaled.scale, 0.25, 1e-4);
@@ -98,7 +98,7 @@ TEST(NeighbourOverlap, CountsSharedNeighbours) {
 }
 
 TEST(Oracle, IsTheTruncatedSvdOfSppmi) {
-  const Text text;
+  const OracleText text;
   const Oracle oracle = text.oracle();
   const PairCounts counts = count_pairs(stream_of(text.sentences), text.vocabulary, text.options.counts).value();
   const Eigen::MatrixXd sppmi = dense(make_sppmi(counts, text.vocabulary, text.options.counts.pairs));
@@ -109,7 +109,7 @@ TEST(Oracle, IsTheTruncatedSvdOfSppmi) {
 }
 
 TEST(MeasurePip, TheOracleItselfIsPerfectAndTheReferencesAreNot) {
-  const Text text;
+  const OracleText text;
   const Oracle oracle = text.oracle();
   const PipReport report = measure_pip(oracle.vectors, oracle).value();
   EXPECT_EQ(report.oracle_dim, 8);
@@ -130,7 +130,7 @@ TEST(MeasurePip, TheOracleItselfIsPerfectAndTheReferencesAreNot) {
 }
 
 TEST(MeasurePip, LeavesTheSplitHalfOutWhenItWasNotAskedFor) {
-  Text text;
+  OracleText text;
   text.options.split_half = false;
   const Oracle oracle = text.oracle();
   const PipReport report = measure_pip(oracle.vectors, oracle).value();
@@ -139,8 +139,8 @@ TEST(MeasurePip, LeavesTheSplitHalfOutWhenItWasNotAskedFor) {
 }
 
 TEST(MeasurePip, RefusesVectorsOfAnotherVocabularyAndTextWithoutPairs) {
-  const Text text;
-  EXPECT_EQ(measure_pip(random_matrix(kWords + 1, 8, 1), text.oracle()).status().code(), Code::kInvalidArgument);
+  const OracleText text;
+  EXPECT_EQ(measure_pip(random_matrix(kOracleWords + 1, 8, 1), text.oracle()).status().code(), Code::kInvalidArgument);
   const auto empty = make_oracle(stream_of({{1}, {}}), text.vocabulary, text.options);
   EXPECT_THAT(empty.status().message(), testing::HasSubstr("no two words"));
 }

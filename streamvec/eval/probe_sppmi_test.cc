@@ -18,7 +18,7 @@ using testing::IsSubsetOf;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr int32_t kWords = 60;
+constexpr int32_t kProbedWords = 60;
 
 ProbeOptions exact_options() {
   ProbeOptions options;
@@ -42,9 +42,9 @@ std::vector<Chunk> chunks_of(const Sentences& text) {
   return chunks;
 }
 
-struct Text {
-  Sentences sentences = random_sentences(kWords, 600, 12, 1);
-  Vocabulary vocabulary = vocabulary_of(sentences, kWords);
+struct ProbedText {
+  Sentences sentences = random_sentences(kProbedWords, 600, 12, 1);
+  Vocabulary vocabulary = vocabulary_of(sentences, kProbedWords);
   std::vector<Chunk> chunks = chunks_of(sentences);
   Subsampling all{vocabulary, 0};
   std::vector<double> counts() const { return {vocabulary.counts().begin(), vocabulary.counts().end()}; }
@@ -63,7 +63,7 @@ double marginal(const ProbeCounts& counts, size_t i) {
 }
 
 TEST(ProbeSppmi, CountsWhatCountPairsCounts) {
-  const Text text;
+  const ProbedText text;
   ProbeSppmi probe(exact_options());
   probe.follow(text.counts());
   text.add_to(probe);
@@ -72,16 +72,16 @@ TEST(ProbeSppmi, CountsWhatCountPairsCounts) {
   const PairCounts counts = count_pairs(stream_of(text.sentences), text.vocabulary, options).value();
   const Eigen::MatrixXd expected = dense(counts);
   const std::vector<double> marginals = counts.marginals();
-  ASSERT_EQ(probe.counts().size(), kWords);
-  for (size_t i = 0; i < kWords; ++i) {
+  ASSERT_EQ(probe.counts().size(), kProbedWords);
+  for (size_t i = 0; i < kProbedWords; ++i) {
     EXPECT_NEAR(marginal(probe.counts(), i), marginals[i], 1e-6);
-    for (size_t j = 0; j < kWords; ++j)
+    for (size_t j = 0; j < kProbedWords; ++j)
       EXPECT_NEAR(pair(probe.counts(), i, j), expected(static_cast<int64_t>(i), static_cast<int64_t>(j)), 1e-6);
   }
 }
 
 TEST(ProbeSppmi, AFewWordsHaveTheCountsTheyHaveAmongAll) {
-  const Text text;
+  const ProbedText text;
   ProbeOptions options = exact_options();
   ProbeSppmi all(options);
   options.words_max = 10;
@@ -101,7 +101,7 @@ TEST(ProbeSppmi, AFewWordsHaveTheCountsTheyHaveAmongAll) {
 }
 
 TEST(ProbeSppmi, TextAHalfLifeOldWeighsHalf) {
-  const Text text;
+  const ProbedText text;
   ProbeOptions options = exact_options();
   options.half_life = 10;
   const auto counted_at = [&](std::vector<double> times) {
@@ -119,7 +119,7 @@ TEST(ProbeSppmi, TextAHalfLifeOldWeighsHalf) {
 }
 
 TEST(ProbeSppmi, SamplingChunksLeavesTheRatiosAsTheyAre) {
-  const Text text;
+  const ProbedText text;
   ProbeOptions options = exact_options();
   ProbeSppmi all(options);
   options.chunks_every = 4;
@@ -156,14 +156,14 @@ TEST(ProbeSppmi, ChoosesFrequentAndMiddleWordsAndKeepsThemWhileTheyLast) {
 }
 
 TEST(ProbeSppmi, WordsThatStayKeepTheirCountsWhenOthersChange) {
-  const Text text;
+  const ProbedText text;
   ProbeSppmi probe(exact_options());
   probe.follow(text.counts());
   text.add_to(probe);
   const ProbeCounts before = probe.counts();
   const Slot gone[] = {0, 7};
   probe.forget(gone);
-  ASSERT_EQ(probe.counts().size(), kWords - 2);
+  ASSERT_EQ(probe.counts().size(), kProbedWords - 2);
   EXPECT_THAT(probe.counts().slots, Not(Contains(7)));
   // Slots 1 to 6 are words 0 to 5 now, slot 8 is word 6.
   EXPECT_EQ(pair(probe.counts(), 2, 6), pair(before, 3, 8));
@@ -174,7 +174,7 @@ TEST(ProbeSppmi, WordsThatStayKeepTheirCountsWhenOthersChange) {
 }
 
 TEST(ProbeSppmi, UnknownSlotsAndHolesInChunksAreNoTrouble) {
-  const Text text;
+  const ProbedText text;
   ProbeSppmi probe(exact_options());
   Chunk odd;
   odd.slots = {1, kNoSlot, 2, 5'000'000};
@@ -187,7 +187,7 @@ TEST(ProbeSppmi, UnknownSlotsAndHolesInChunksAreNoTrouble) {
 }
 
 TEST(ProbeSppmi, GoesOnFromItsSavedStateBitForBit) {
-  const Text text;
+  const ProbedText text;
   ProbeOptions options = exact_options();
   options.half_life = 3;
   options.chunks_every = 2;
@@ -196,7 +196,7 @@ TEST(ProbeSppmi, GoesOnFromItsSavedStateBitForBit) {
   ProbeSppmi probe(options);
   probe.follow(text.counts());
   for (const Chunk& chunk : text.chunks) probe.add(chunk, 500, subsampling);
-  ProbeSppmi other = ProbeSppmi::restore(options, probe.save(), kWords).value();
+  ProbeSppmi other = ProbeSppmi::restore(options, probe.save(), kProbedWords).value();
   for (const Chunk& chunk : text.chunks) {
     probe.add(chunk, 501, subsampling);
     other.add(chunk, 501, subsampling);
@@ -205,19 +205,19 @@ TEST(ProbeSppmi, GoesOnFromItsSavedStateBitForBit) {
 }
 
 TEST(ProbeSppmi, DamagedStatesAreRefused) {
-  const Text text;
+  const ProbedText text;
   ProbeSppmi probe(exact_options());
   probe.follow(text.counts());
   text.add_to(probe);
   const std::string saved = probe.save();
-  const auto code = [&](std::string_view bytes, int64_t words = kWords) {
+  const auto code = [&](std::string_view bytes, int64_t words = kProbedWords) {
     return ProbeSppmi::restore(exact_options(), bytes, words).status().code();
   };
   EXPECT_EQ(code(saved), Code::kOk);
   for (const size_t size : {size_t{0}, size_t{3}, size_t{25}, size_t{100}, saved.size() - 1})
     EXPECT_EQ(code(saved.substr(0, size)), Code::kDataLoss) << size;
   EXPECT_EQ(code(saved + "x"), Code::kDataLoss);
-  EXPECT_EQ(code(saved, kWords - 1), Code::kDataLoss);
+  EXPECT_EQ(code(saved, kProbedWords - 1), Code::kDataLoss);
   std::string huge = saved;
   huge.replace(24, 8, 8, '\x7f');  // the number of words
   EXPECT_EQ(code(huge), Code::kDataLoss);
@@ -227,7 +227,7 @@ TEST(ProbeSppmi, DamagedStatesAreRefused) {
 }
 
 TEST(ProbeOracle, IsThatOfTheWholeTextWhenAllWordsAreProbed) {
-  const Text text;
+  const ProbedText text;
   ProbeSppmi probe(exact_options());
   probe.follow(text.counts());
   text.add_to(probe);
@@ -239,11 +239,11 @@ TEST(ProbeOracle, IsThatOfTheWholeTextWhenAllWordsAreProbed) {
   ASSERT_EQ(found.vectors.rows(), expected.vectors.rows());
   for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(found.singular_values[i], expected.singular_values[i], 1e-3);
   EXPECT_NEAR(std::sqrt(squared_distance(found.sppmi_2018, expected.sppmi_2018)), 0, 1e-3);
-  EXPECT_LT(compare(found.vectors, expected.vectors, expected.sppmi_2018, kWords).value().relative, 0.01);
+  EXPECT_LT(compare(found.vectors, expected.vectors, expected.sppmi_2018, kProbedWords).value().relative, 0.01);
 }
 
 TEST(MeasureProbe, TellsTheOraclesOwnVectorsFromShuffledOnes) {
-  const Text text;
+  const ProbedText text;
   ProbeOptions options = exact_options();
   options.words_max = 30;
   ProbeSppmi probe(options);
@@ -255,7 +255,7 @@ TEST(MeasureProbe, TellsTheOraclesOwnVectorsFromShuffledOnes) {
   const Oracle oracle = make_oracle(probe.counts(), negatives, options).value();
   Snapshot snapshot;
   snapshot.vocabulary = text.vocabulary;
-  snapshot.input = random_matrix(kWords, oracle.vectors.cols(), 9);
+  snapshot.input = random_matrix(kProbedWords, oracle.vectors.cols(), 9);
   for (int64_t i = 0; i < probe.counts().size(); ++i)
     std::copy_n(oracle.vectors.row(i), oracle.vectors.cols(),
                 snapshot.input.row(probe.counts().slots[static_cast<size_t>(i)]));
@@ -272,11 +272,11 @@ TEST(MeasureProbe, TellsTheOraclesOwnVectorsFromShuffledOnes) {
 }
 
 TEST(MeasureProbe, SaysWhyItCannot) {
-  const Text text;
+  const ProbedText text;
   ProbeSppmi probe(exact_options());
   Snapshot snapshot;
   snapshot.vocabulary = text.vocabulary;
-  snapshot.input = random_matrix(kWords, 4, 1);
+  snapshot.input = random_matrix(kProbedWords, 4, 1);
   EXPECT_EQ(measure_probe(probe.counts(), snapshot, exact_options()).status().code(), Code::kInvalidArgument);
   probe.follow(text.counts());
   EXPECT_EQ(measure_probe(probe.counts(), snapshot, exact_options()).status().code(), Code::kInvalidArgument);

@@ -43,14 +43,14 @@ class ProductsOnCard : public ::testing::Test {
 };
 
 // More rows than a piece has.
-constexpr int64_t kRows = 70'000;
+constexpr int64_t kProductRows = 70'000;
 
 TEST_F(ProductsOnCard, NearestRowsAreTheCpus) {
-  const Matrix rows = drawn_rows(kRows, 20, 2);
+  const Matrix rows = drawn_rows(kProductRows, 20, 2);
   constexpr int32_t k = 10, kQueries = 40;
-  const MatrixView<const float> queries{rows.row(kRows - kQueries), kQueries, 20, rows.stride()};
+  const MatrixView<const float> queries{rows.row(kProductRows - kQueries), kQueries, 20, rows.stride()};
   std::vector<int32_t> own;
-  for (int32_t i = 0; i < kQueries; ++i) own.push_back(static_cast<int32_t>(kRows) - kQueries + i);
+  for (int32_t i = 0; i < kQueries; ++i) own.push_back(static_cast<int32_t>(kProductRows) - kQueries + i);
   std::vector<std::span<const int32_t>> excluded;
   for (const int32_t& row : own) excluded.emplace_back(&row, 1);
   std::vector<Hit> expected(kQueries * k), found(kQueries * k);
@@ -74,11 +74,12 @@ TEST_F(ProductsOnCard, FewerRowsThanAskedForLeaveRoom) {
 }
 
 TEST_F(ProductsOnCard, AnalogiesAreTheCpus) {
-  const Matrix rows = drawn_rows(kRows, 20, 4);
+  const Matrix rows = drawn_rows(kProductRows, 20, 4);
   Random random(5);
   std::vector<AnalogyQuestion> questions(300);
   for (AnalogyQuestion& question : questions)
-    for (int32_t* row : {&question.a, &question.b, &question.c}) *row = static_cast<int32_t>(random.below(kRows));
+    for (int32_t* row : {&question.a, &question.b, &question.c})
+      *row = static_cast<int32_t>(random.below(kProductRows));
   std::vector<AnalogyAnswer> expected(questions.size()), found(questions.size());
   ASSERT_TRUE(cpu_products().best_analogies(rows.view(), questions, expected).ok());
   ASSERT_TRUE(card_->best_analogies(rows.view(), questions, found).ok());
@@ -88,7 +89,7 @@ TEST_F(ProductsOnCard, AnalogiesAreTheCpus) {
 }
 
 TEST_F(ProductsOnCard, GramMatricesAreTheCpus) {
-  const Matrix x = drawn_rows(kRows * 2, 30, 6), y = drawn_rows(kRows * 2, 17, 7);
+  const Matrix x = drawn_rows(kProductRows * 2, 30, 6), y = drawn_rows(kProductRows * 2, 17, 7);
   std::vector<double> expected(30 * 17), found(30 * 17);
   ASSERT_TRUE(cpu_products().cross_gram(x.view(), y.view(), expected).ok());
   ASSERT_TRUE(card_->cross_gram(x.view(), y.view(), found).ok());

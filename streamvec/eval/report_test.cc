@@ -9,7 +9,7 @@ namespace streamvec {
 namespace {
 
 TEST(EvalReport, HasEveryKeyOfTheContractInItsOrder) {
-  EXPECT_EQ(to_json({}).dump(), R"({"similarity":[],"analogy":[],"pip":null,"loss":null})");
+  EXPECT_EQ(to_json(EvalReport()).dump(), R"({"similarity":[],"analogy":[],"pip":null,"loss":null})");
 }
 
 TEST(EvalReport, WritesWhatWasMeasured) {

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 // Words a, b, c, d at 0, 30, 60 and 90 degrees.
-Snapshot fan() {
+Snapshot fan_of_four() {
   Snapshot snapshot;
   snapshot.input = Matrix::make(4, 2).value();
   for (int i = 0; i < 4; ++i) {
@@ -98,21 +98,21 @@ TEST(ReadSimilaritySet, RefusesMissingEmptyAndPairlessFiles) {
 
 TEST(MeasureSimilarity, RanksCosinesAgainstScores) {
   const SimilarityResult result =
-      measure_similarity(fan(), {"fan", {{"a", "b", 9}, {"a", "c", 5}, {"a", "d", 1}, {"b", "d", 5}}});
-  EXPECT_EQ(result.set, "fan");
+      measure_similarity(fan_of_four(), {"fan_of_four", {{"a", "b", 9}, {"a", "c", 5}, {"a", "d", 1}, {"b", "d", 5}}});
+  EXPECT_EQ(result.set, "fan_of_four");
   EXPECT_NEAR(result.spearman, 1, 1e-12);
 }
 
 TEST(MeasureSimilarity, PairsWithAnUnknownWordAreCountedButLeftOut) {
   const SimilarityResult result =
-      measure_similarity(fan(), {"fan", {{"a", "b", 9}, {"a", "zebra", 100}, {"a", "d", 1}}});
+      measure_similarity(fan_of_four(), {"fan_of_four", {{"a", "b", 9}, {"a", "zebra", 100}, {"a", "d", 1}}});
   EXPECT_EQ(result.pairs, 3);
   EXPECT_EQ(result.covered, 2);
   EXPECT_NEAR(result.spearman, 1, 1e-12);
 }
 
 TEST(MeasureSimilarity, WordsAreFoundAsWrittenElseCaseFolded) {
-  Snapshot snapshot = fan();
+  Snapshot snapshot = fan_of_four();
   EXPECT_EQ(measure_similarity(snapshot, {"s", {{"A", "B", 1}, {"C", "d", 2}}}).covered, 2);
   snapshot.vocabulary = {};
   for (const char* word : {"A", "a",
@@ -133,7 +133,7 @@ TEST(MeasureSimilarity, WordsAreFoundAsWrittenElseCaseFolded) {
 }
 
 TEST(MeasureSimilarity, AVectorWithoutDirectionHasCosineZero) {
-  Snapshot snapshot = fan();
+  Snapshot snapshot = fan_of_four();
   snapshot.input.row(0)[0] = snapshot.input.row(0)[1] = 0;
   snapshot.input.row(1)[0] = std::nanf("");
   const SimilarityResult result = measure_similarity(snapshot, {"s", {{"a", "b", 1}, {"c", "d", 2}, {"b", "c", 1}}});

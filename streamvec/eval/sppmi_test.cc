@@ -9,13 +9,13 @@
 namespace streamvec {
 namespace {
 
-struct Text {
+struct CountedText {
   Sentences sentences = random_sentences(40, 200, 12, 1);
   Vocabulary vocabulary = vocabulary_of(sentences, 41);  // the last word never occurs
   PairCountOptions options;
   PairCounts counts;
 
-  Text() {
+  CountedText() {
     options.pairs.negatives = 1;
     options.pairs.sample = 0.01;
     counts = count_pairs(stream_of(sentences), vocabulary, options).value();
@@ -23,7 +23,7 @@ struct Text {
 };
 
 TEST(Sppmi, MatchesTheDenseDefinition) {
-  const Text text;
+  const CountedText text;
   const Eigen::MatrixXd n = dense(text.counts);
   double noise_sum = 0;
   for (Slot j = 0; j < 41; ++j) noise_sum += std::pow(text.vocabulary.count(j), 0.75);
@@ -40,7 +40,7 @@ TEST(Sppmi, MatchesTheDenseDefinition) {
 }
 
 TEST(Sppmi, NegativesShiftAndClip) {
-  const Text text;
+  const CountedText text;
   const Eigen::MatrixXd one = dense(make_sppmi(text.counts, text.vocabulary, text.options.pairs));
   PairOptions two = text.options.pairs;
   two.negatives = 2;
@@ -61,7 +61,7 @@ TEST(Sppmi, OfIndependentWordsWithoutSmoothingVanishes) {
 }
 
 TEST(Sppmi2018, UsesTokenCountsWherePairCountsBelong) {
-  const Text text;
+  const CountedText text;
   const Eigen::MatrixXd n = dense(text.counts);
   Eigen::MatrixXd expected = Eigen::MatrixXd::Zero(41, 41);
   for (int i = 0; i < 41; ++i)
@@ -84,7 +84,7 @@ TEST(Sppmi, WordsWithoutCountsStayFinite) {
 }
 
 TEST(Sparse, TransposeAndDistanceAgreeWithDense) {
-  const Text text;
+  const CountedText text;
   const SparseMatrix a = make_sppmi(text.counts, text.vocabulary, text.options.pairs);
   const SparseMatrix b = make_sppmi_2018(text.counts, text.vocabulary, text.options.pairs);
   EXPECT_EQ(dense(transpose(a)), dense(a).transpose());
@@ -93,7 +93,7 @@ TEST(Sparse, TransposeAndDistanceAgreeWithDense) {
 }
 
 TEST(Sparse, ProductsAgreeWithDense) {
-  const Text text;
+  const CountedText text;
   const SparseMatrix matrix = make_sppmi(text.counts, text.vocabulary, text.options.pairs);
   const Matrix rows = random_matrix(41, 7, 2);
   Matrix out = random_matrix(41, 7, 3);

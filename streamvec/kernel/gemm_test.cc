@@ -12,8 +12,9 @@ namespace streamvec {
 namespace {
 
 // Values in +-1 with a stride wider than the row; what lies between must stay as it is.
-struct Block {
-  Block(int64_t rows, int64_t cols, uint64_t seed, int64_t gap = 3) : rows_(rows), cols_(cols), stride_(cols + gap) {
+struct SpacedBlock {
+  SpacedBlock(int64_t rows, int64_t cols, uint64_t seed, int64_t gap = 3)
+      : rows_(rows), cols_(cols), stride_(cols + gap) {
     Random random(seed);
     for (int64_t i = 0; i < rows * stride_; ++i)
       values.push_back(i % stride_ < cols ? random.uniform() * 2 - 1 : kBetween);
@@ -32,22 +33,22 @@ struct Block {
   int64_t rows_, cols_, stride_;
 };
 
-Block factor(int64_t rows, int64_t cols, bool turned, uint64_t seed) {
-  return turned ? Block(cols, rows, seed) : Block(rows, cols, seed);
+SpacedBlock factor(int64_t rows, int64_t cols, bool turned, uint64_t seed) {
+  return turned ? SpacedBlock(cols, rows, seed) : SpacedBlock(rows, cols, seed);
 }
 
-void expect_equal(const Block& got, const Block& wanted, int64_t depth) {
+void expect_equal(const SpacedBlock& got, const SpacedBlock& wanted, int64_t depth) {
   const double error_max = 1e-6 * std::sqrt(static_cast<double>(depth) + 1) + 1e-6;
   for (size_t i = 0; i < got.values.size(); ++i) ASSERT_NEAR(got.values[i], wanted.values[i], error_max) << i;
   EXPECT_TRUE(got.gaps_are_untouched());
 }
 
-void compare(int64_t rows, int64_t cols, int64_t depth, bool turn_a, bool turn_b) {
+void compare_products(int64_t rows, int64_t cols, int64_t depth, bool turn_a, bool turn_b) {
   SCOPED_TRACE(::testing::Message() << rows << "x" << cols << "x" << depth << " " << turn_a << turn_b);
-  Block a = factor(rows, depth, turn_a, 1), b = factor(depth, cols, turn_b, 2);
+  SpacedBlock a = factor(rows, depth, turn_a, 1), b = factor(depth, cols, turn_b, 2);
   const Factor left = turn_a ? transposed(a.view()) : Factor(a.view());
   const Factor right = turn_b ? transposed(b.view()) : Factor(b.view());
-  Block got(rows, cols, 3), wanted(rows, cols, 3);
+  SpacedBlock got(rows, cols, 3), wanted(rows, cols, 3);
   multiply_add(left, right, got.view());
   multiply_reference(left, right, 1, wanted.view());
   expect_equal(got, wanted, depth);
@@ -61,7 +62,7 @@ TEST(Gemm, MatchesTheReferenceForEveryShapeAndTranspose) {
                                {64, 1, 31}, {40, 200, 1}, {31, 256, 64}, {5, 128, 513}};
   for (const auto& [rows, cols, depth] : shapes)
     for (const bool turn_a : {false, true})
-      for (const bool turn_b : {false, true}) compare(rows, cols, depth, turn_a, turn_b);
+      for (const bool turn_b : {false, true}) compare_products(rows, cols, depth, turn_a, turn_b);
 }
 
 TEST(Gemm, ReferenceMultipliesByHand) {
@@ -74,26 +75,26 @@ TEST(Gemm, ReferenceMultipliesByHand) {
 }
 
 TEST(Gemm, ASumOverNothingIsZeroAndAddsNothing) {
-  Block a(3, 0, 1), b(0, 4, 2), c(3, 4, 3);
-  const Block before = c;
+  SpacedBlock a(3, 0, 1), b(0, 4, 2), c(3, 4, 3);
+  const SpacedBlock before = c;
   multiply_add(a.view(), b.view(), c.view());
   EXPECT_EQ(c.values, before.values);
   multiply(a.view(), b.view(), c.view());
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(c.view().row(i)[3], 0);
-  multiply(Block(0, 5, 1).view(), Block(5, 4, 2).view(), Block(0, 4, 3).view());
+  multiply(SpacedBlock(0, 5, 1).view(), SpacedBlock(5, 4, 2).view(), SpacedBlock(0, 4, 3).view());
 }
 
 TEST(Gemm, ThreadsDoNotDisturbEachOther) {
-  Block a(70, 90, 1), b(90, 110, 2), wanted(70, 110, 3);
+  SpacedBlock a(70, 90, 1), b(90, 110, 2), wanted(70, 110, 3);
   multiply(a.view(), b.view(), wanted.view());
   std::vector<std::thread> threads;
-  std::vector<Block> got(4, Block(70, 110, 3));
-  for (Block& each : got)
+  std::vector<SpacedBlock> got(4, SpacedBlock(70, 110, 3));
+  for (SpacedBlock& each : got)
     threads.emplace_back([&] {
       for (int i = 0; i < 20; ++i) multiply(a.view(), b.view(), each.view());
     });
   for (std::thread& thread : threads) thread.join();
-  for (const Block& each : got) EXPECT_EQ(each.values, wanted.values);
+  for (const SpacedBlock& each : got) EXPECT_EQ(each.values, wanted.values);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ uint16_t to_f16(float value) {  // of what f16 holds exactly, and is not below i
   return static_cast<uint16_t>((bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - (112u << 10)));
 }
 
-void compare(const Level& level) {
+void compare_level(const Level& level) {
   SCOPED_TRACE(::testing::Message() << "hidden " << level.hidden << ", " << level.parents << " parents");
   const int32_t hidden = level.hidden;
   Int8LstmWeights weights;
@@ -135,7 +135,7 @@ void compare(const Level& level) {
 TEST(Int8Lstm, StepsAreThoseOfTheFormulas) {
   if (!cpu_has_amx_int8()) GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
   for (const int32_t hidden : {16, 64, 80})
-    for (const int32_t parents : {1, 16, 17, 50}) compare(Level(hidden, parents, 1));
+    for (const int32_t parents : {1, 16, 17, 50}) compare_level(Level(hidden, parents, 1));
 }
 
 TEST(Int8Lstm, AColumnOfZerosContributesNothing) {
@@ -143,7 +143,7 @@ TEST(Int8Lstm, AColumnOfZerosContributesNothing) {
   Level level(32, 5, 2);
   for (size_t i = 0; i < level.recurrent.size(); ++i)
     if (i % 128 == 9) level.recurrent[i] = 0;
-  compare(level);
+  compare_level(level);
 }
 
 }  // namespace

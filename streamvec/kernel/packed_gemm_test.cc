@@ -21,8 +21,8 @@ std::vector<std::shared_ptr<const PackedGemm>> all_kernels() {
 
 // Values that bf16 holds exactly, with a stride wider than the row; what lies between is not finite in factors and must
 // stay as it is in products.
-struct Block {
-  Block(int64_t rows, int64_t cols, uint64_t seed, float between, int64_t gap = 3)
+struct Bf16Block {
+  Bf16Block(int64_t rows, int64_t cols, uint64_t seed, float between, int64_t gap = 3)
       : between_(between), rows_(rows), cols_(cols), stride_(cols + gap) {
     Random random(seed);
     for (int64_t i = 0; i < rows * stride_; ++i)
@@ -42,18 +42,18 @@ struct Block {
   int64_t rows_, cols_, stride_;
 };
 
-void compare(const PackedGemm& kernel, int64_t rows, int64_t cols, int64_t depth, bool turn_a, bool turn_b,
-             int64_t gap) {
+void compare_packed(const PackedGemm& kernel, int64_t rows, int64_t cols, int64_t depth, bool turn_a, bool turn_b,
+                    int64_t gap) {
   SCOPED_TRACE(::testing::Message() << kernel.name() << " " << rows << "x" << cols << "x" << depth << " " << turn_a
                                     << turn_b);
-  Block a = turn_a ? Block(depth, rows, 1, NAN, gap) : Block(rows, depth, 1, NAN, gap);
-  Block b = turn_b ? Block(cols, depth, 2, NAN, gap) : Block(depth, cols, 2, NAN, gap);
+  Bf16Block a = turn_a ? Bf16Block(depth, rows, 1, NAN, gap) : Bf16Block(rows, depth, 1, NAN, gap);
+  Bf16Block b = turn_b ? Bf16Block(cols, depth, 2, NAN, gap) : Bf16Block(depth, cols, 2, NAN, gap);
   const Factor left = turn_a ? transposed(a.view()) : Factor(a.view());
   const Factor right = turn_b ? transposed(b.view()) : Factor(b.view());
   PackedFactor packed;
   kernel.pack(right, packed);
   for (const bool add : {true, false}) {
-    Block got(rows, cols, 3, 77), wanted(rows, cols, 3, 77);
+    Bf16Block got(rows, cols, 3, 77), wanted(rows, cols, 3, 77);
     kernel.multiply(left, packed, add, got.view());
     multiply_reference(left, right, add ? 1 : 0, wanted.view());
     const double error_max = 1e-6 * std::sqrt(static_cast<double>(depth) + 1) + 1e-6;
@@ -70,17 +70,18 @@ TEST(PackedGemm, EveryKernelMatchesTheReferenceForEveryShapeAndTranspose) {
     for (const auto& [rows, cols, depth] : shapes)
       for (const bool turn_a : {false, true})
         for (const bool turn_b : {false, true})
-          for (const int64_t gap : {int64_t{0}, int64_t{3}}) compare(*kernel, rows, cols, depth, turn_a, turn_b, gap);
+          for (const int64_t gap : {int64_t{0}, int64_t{3}})
+            compare_packed(*kernel, rows, cols, depth, turn_a, turn_b, gap);
 }
 
 TEST(PackedGemm, APackedFactorServesManyProductsAndIsPackedAnewInPlace) {
   for (const auto& kernel : all_kernels()) {
     PackedFactor packed;
     for (const int64_t cols : {40, 16}) {
-      Block b(24, cols, static_cast<uint64_t>(cols), 0);
+      Bf16Block b(24, cols, static_cast<uint64_t>(cols), 0);
       kernel->pack(b.view(), packed);
       for (const int64_t rows : {50, 3}) {
-        Block a(rows, 24, 9, 0), got(rows, cols, 3, 77), wanted(rows, cols, 3, 77);
+        Bf16Block a(rows, 24, 9, 0), got(rows, cols, 3, 77), wanted(rows, cols, 3, 77);
         kernel->multiply(a.view(), packed, false, got.view());
         multiply_reference(a.view(), b.view(), 0, wanted.view());
         for (size_t i = 0; i < got.values.size(); ++i) ASSERT_NEAR(got.values[i], wanted.values[i], 1e-5);
@@ -90,7 +91,7 @@ TEST(PackedGemm, APackedFactorServesManyProductsAndIsPackedAnewInPlace) {
 }
 
 // A left factor as PackedGemm reads it.
-LeftRows left_rows_of(Block& block, LeftForm form, LeftBuffer& buffer) {
+LeftRows left_rows_of(Bf16Block& block, LeftForm form, LeftBuffer& buffer) {
   const MatrixView<float> values = block.view();
   const LeftRows rows = buffer.reserve(form, values.rows, values.cols);
   for (int64_t i = 0; i < values.rows; ++i)
@@ -107,13 +108,13 @@ void compare_columns(const PackedGemm& kernel, int64_t rows, int64_t depth, int6
                      double error_max) {
   SCOPED_TRACE(::testing::Message() << kernel.name() << " " << rows << "x" << depth << " columns " << first << " of "
                                     << cols);
-  Block a(rows, depth, 1, 0), b(depth, cols, 2, NAN);
+  Bf16Block a(rows, depth, 1, 0), b(depth, cols, 2, NAN);
   LeftBuffer buffer;
   PackedFactor packed;
   kernel.pack(b.view(), packed);
   const MatrixView<float> wanted_of{b.view().data + first, depth, count, b.view().stride};
   for (const bool add : {true, false}) {
-    Block got(rows, count, 3, 77), wanted(rows, count, 3, 77);
+    Bf16Block got(rows, count, 3, 77), wanted(rows, count, 3, 77);
     kernel.multiply_columns(left_rows_of(a, kernel.left_form(), buffer), packed, first, add, got.view());
     multiply_reference(a.view(), wanted_of, add ? 1 : 0, wanted.view());
     for (size_t i = 0; i < got.values.size(); ++i) ASSERT_NEAR(got.values[i], wanted.values[i], error_max) << i;

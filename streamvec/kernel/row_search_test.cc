@@ -10,7 +10,7 @@ namespace streamvec {
 namespace {
 
 // Rows near to each other by `spread`, so that many lie within the rounding of the first pass.
-Matrix unit_rows(int64_t rows, int64_t cols, uint64_t seed, float spread) {
+Matrix spread_unit_rows(int64_t rows, int64_t cols, uint64_t seed, float spread) {
   Matrix matrix = Matrix::make(rows, cols).value();
   Random random(seed), common(99);
   std::vector<float> centre(static_cast<size_t>(cols));
@@ -33,7 +33,7 @@ std::vector<Hit> exact(const Matrix& rows, const Matrix& queries, std::span<cons
   return hits;
 }
 
-class RowSearchTest : public testing::TestWithParam<const char*> {
+class RowSearchTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!make_packed_gemm(GetParam()).ok()) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -54,7 +54,7 @@ class RowSearchTest : public testing::TestWithParam<const char*> {
 TEST_P(RowSearchTest, FindsWhatAFullScanFinds) {
   for (const float spread : {2.0f, 0.2f, 0.002f})
     for (const int64_t count : {1, 8, 19}) {
-      const Matrix rows = unit_rows(5'000, 50, 1, spread), queries = unit_rows(count, 50, 2, spread);
+      const Matrix rows = spread_unit_rows(5'000, 50, 1, spread), queries = spread_unit_rows(count, 50, 2, spread);
       const auto search = RowSearch::make(rows.view(), GetParam()).value();
       std::vector<Hit> hits(static_cast<size_t>(count * 10));
       search->top_k(queries.view(), {}, 10, hits);
@@ -63,7 +63,7 @@ TEST_P(RowSearchTest, FindsWhatAFullScanFinds) {
 }
 
 TEST_P(RowSearchTest, LeavesOutWhatIsExcluded) {
-  const Matrix rows = unit_rows(3'000, 20, 1, 1.0f);
+  const Matrix rows = spread_unit_rows(3'000, 20, 1, 1.0f);
   const auto search = RowSearch::make(rows.view(), GetParam()).value();
   const std::vector<int32_t> own = {0, 7, 2'999};
   const std::vector<std::span<const int32_t>> excluded = {own, {}};
@@ -76,7 +76,7 @@ TEST_P(RowSearchTest, LeavesOutWhatIsExcluded) {
 }
 
 TEST_P(RowSearchTest, GivesFewerWhereThereAreNoMoreAndTheLowerOfEquals) {
-  Matrix rows = unit_rows(3, 8, 1, 1.0f);
+  Matrix rows = spread_unit_rows(3, 8, 1, 1.0f);
   std::copy_n(rows.row(0), 8, rows.row(2));
   const auto search = RowSearch::make(rows.view(), GetParam()).value();
   std::vector<Hit> hits(5);
@@ -90,14 +90,14 @@ TEST_P(RowSearchTest, GivesFewerWhereThereAreNoMoreAndTheLowerOfEquals) {
 }
 
 TEST_P(RowSearchTest, AnswersAQueryOfZeros) {
-  const Matrix rows = unit_rows(100, 8, 1, 1.0f), zeros = Matrix::make(1, 8).value();
+  const Matrix rows = spread_unit_rows(100, 8, 1, 1.0f), zeros = Matrix::make(1, 8).value();
   const auto search = RowSearch::make(rows.view(), GetParam()).value();
   std::vector<Hit> hits(3);
   search->top_k(zeros.view(), {}, 3, hits);
   for (int32_t i = 0; i < 3; ++i) EXPECT_EQ(hits[static_cast<size_t>(i)], (Hit{i, 0.0f}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, RowSearchTest, testing::Values("auto", "reference", "simd", "bf16", "amx"),
+INSTANTIATE_TEST_SUITE_P(Kinds, RowSearchTest, ::testing::Values("auto", "reference", "simd", "bf16", "amx"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

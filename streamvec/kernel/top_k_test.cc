@@ -85,7 +85,7 @@ TEST(TopK, TheReferenceFindsTheGreatestProducts) {
   for (int i = 0; i < 4; ++i) std::copy_n(values[i], 2, table.row(i));
   asked.row(0)[0] = 1;
   EXPECT_THAT(search_reference(table, asked, {}, 4),
-              testing::ElementsAre(Hit{0, 1}, Hit{2, 0.6f}, Hit{1, 0}, Hit{3, -1}));
+              ::testing::ElementsAre(Hit{0, 1}, Hit{2, 0.6f}, Hit{1, 0}, Hit{3, -1}));
 }
 
 TEST(TopK, OfEqualScoresTheLowerRowComesFirst) {

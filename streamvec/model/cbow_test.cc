@@ -14,13 +14,6 @@ namespace {
 
 using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
-constexpr OptimizerKind kOptimizers[] = {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam};
-
-struct Totals {
-  double loss = 0;
-  int64_t pairs = 0;
-};
-
 // The mean of the words around each centre predicts it, against the negatives that are not the centre.
 Totals mean_of_context_loss(const WindowPlan& plan, const WindowOptions& options, const Rows& input,
                             const Rows& output) {
@@ -40,8 +33,8 @@ Totals mean_of_context_loss(const WindowPlan& plan, const WindowOptions& options
   return totals;
 }
 
-void expect_slopes(const Rows& before, const Rows& after, double lr, Rows& varied, const std::function<double()>& loss,
-                   const char* table) {
+void expect_moved_by_slopes(const Rows& before, const Rows& after, double lr, Rows& varied,
+                            const std::function<double()>& loss, const char* table) {
   constexpr double kStep = 1e-5;
   for (size_t i = 0; i < before.size(); ++i)
     for (size_t d = 0; d < before[i].size(); ++d) {
@@ -71,8 +64,8 @@ TEST(Cbow, StepIsTheSlopeOfTheMeanOfContextLossByFiniteDifferences) {
   EXPECT_EQ(stats.pairs, 15) << "one for each centre with a neighbour";
   EXPECT_NEAR(stats.loss, totals.loss, 1e-5);
   const auto loss = [&] { return mean_of_context_loss(plans[0], windows, input, output).loss; };
-  expect_slopes(input_before, values_of(parameters.input.rows), kRate, input, loss, "input");
-  expect_slopes(output_before, values_of(parameters.output.rows), kRate, output, loss, "output");
+  expect_moved_by_slopes(input_before, values_of(parameters.input.rows), kRate, input, loss, "input");
+  expect_moved_by_slopes(output_before, values_of(parameters.output.rows), kRate, output, loss, "output");
 }
 
 class CbowKernels : public ::testing::TestWithParam<std::string> {

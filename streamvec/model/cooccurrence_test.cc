@@ -18,7 +18,7 @@ std::string temporary_dir() {
   return ::testing::TempDir();
 }
 
-CellCounter::Options options_of(int32_t window, int64_t memory_bytes = 1 << 24) {
+CellCounter::Options counter_options(int32_t window, int64_t memory_bytes = 1 << 24) {
   return {window, memory_bytes, temporary_dir()};
 }
 
@@ -40,7 +40,7 @@ std::map<Pair, float> matrix_of(const CellStore& store) {
 CellStore counted(const std::vector<Chunk>& chunks, int32_t window, int64_t memory_bytes, size_t counters,
                   int64_t result_bytes = 1 << 24) {
   std::vector<CellCounter> all;
-  for (size_t i = 0; i < counters; ++i) all.emplace_back(options_of(window, memory_bytes));
+  for (size_t i = 0; i < counters; ++i) all.emplace_back(counter_options(window, memory_bytes));
   for (size_t i = 0; i < chunks.size(); ++i) EXPECT_TRUE(all[i % counters].add(chunks[i]).ok());
   return CellStore::merge(std::move(all), result_bytes, temporary_dir()).value();
 }
@@ -88,7 +88,7 @@ TEST(Cooccurrence, SpilledRunsMergeToExactlyTheCountsOfOneTable) {
   std::vector<Chunk> chunks;
   for (uint64_t i = 0; i < 12; ++i) chunks.push_back(random_chunk(600, 3'000, i));
   const CellStore whole = counted(chunks, 6, 1 << 26, 1);
-  CellCounter small(options_of(6, 1 << 16));
+  CellCounter small(counter_options(6, 1 << 16));
   for (const Chunk& chunk : chunks) ASSERT_TRUE(small.add(chunk).ok());
   ASSERT_GT(small.runs(), 10);
   std::vector<CellCounter> one;
@@ -107,7 +107,7 @@ TEST(Cooccurrence, SpilledRunsMergeToExactlyTheCountsOfOneTable) {
 
 TEST(Cooccurrence, TheTableNeverTakesMoreThanItsLimit) {
   for (const int64_t limit : {int64_t{1} << 16, int64_t{3'000'000}, int64_t{1} << 23}) {
-    CellCounter counter(options_of(10, limit));
+    CellCounter counter(counter_options(10, limit));
     for (uint64_t i = 0; i < 10; ++i) {
       ASSERT_TRUE(counter.add(random_chunk(3'000, 20'000, i)).ok());
       ASSERT_LE(counter.memory_bytes(), limit);

@@ -11,11 +11,12 @@
 namespace streamvec {
 namespace {
 
+using testing::cosine;
 using testing::draw_slot;
 
-constexpr int32_t kWords = 600, kTopics = 6;  // more words than a tile has slots
-constexpr int64_t kDim = 20;
-constexpr float kRate = 0.05f;
+constexpr int32_t kGloveWords = 600, kTopics = 6;  // more words than a tile has slots
+constexpr int64_t kGloveDim = 20;
+constexpr float kGloveRate = 0.05f;
 
 // Sentences of one topic each with a fifth of strangers, frequent words more often: GloVe learns from ratios of counts,
 // and nothing from pairs that never meet.
@@ -27,18 +28,18 @@ Chunk topical_chunk(uint64_t seed, int32_t sentences = 1'500) {
     for (int k = 0; k < 12; ++k) {
       const float u = random.uniform();
       const Slot own = random.below(5) > 0 ? topic : draw_slot(random, 0, kTopics);
-      chunk.slots.push_back(own + kTopics * static_cast<Slot>(u * u * u * (kWords / kTopics)));
+      chunk.slots.push_back(own + kTopics * static_cast<Slot>(u * u * u * (kGloveWords / kTopics)));
     }
     chunk.sentence_ends.push_back(static_cast<int32_t>(chunk.slots.size()));
   }
   return chunk;
 }
 
-Parameters parameters_of(int64_t rows = kWords, uint64_t seed = 1) {
+Parameters parameters_of(int64_t rows = kGloveWords, uint64_t seed = 1) {
   Parameters::Options options;
   options.rows = rows;
   options.rows_max = rows;
-  options.dim = kDim;
+  options.dim = kGloveDim;
   options.seed = seed;
   options.glove = true;
   return Parameters::make(options).value();
@@ -119,7 +120,7 @@ class Oracle {
 };
 
 // One iteration over all tiles in a drawn order; the mean cost.
-double iterate(GloveTrainer& trainer, const CellStore& store, uint64_t seed, float lr = kRate) {
+double iterate(GloveTrainer& trainer, const CellStore& store, uint64_t seed, float lr = kGloveRate) {
   std::vector<size_t> order(store.tiles().size());
   std::iota(order.begin(), order.end(), 0);
   Random random(seed);
@@ -135,15 +136,9 @@ double iterate(GloveTrainer& trainer, const CellStore& store, uint64_t seed, flo
   return cost / static_cast<double>(pairs);
 }
 
-double cosine(const Matrix& vectors, Slot a, Slot b) {
-  const auto x = vectors.view().row_span(a), y = vectors.view().row_span(b);
-  const auto dot = [](auto u, auto v) { return std::inner_product(u.begin(), u.end(), v.begin(), 0.0); };
-  return dot(x, y) / std::sqrt(dot(x, x) * dot(y, y));
-}
-
 // How much nearer words of one topic are to each other than to those of others, among the frequent ones.
 double topics_apart(Parameters& parameters) {
-  const Matrix vectors = glove_vectors(parameters, kWords).value();
+  const Matrix vectors = glove_vectors(parameters, kGloveWords).value();
   double same = 0, other = 0;
   constexpr Slot kFrequent = 10 * kTopics;
   for (Slot a = 0; a < kFrequent; ++a) {
@@ -157,13 +152,13 @@ TEST(Glove, CostsWhatTheDefinitionCostsOnTheSameRecords) {
   std::vector<CellTable::Drawn> cells = cells_of(store_of(topical_chunk(1)));
   Parameters parameters = parameters_of();
   GloveTrainer trainer(parameters, GloveKernel::kSimd);
-  Oracle oracle(kWords, kDim, 0);
+  Oracle oracle(kGloveWords, kGloveDim, 0);
   oracle.take_rows(parameters);
   Random random(3);
   for (int i = 0; i < 8; ++i) {
     shuffle(cells, random);
-    const StepStats stats = trainer.step(cells, kRate);
-    const double wanted = oracle.iterate(cells, kRate);
+    const StepStats stats = trainer.step(cells, kGloveRate);
+    const double wanted = oracle.iterate(cells, kGloveRate);
     EXPECT_NEAR(stats.loss / static_cast<double>(stats.pairs), wanted, 2e-3 * wanted) << "iteration " << i;
   }
 }
@@ -174,12 +169,12 @@ TEST(Glove, TileByTileCostsAsMuchAsFullyShuffledRecordsAtEqualIterations) {
   std::vector<CellTable::Drawn> cells = cells_of(store);
   Random random(4);
   shuffle(cells, random);
-  Oracle oracle(kWords, kDim, 5);
+  Oracle oracle(kGloveWords, kGloveDim, 5);
   Parameters parameters = parameters_of();
   GloveTrainer trainer(parameters, GloveKernel::kSimd);
   double ours = 0, wanted = 0;
   for (int i = 0; i < 15; ++i) {
-    wanted = oracle.iterate(cells, kRate);
+    wanted = oracle.iterate(cells, kGloveRate);
     ours = iterate(trainer, store, 10 + i);
     EXPECT_NEAR(ours, wanted, 0.1 * wanted) << "iteration " << i;
   }
@@ -200,14 +195,14 @@ TEST(Glove, EqualSeedsGiveEqualBits) {
   const CellStore store = store_of(topical_chunk(3));
   std::vector<Matrix> results;
   for (const uint64_t seed : {1, 1, 2}) {
-    Parameters parameters = parameters_of(kWords, seed);
+    Parameters parameters = parameters_of(kGloveWords, seed);
     GloveTrainer trainer(parameters, GloveKernel::kSimd);
     for (int i = 0; i < 2; ++i) iterate(trainer, store, seed + i);
-    results.push_back(glove_vectors(parameters, kWords).value());
+    results.push_back(glove_vectors(parameters, kGloveWords).value());
   }
   const auto equal = [&](int a, int b) {
-    for (int64_t i = 0; i < kWords; ++i)
-      if (!std::equal(results[a].row(i), results[a].row(i) + kDim, results[b].row(i))) return false;
+    for (int64_t i = 0; i < kGloveWords; ++i)
+      if (!std::equal(results[a].row(i), results[a].row(i) + kGloveDim, results[b].row(i))) return false;
     return true;
   };
   EXPECT_TRUE(equal(0, 1));
@@ -216,8 +211,8 @@ TEST(Glove, EqualSeedsGiveEqualBits) {
 
 TEST(Glove, AVectorIsTheSumOfBothRows) {
   Parameters parameters = parameters_of();
-  const Matrix vectors = glove_vectors(parameters, kWords).value();
-  for (int64_t k = 0; k < kDim; ++k) {
+  const Matrix vectors = glove_vectors(parameters, kGloveWords).value();
+  for (int64_t k = 0; k < kGloveDim; ++k) {
     EXPECT_NE(parameters.output.rows.row(7)[k], 0);
     EXPECT_EQ(vectors.row(7)[k], parameters.input.rows.row(7)[k] + parameters.output.rows.row(7)[k]);
   }
@@ -234,9 +229,9 @@ TEST(Glove, ARestartedRowKnowsNothingOfTheOneBefore) {
   parameters.restart(0, 99);
   for (int side = 0; side < 2; ++side) {
     EXPECT_EQ(parameters.glove->biases[side].row(0)[0], 0);
-    for (int64_t k = 0; k < kDim; ++k) EXPECT_EQ(parameters.glove->sums[side].row(0)[k], 0);
-    for (int64_t k = 0; k < kDim; ++k)
-      EXPECT_LE(std::fabs((side == 0 ? parameters.input : parameters.output).rows.row(0)[k]), 0.5 / kDim);
+    for (int64_t k = 0; k < kGloveDim; ++k) EXPECT_EQ(parameters.glove->sums[side].row(0)[k], 0);
+    for (int64_t k = 0; k < kGloveDim; ++k)
+      EXPECT_LE(std::fabs((side == 0 ? parameters.input : parameters.output).rows.row(0)[k]), 0.5 / kGloveDim);
   }
   Random random(1);
   std::vector<CellTable::Drawn> drawn;
@@ -252,10 +247,10 @@ TEST(GloveWorker, LearnsTopicsFromAStreamThroughABoundedTable) {
   ModelOptions options;
   options.model = "glove";
   const auto worker = make_model_worker(options, parameters).value();
-  const SamplingTables tables(testing::equal_words(kWords), 0);
+  const SamplingTables tables(testing::equal_words(kGloveWords), 0);
   Random random(1);
   int64_t pairs = 0;
-  for (uint64_t i = 0; i < 60; ++i) pairs += worker->step(topical_chunk(i, 100), tables, kRate, random).pairs;
+  for (uint64_t i = 0; i < 60; ++i) pairs += worker->step(topical_chunk(i, 100), tables, kGloveRate, random).pairs;
   EXPECT_GT(pairs, 60 * 100 * 40);
   EXPECT_LE(parameters.glove->cells->memory_bytes(), kMemory);
   EXPECT_GT(topics_apart(parameters), 0.4);

@@ -17,7 +17,7 @@ Matrix zeros(int64_t rows, int64_t cols) {
 }
 
 // Adds `value` to a row as a thread in training does.
-void add(HotRows& hot, Slot slot, float value) {
+void add_to_row(HotRows& hot, Slot slot, float value) {
   if (hot.use(slot)) hot.renew(slot);
   hot.row(slot)[0] += value;
 }
@@ -46,9 +46,9 @@ TEST(HotSlots, AreNoMoreThanTheTableHasRows) {
 }
 
 TEST_F(CopiesOfAThread, KeepsChangesToItselfForSoManyUses) {
-  for (uint32_t i = 0; i < HotRows::kUses; ++i) add(hot, 3, 1);
+  for (uint32_t i = 0; i < HotRows::kUses; ++i) add_to_row(hot, 3, 1);
   EXPECT_EQ(table.row(3)[0], 0);
-  add(hot, 3, 1);
+  add_to_row(hot, 3, 1);
   EXPECT_EQ(table.row(3)[0], HotRows::kUses);
 }
 
@@ -59,7 +59,7 @@ TEST(HotRows, GivesALittleMoreThanTheMeanWhereOthersHaveGivenToo) {
   for (int i = 0; i < 4; ++i) hot.emplace_back(slots, table);
   for (int round = 0; round < 2; ++round)
     for (HotRows& one : hot) {
-      add(one, 3, round == 0 ? 0 : 1);
+      add_to_row(one, 3, round == 0 ? 0 : 1);
       settle(one);
     }
   EXPECT_EQ(table.row(3)[0], 1.5f);
@@ -70,19 +70,19 @@ TEST(HotRows, AThreadThatComesLateGivesAllAsLongAsNobodyElseDoes) {
   HotSlots slots(2, table);
   HotRows first(slots, table), late(slots, table);
   for (int i = 0; i < 100; ++i) {
-    add(first, 3, 0);
+    add_to_row(first, 3, 0);
     settle(first);
   }
-  add(late, 3, 1);
+  add_to_row(late, 3, 1);
   settle(late);
   EXPECT_EQ(table.row(3)[0], 1);
 }
 
 TEST_F(CopiesOfAThread, TakesWhatOthersHaveChanged) {
-  add(hot, 3, 0);
+  add_to_row(hot, 3, 0);
   table.row(3)[0] = 5;
   EXPECT_EQ(hot.row(3)[0], 0);
-  for (uint32_t i = 0; i < HotRows::kUses; ++i) add(hot, 3, 0);
+  for (uint32_t i = 0; i < HotRows::kUses; ++i) add_to_row(hot, 3, 0);
   EXPECT_EQ(hot.row(3)[0], 5);
 }
 
@@ -94,7 +94,7 @@ TEST(HotRows, GivesOutTheTablesOwnRowWhereThereIsNoCopy) {
   EXPECT_TRUE(hot.holds(cold - 1));
   EXPECT_FALSE(hot.holds(cold));
   EXPECT_EQ(hot.row(cold), table.row(cold));
-  add(hot, cold - 1, 1);
+  add_to_row(hot, cold - 1, 1);
   EXPECT_NE(hot.row(cold - 1), table.row(cold - 1));
 }
 
@@ -103,9 +103,9 @@ TEST(HotRows, WantsTheTablesRowWhenItWillBeRead) {
   HotSlots slots(2, table);
   HotRows hot(slots, table);
   EXPECT_TRUE(hot.wants_row(0));
-  add(hot, 0, 1);
+  add_to_row(hot, 0, 1);
   EXPECT_FALSE(hot.wants_row(0));
-  for (uint32_t i = 1; i < HotRows::kUses; ++i) add(hot, 0, 1);
+  for (uint32_t i = 1; i < HotRows::kUses; ++i) add_to_row(hot, 0, 1);
   EXPECT_TRUE(hot.wants_row(0));
   EXPECT_TRUE(hot.wants_row(static_cast<Slot>(slots.count())));
 }
@@ -143,33 +143,33 @@ TEST(HotRows, ThreadsThatSettleHaveLostNothingOfTheirShares) {
 }
 
 TEST_F(CopiesOfAThread, ARowThatBeginsAnewIsTakenAnewWithoutWhatWasChangedBefore) {
-  add(hot, 3, 1);
+  add_to_row(hot, 3, 1);
   table.row(3)[0] = 50;
   slots.restart(3);
   hot.notice_restarts();
-  add(hot, 3, 0);
+  add_to_row(hot, 3, 0);
   EXPECT_EQ(hot.row(3)[0], 50);
   settle(hot);
   EXPECT_EQ(table.row(3)[0], 50);
 }
 
 TEST_F(CopiesOfAThread, ARowThatBeginsAnewIsNotGivenWhatWasChangedBeforeEvenIfNobodyLooked) {
-  for (uint32_t i = 0; i < HotRows::kUses; ++i) add(hot, 3, 1);
+  for (uint32_t i = 0; i < HotRows::kUses; ++i) add_to_row(hot, 3, 1);
   slots.restart(3);
-  add(hot, 3, 0);
+  add_to_row(hot, 3, 0);
   EXPECT_EQ(table.row(3)[0], 0);
   EXPECT_EQ(hot.row(3)[0], 0);
 }
 
 TEST_F(CopiesOfAThread, SettlingDropsChangesOfARowThatHasBegunAnew) {
-  add(hot, 3, 1);
+  add_to_row(hot, 3, 1);
   slots.restart(3);
   settle(hot);
   EXPECT_EQ(table.row(3)[0], 0);
 }
 
 TEST_F(CopiesOfAThread, SettlingTellsOfRowsThatHaveChangedAlone) {
-  add(hot, 7, 1);
+  add_to_row(hot, 7, 1);
   std::vector<Slot> changed;
   hot.settle([&](Slot slot) {
     if (hot.renew(slot) > 0) changed.push_back(slot);

@@ -17,8 +17,8 @@
 namespace streamvec {
 namespace {
 
-constexpr int32_t kDim = 16;
-constexpr int32_t kStems = 8, kEndings = 8, kWords = kStems * kEndings;
+constexpr int32_t kHybridDim = 16;
+constexpr int32_t kStems = 8, kEndings = 8, kHybridWords = kStems * kEndings;
 const char* const kStem[kStems] = {"boat", "ship", "lamp", "tree", "frog", "milk", "wind", "song"};
 const char* const kEnding[kEndings] = {"", "s", "ing", "ed", "er", "ers", "less", "ful"};
 
@@ -28,22 +28,23 @@ std::string word_of(Slot slot) {
 
 // Rows are a mean that all share, and what the stem means.
 Parameters planted(float noise = 0) {
-  Parameters parameters = std::move(Parameters::make({.rows = kWords, .rows_max = 2 * kWords, .dim = kDim})).value();
+  Parameters parameters =
+      std::move(Parameters::make({.rows = kHybridWords, .rows_max = 2 * kHybridWords, .dim = kHybridDim})).value();
   Random random(5);
-  for (Slot slot = 0; slot < kWords; ++slot) {
+  for (Slot slot = 0; slot < kHybridWords; ++slot) {
     float* row = parameters.input.rows.row(slot);
-    for (int32_t d = 0; d < kDim; ++d) row[d] = 1 + noise * (random.uniform() - 0.5f);
+    for (int32_t d = 0; d < kHybridDim; ++d) row[d] = 1 + noise * (random.uniform() - 0.5f);
     row[slot / kEndings] += 2;
   }
-  parameters.hybrid = std::move(Hybrid::make({.dim = kDim, .words_max = 2 * kWords})).value();
-  for (Slot slot = 0; slot < kWords; ++slot) parameters.hybrid->set_word(slot, word_of(slot));
+  parameters.hybrid = std::move(Hybrid::make({.dim = kHybridDim, .words_max = 2 * kHybridWords})).value();
+  for (Slot slot = 0; slot < kHybridWords; ++slot) parameters.hybrid->set_word(slot, word_of(slot));
   return parameters;
 }
 
 Chunk each_word(int32_t times, Slot without = kNoSlot) {
   std::vector<std::vector<Slot>> sentences(1);
   for (int32_t i = 0; i < times; ++i)
-    for (Slot slot = 0; slot < kWords; ++slot)
+    for (Slot slot = 0; slot < kHybridWords; ++slot)
       if (slot != without) sentences[0].push_back(slot);
   return testing::chunk_of(sentences);
 }
@@ -53,9 +54,9 @@ void learn(Parameters& parameters, const Chunk& chunk, int rounds) {
 }
 
 std::vector<float> made_of(const Hybrid& hybrid, std::string_view word) {
-  Matrix row = std::move(Matrix::make(1, kDim)).value();
+  Matrix row = std::move(Matrix::make(1, kHybridDim)).value();
   hybrid.make_vector(word, row.row(0));
-  return {row.row(0), row.row(0) + kDim};
+  return {row.row(0), row.row(0) + kHybridDim};
 }
 
 int64_t largest(std::span<const float> values) {
@@ -82,17 +83,17 @@ TEST(Hybrid, LengthensRowsThatWereHardlyTrained) {
   const Slot faint = 3;
   const auto mean = [&](int32_t d) {
     double sum = 0;
-    for (Slot slot = 0; slot < kWords; ++slot) sum += parameters.input.rows.row(slot)[d];
-    return static_cast<float>(sum / kWords);
+    for (Slot slot = 0; slot < kHybridWords; ++slot) sum += parameters.input.rows.row(slot)[d];
+    return static_cast<float>(sum / kHybridWords);
   };
-  std::vector<float> middle(kDim);
-  for (int32_t d = 0; d < kDim; ++d) middle[static_cast<size_t>(d)] = mean(d);
+  std::vector<float> middle(kHybridDim);
+  for (int32_t d = 0; d < kHybridDim; ++d) middle[static_cast<size_t>(d)] = mean(d);
   const double well_known = distance(parameters.input.rows.view().row_span(faint), middle);
   float* row = parameters.input.rows.row(faint);
-  for (int32_t d = 0; d < kDim; ++d)
+  for (int32_t d = 0; d < kHybridDim; ++d)
     row[d] = middle[static_cast<size_t>(d)] + (row[d] - middle[static_cast<size_t>(d)]) / 16;
   learn(parameters, each_word(1'000), 5);
-  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
+  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kHybridWords)).value();
   EXPECT_NEAR(distance(served.view().row_span(faint), middle), well_known / 4, 0.1 * well_known);
   EXPECT_NEAR(distance(served.view().row_span(0), middle), well_known, 0.1 * well_known);
 }
@@ -101,7 +102,7 @@ TEST(Hybrid, BlendsByHowOftenAWordWasMet) {
   Parameters parameters = planted();
   const Slot odd = 3;  // "boated", whose own row says that it is a ship
   const auto say_ship = [&] {
-    std::copy_n(parameters.input.rows.row(kEndings + 3), kDim, parameters.input.rows.row(odd));
+    std::copy_n(parameters.input.rows.row(kEndings + 3), kHybridDim, parameters.input.rows.row(odd));
   };
   std::vector<double> away;
   for (const int rounds : {1, 3, 200}) {
@@ -109,7 +110,7 @@ TEST(Hybrid, BlendsByHowOftenAWordWasMet) {
     for (int i = 0; i < rounds; ++i)
       parameters.hybrid->learn(testing::chunk_of({{odd, odd, odd, odd, odd}}), parameters);
     say_ship();
-    const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
+    const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kHybridWords)).value();
     away.push_back(distance(served.view().row_span(odd), parameters.input.rows.view().row_span(odd)));
   }
   EXPECT_GT(away[0], 1.0);
@@ -128,17 +129,17 @@ Walk walk_over_odd_row(int32_t met, int32_t nodes) {
   const Slot odd = 3;
   learn(parameters, each_word(2'000, odd), 5);
   parameters.hybrid->learn(testing::chunk_of({std::vector<Slot>(static_cast<size_t>(met), odd)}), parameters);
-  std::copy_n(parameters.input.rows.row(kEndings + 3), kDim, parameters.input.rows.row(odd));
-  const std::vector<float> before(parameters.input.rows.row(odd), parameters.input.rows.row(odd) + kDim);
-  const std::vector<float> often(parameters.input.rows.row(8), parameters.input.rows.row(8) + kDim);
+  std::copy_n(parameters.input.rows.row(kEndings + 3), kHybridDim, parameters.input.rows.row(odd));
+  const std::vector<float> before(parameters.input.rows.row(odd), parameters.input.rows.row(odd) + kHybridDim);
+  const std::vector<float> often(parameters.input.rows.row(8), parameters.input.rows.row(8) + kHybridDim);
   const std::vector<float> spelled = made_of(*parameters.hybrid, word_of(odd));
   parameters.hybrid->set_distilling_nodes(nodes);
-  parameters.changed = std::make_unique<RowMarks>(4 * kWords);
+  parameters.changed = std::make_unique<RowMarks>(4 * kHybridWords);
   const int64_t work = 1'400;  // in rows of n-grams: about one walk
   parameters.hybrid->learn(testing::chunk_of({std::vector<Slot>(static_cast<size_t>(work / 0.3), 0)}), parameters);
   EXPECT_EQ(distance(parameters.input.rows.view().row_span(8), often), 0) << "a word met 10,000 times";
   Walk walk{distance(parameters.input.rows.view().row_span(odd), before) / distance(spelled, before), {}};
-  const std::vector<uint64_t> all(4 * kWords / 64, ~uint64_t{0});
+  const std::vector<uint64_t> all(4 * kHybridWords / 64, ~uint64_t{0});
   parameters.changed->take(std::span(all), walk.marked);
   return walk;
 }
@@ -172,9 +173,9 @@ TEST(Hybrid, StartsANewWordOfASlotFromItsSpelling) {
   parameters.restart(9, 77);
   parameters.set_word(9, "lampist");
   EXPECT_EQ(largest(parameters.input.rows.view().row_span(9)), 2);
-  parameters.restart(kWords, 78);  // a slot that is new altogether
-  parameters.set_word(kWords, "frogist");
-  EXPECT_EQ(largest(parameters.input.rows.view().row_span(kWords)), 4);
+  parameters.restart(kHybridWords, 78);  // a slot that is new altogether
+  parameters.set_word(kHybridWords, "frogist");
+  EXPECT_EQ(largest(parameters.input.rows.view().row_span(kHybridWords)), 4);
 }
 
 TEST(Hybrid, WordsStartAsTheyAreDrawnWhileManyAreNew) {
@@ -194,10 +195,10 @@ TEST(Hybrid, WordsStartAsTheyAreDrawnWhileManyAreNew) {
 TEST(Hybrid, ARowThatStartsFromItsSpellingIsOneThatTheOthersOfAClusterLack) {
   Parameters parameters = planted();
   learn(parameters, each_word(20), 20);
-  parameters.changed = std::make_unique<RowMarks>(4 * kWords);
+  parameters.changed = std::make_unique<RowMarks>(4 * kHybridWords);
   parameters.restart(9, 77);
   parameters.set_word(9, "lampist");
-  const std::vector<uint64_t> all(4 * kWords / 64, ~uint64_t{0});
+  const std::vector<uint64_t> all(4 * kHybridWords / 64, ~uint64_t{0});
   std::vector<int64_t> marked;
   parameters.changed->take(std::span(all), marked);
   EXPECT_EQ(marked, std::vector<int64_t>{2 * 9});
@@ -213,14 +214,14 @@ TEST(Hybrid, OneThatOnlyCountsKnowsNothingOfSpellingsUntilItIsToDistil) {
   learn(parameters, each_word(20), 20);
   hybrid.finish(parameters);
   EXPECT_EQ(hybrid.met(5), 800);
-  EXPECT_EQ(hybrid.met_here(), 800 * kWords);
+  EXPECT_EQ(hybrid.met_here(), 800 * kHybridWords);
   const std::vector<std::vector<double>> before = testing::values_of(parameters.input.rows);
   for (const Slot slot : {9, 10}) parameters.set_word(slot, "lampist");
   EXPECT_EQ(testing::values_of(parameters.input.rows), before);
   EXPECT_EQ(hybrid.met(9), 0);
   EXPECT_EQ(hybrid.bag().rows().rows(), 0);
   parameters.set_word(10, word_of(10));
-  for (Slot slot = 0; slot < kWords; ++slot) hybrid.restore_word(slot, slot == 9 ? "lampist" : word_of(slot));
+  for (Slot slot = 0; slot < kHybridWords; ++slot) hybrid.restore_word(slot, slot == 9 ? "lampist" : word_of(slot));
   hybrid.begin_to_distil();
   hybrid.finish(parameters);
   EXPECT_EQ(hybrid.met(5), 800);
@@ -231,7 +232,7 @@ TEST(Hybrid, OneThatOnlyCountsKnowsNothingOfSpellingsUntilItIsToDistil) {
 TEST(Hybrid, WhatOnlyOtherNodesMeetIsDistilledToo) {
   Parameters parameters = planted();
   Hybrid& hybrid = *parameters.hybrid;
-  for (Slot slot = 0; slot < kWords; ++slot) hybrid.add_met(slot, 10'000);
+  for (Slot slot = 0; slot < kHybridWords; ++slot) hybrid.add_met(slot, 10'000);
   EXPECT_EQ(hybrid.met_here(), 0);
   for (int i = 0; i < 100; ++i) hybrid.distil_for_others(parameters);
   for (int32_t stem = 0; stem < kStems; ++stem)
@@ -254,7 +255,7 @@ TEST(Hybrid, LeavesRowsAloneWhileItKnowsNothing) {
   const std::vector<std::vector<double>> before = testing::values_of(parameters.input.rows);
   parameters.set_word(3, "lampist");
   EXPECT_EQ(testing::values_of(parameters.input.rows), before);
-  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kWords)).value();
+  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kHybridWords)).value();
   EXPECT_EQ(testing::values_of(served), before);
   for (const float value : made_of(*parameters.hybrid, "boatist")) EXPECT_EQ(value, 0);
 }
@@ -273,16 +274,16 @@ TEST(Hybrid, GoesOnBitForBitAfterItWasRestored) {
   Parameters again = planted(0.5f);
   {
     const Hybrid::Saved saved = parameters.hybrid->save();
-    again.hybrid = std::move(Hybrid::restore(saved.state, "x", 2 * kWords, saved.rows, saved.duals)).value();
+    again.hybrid = std::move(Hybrid::restore(saved.state, "x", 2 * kHybridWords, saved.rows, saved.duals)).value();
   }
-  for (Slot slot = 0; slot < kWords; ++slot) again.hybrid->restore_word(slot, word_of(slot));
+  for (Slot slot = 0; slot < kHybridWords; ++slot) again.hybrid->restore_word(slot, word_of(slot));
   EXPECT_EQ(again.hybrid->save().state, parameters.hybrid->save().state);
   for (Parameters* each : {&parameters, &again}) learn(*each, each_word(3), 5);
   EXPECT_EQ(again.hybrid->save().state, parameters.hybrid->save().state);
   for (const char* word : {"boatist", "windy", "x"})
     EXPECT_EQ(made_of(*again.hybrid, word), made_of(*parameters.hybrid, word));
-  EXPECT_EQ(testing::values_of(std::move(again.hybrid->served_rows(again, kWords)).value()),
-            testing::values_of(std::move(parameters.hybrid->served_rows(parameters, kWords)).value()));
+  EXPECT_EQ(testing::values_of(std::move(again.hybrid->served_rows(again, kHybridWords)).value()),
+            testing::values_of(std::move(parameters.hybrid->served_rows(parameters, kHybridWords)).value()));
 }
 
 TEST(Hybrid, NothingIsDistilledWhileItIsSaved) {
@@ -337,7 +338,7 @@ TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
   const Hybrid::Saved saved = parameters.hybrid->save();
   const std::string& state = saved.state;
   const auto code_of = [&](std::string_view bytes) {
-    return Hybrid::restore(bytes, "x", 2 * kWords, saved.rows, saved.duals).status().code();
+    return Hybrid::restore(bytes, "x", 2 * kHybridWords, saved.rows, saved.duals).status().code();
   };
   EXPECT_EQ(code_of(state), Code::kOk);
   for (size_t size = 0; size < state.size(); size += size < 100 ? 1 : 97)
@@ -353,9 +354,9 @@ TEST(Hybrid, EveryStateThatIsCutShortOrTooLongIsRefused) {
 TEST(Hybrid, UntilSpellingsAreKnownTheTablesAreThoseOfSkipGram) {
   const Vocabulary vocabulary = testing::equal_words(testing::kPlantedWords);
   const SamplingTables tables(vocabulary, 0);
-  Parameters plain = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kDim})).value();
-  Parameters hybrid = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kDim})).value();
-  hybrid.hybrid = std::move(Hybrid::make({.dim = kDim, .words_max = testing::kPlantedWords})).value();
+  Parameters plain = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kHybridDim})).value();
+  Parameters hybrid = std::move(Parameters::make({.rows = testing::kPlantedWords, .dim = kHybridDim})).value();
+  hybrid.hybrid = std::move(Hybrid::make({.dim = kHybridDim, .words_max = testing::kPlantedWords})).value();
   for (Slot slot = 0; slot < vocabulary.size(); ++slot) hybrid.hybrid->set_word(slot, vocabulary.word(slot));
   for (auto [parameters, model] : {std::pair{&plain, "sgns"}, std::pair{&hybrid, "hybrid"}}) {
     ModelOptions options;
@@ -371,7 +372,7 @@ TEST(Hybrid, UntilSpellingsAreKnownTheTablesAreThoseOfSkipGram) {
 
 TEST(HybridVectors, SayThatNothingWasLearntYet) {
   Parameters parameters = planted();
-  std::vector<float> out(kDim, 7);
+  std::vector<float> out(kHybridDim, 7);
   const HybridVectors early(std::move(parameters.hybrid->copy_spellings()).value());
   const Status status = early.generate("boating", out);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
@@ -385,10 +386,10 @@ TEST(HybridVectors, HaveInCommonWhatASpellingThatSaysNothingGets) {
   Parameters parameters = planted();
   learn(parameters, each_word(20), 20);
   const HybridVectors vectors(std::move(parameters.hybrid->copy_spellings()).value());
-  std::vector<float> out(kDim);
+  std::vector<float> out(kHybridDim);
   ASSERT_TRUE(vectors.generate("zzz", out).ok());
   EXPECT_TRUE(std::equal(out.begin(), out.end(), vectors.common_part().begin(), vectors.common_part().end()));
-  EXPECT_NEAR(out[kDim - 1], 1, 1e-4);  // no stem means anything there
+  EXPECT_NEAR(out[kHybridDim - 1], 1, 1e-4);  // no stem means anything there
 }
 
 TEST(Hybrid, MoreWordsThanThereIsMemoryForAreResourceExhausted) {
@@ -404,12 +405,12 @@ TEST(HybridVectors, HaveAnAnswerForEverySpellingButTheEmptyOne) {
   Parameters parameters = planted();
   learn(parameters, each_word(20), 20);
   const HybridVectors vectors(std::move(parameters.hybrid));
-  std::vector<float> out(kDim);
+  std::vector<float> out(kHybridDim);
   EXPECT_EQ(vectors.generate("", out).code(), Code::kInvalidArgument);
   const std::string spellings[] = {"boats", "\xff\xfe", "\xed\x95\x9c\xea\xb5\xad", "zzz", std::string(1000, 'q')};
   for (const std::string& word : spellings) {
     ASSERT_TRUE(vectors.generate(word, out).ok());
-    EXPECT_GT(distance(out, std::vector<float>(kDim)), 0.1) << word;
+    EXPECT_GT(distance(out, std::vector<float>(kHybridDim)), 0.1) << word;
   }
 }
 

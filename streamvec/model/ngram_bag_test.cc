@@ -14,16 +14,16 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kDim = 5, kWordsMax = 64;
-const std::vector<std::string> kWords = {"walk",  "walked", "walking", "walks",   "talk",  "talked",
-                                         "talks", "jump",   "jumped",  "jumping", "jumps", "unwalked"};
+constexpr int64_t kBagDim = 5, kWordsMax = 64;
+const std::vector<std::string> kBagWords = {"walk",  "walked", "walking", "walks",   "talk",  "talked",
+                                            "talks", "jump",   "jumped",  "jumping", "jumps", "unwalked"};
 
 NgramBag new_bag(NgramBagOptions options = {}) {
-  return std::move(NgramBag::make(options, kDim, kWordsMax)).value();
+  return std::move(NgramBag::make(options, kBagDim, kWordsMax)).value();
 }
 
 Matrix targets(uint64_t seed) {
-  Matrix rows = std::move(Matrix::make(kWordsMax, kDim)).value();
+  Matrix rows = std::move(Matrix::make(kWordsMax, kBagDim)).value();
   Random random(seed);
   for (int64_t i = 0; i < rows.rows(); ++i)
     for (float& value : rows.view().row_span(i)) value = random.uniform() - 0.5f;
@@ -44,9 +44,9 @@ void fit(NgramBag& bag, const Matrix& rows, size_t words, int passes) {
 }
 
 std::vector<float> vector_of(const NgramBag& bag, std::string_view word) {
-  Matrix row = std::move(Matrix::make(1, kDim)).value();
+  Matrix row = std::move(Matrix::make(1, kBagDim)).value();
   bag.add_vector(word, row.row(0));
-  return {row.row(0), row.row(0) + kDim};
+  return {row.row(0), row.row(0) + kBagDim};
 }
 
 // The n-grams of `words` that two or more of them have, by bucket, each with a number.
@@ -97,18 +97,18 @@ std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double
 TEST(NgramBag, FindsTheRowsOfTheWeightedRidgeRegression) {
   NgramBag bag = new_bag();
   const Matrix rows = targets(1);
-  tell(bag, kWords);
-  fit(bag, rows, kWords.size(), 300);
+  tell(bag, kBagWords);
+  fit(bag, rows, kBagWords.size(), 300);
 
-  const auto shared = shared_ngrams(kWords);
-  const auto x = design(kWords, shared);
+  const auto shared = shared_ngrams(kBagWords);
+  const auto x = design(kBagWords, shared);
   std::vector<std::vector<double>> gram(shared.size(), std::vector<double>(shared.size()));
   for (size_t a = 0; a < shared.size(); ++a) {
     gram[a][a] = bag.options().shrinkage;
     for (size_t b = 0; b < shared.size(); ++b)
       for (size_t i = 0; i < x.size(); ++i) gram[a][b] += weight_of(static_cast<Slot>(i)) * x[i][a] * x[i][b];
   }
-  for (int64_t d = 0; d < kDim; ++d) {
+  for (int64_t d = 0; d < kBagDim; ++d) {
     std::vector<double> moments(shared.size());
     for (size_t a = 0; a < shared.size(); ++a)
       for (size_t i = 0; i < x.size(); ++i)
@@ -124,7 +124,7 @@ void expect_rows_are_what_duals_say(const NgramBag& bag, const std::vector<std::
   std::vector<NgramFeature> features;
   for (size_t row = 0; row < bag.buckets().size(); ++row) {
     if (bag.buckets()[row] == NgramBag::kNoBucket) continue;
-    for (int64_t d = 0; d < kDim; ++d) {
+    for (int64_t d = 0; d < kBagDim; ++d) {
       double sum = 0;
       for (size_t i = 0; i < words.size(); ++i) {
         ngram_features(words[i], {}, features);
@@ -140,10 +140,10 @@ void expect_rows_are_what_duals_say(const NgramBag& bag, const std::vector<std::
 TEST(NgramBag, AWordThatGoesTakesBackWhatItHasSaid) {
   const Matrix rows = targets(2);
   NgramBag bag = new_bag();
-  tell(bag, kWords);
-  fit(bag, rows, kWords.size(), 3);
+  tell(bag, kBagWords);
+  fit(bag, rows, kBagWords.size(), 3);
   bag.set_word(2, "unjumped");
-  std::vector<std::string> words = kWords;
+  std::vector<std::string> words = kBagWords;
   words[2] = "unjumped";
   expect_rows_are_what_duals_say(bag, words);
   for (const float value : bag.duals().view().row_span(2)) EXPECT_EQ(value, 0);
@@ -182,21 +182,22 @@ TEST(NgramBag, RowsOfNgramsThatNobodyHasAnyMoreAreUsedAgain) {
 TEST(NgramBag, GoesOnBitForBitAfterItWasRestored) {
   const Matrix rows = targets(3);
   NgramBag bag = new_bag();
-  tell(bag, kWords);
-  fit(bag, rows, kWords.size(), 2);
+  tell(bag, kBagWords);
+  fit(bag, rows, kBagWords.size(), 2);
   NgramBag again = new_bag();
   ASSERT_TRUE(again.adopt(bag.buckets(), bag.rows().view(), bag.duals().view()).ok());
-  tell(again, kWords);
+  tell(again, kBagWords);
   for (NgramBag* each : {&bag, &again}) {
-    each->set_word(static_cast<Slot>(kWords.size()), "unjumping");
-    fit(*each, rows, kWords.size() + 1, 2);
+    each->set_word(static_cast<Slot>(kBagWords.size()), "unjumping");
+    fit(*each, rows, kBagWords.size() + 1, 2);
   }
-  for (const std::string& word : kWords) EXPECT_EQ(vector_of(bag, word), vector_of(again, word)) << word;
+  for (const std::string& word : kBagWords) EXPECT_EQ(vector_of(bag, word), vector_of(again, word)) << word;
   EXPECT_EQ(vector_of(bag, "unjumps"), vector_of(again, "unjumps"));
 }
 
 TEST(NgramBag, RefusesBucketsAndRowsThatDoNotBelongTogether) {
-  const Matrix two = std::move(Matrix::make(2, kDim)).value(), other = std::move(Matrix::make(2, kDim + 1)).value();
+  const Matrix two = std::move(Matrix::make(2, kBagDim)).value(),
+               other = std::move(Matrix::make(2, kBagDim + 1)).value();
   const Matrix none;
   const std::vector<uint32_t> twice = {7, 7}, far = {1, uint32_t{1} << 22}, one = {3}, fine = {3, NgramBag::kNoBucket};
   EXPECT_EQ(new_bag().adopt(twice, two.view(), none.view()).code(), Code::kDataLoss);
@@ -220,7 +221,7 @@ TEST(NgramBag, SlotsByNgramsHaveWordsThatBeginAlikeTogether) {
 TEST(NgramBag, WordsThatShareAStemHelpEachOther) {
   NgramBag bag = new_bag();
   std::vector<std::string> words;
-  Matrix rows = std::move(Matrix::make(kWordsMax, kDim)).value();
+  Matrix rows = std::move(Matrix::make(kWordsMax, kBagDim)).value();
   for (const char* stem : {"boat", "ship", "lamp", "tree"})
     for (const char* ending : {"", "s", "ing", "ed"}) {
       rows.row(static_cast<int64_t>(words.size()))[static_cast<int64_t>(words.size() / 4)] = 1;

@@ -20,9 +20,9 @@ std::string drawn_word(Random& random) {
   return word;
 }
 
-constexpr int32_t kWords = 200;
+constexpr int32_t kDrawnWords = 200;
 
-RbsgOptions options_of(bool cuda, RecurrentCell cell, bool bf16) {
+RbsgOptions card_options(bool cuda, RecurrentCell cell, bool bf16) {
   return {.dim = 50,
           .hidden = 64,
           .character_dim = 24,
@@ -34,10 +34,10 @@ RbsgOptions options_of(bool cuda, RecurrentCell cell, bool bf16) {
           .cuda_bf16 = bf16};
 }
 
-std::unique_ptr<Rbsg> model(bool cuda, RecurrentCell cell = RecurrentCell::kLstm, bool bf16 = false) {
-  auto made = std::move(Rbsg::make(options_of(cuda, cell, bf16))).value();
+std::unique_ptr<Rbsg> drawn_model(bool cuda, RecurrentCell cell = RecurrentCell::kLstm, bool bf16 = false) {
+  auto made = std::move(Rbsg::make(card_options(cuda, cell, bf16))).value();
   Random random(3);
-  for (Slot slot = 0; slot < kWords; ++slot) made->set_word(slot, drawn_word(random));
+  for (Slot slot = 0; slot < kDrawnWords; ++slot) made->set_word(slot, drawn_word(random));
   return made;
 }
 
@@ -45,10 +45,10 @@ RbsgBatch drawn_batch(uint64_t seed) {
   Random random(seed);
   RbsgBatch batch;
   for (int i = 0; i < 500; ++i) {
-    batch.centres.push_back(static_cast<Slot>(random.below(kWords)));
-    batch.contexts.push_back(static_cast<Slot>((batch.centres.back() + random.below(5)) % kWords));
+    batch.centres.push_back(static_cast<Slot>(random.below(kDrawnWords)));
+    batch.contexts.push_back(static_cast<Slot>((batch.centres.back() + random.below(5)) % kDrawnWords));
   }
-  for (int i = 0; i < 40; ++i) batch.negatives.push_back(static_cast<Slot>(random.below(kWords)));
+  for (int i = 0; i < 40; ++i) batch.negatives.push_back(static_cast<Slot>(random.below(kDrawnWords)));
   return batch;
 }
 
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Cells, RbsgCellsOnCard,
 // Adam's first mean is a tenth of the slope. The CPU's slopes agree with finite differences (rbsg_test.cc).
 TEST_P(RbsgCellsOnCard, LossAndSlopesAreTheCpus) {
   const Kind kind = GetParam();
-  const auto card = model(true, kind.cell, kind.bf16), cpu = model(false, kind.cell);
+  const auto card = drawn_model(true, kind.cell, kind.bf16), cpu = drawn_model(false, kind.cell);
   const RbsgBatch batch = drawn_batch(1);
   const Rbsg::BatchStats expected = cpu->train_batch(batch, 1e-3f);
   Rbsg::BatchStats stats = card->train_batch(batch, 1e-3f);
@@ -98,7 +98,7 @@ TEST_P(RbsgCellsOnCard, LossAndSlopesAreTheCpus) {
 TEST_P(RbsgCellsOnCard, LearnAsTheCpuDoes) {
   double losses[2];
   for (const bool cuda : {false, true}) {
-    const auto rbsg = model(cuda, GetParam().cell, GetParam().bf16);
+    const auto rbsg = drawn_model(cuda, GetParam().cell, GetParam().bf16);
     double loss = 0;
     for (uint64_t i = 0; i < 60; ++i) {
       const double done = rbsg->train_batch(drawn_batch(i), 3e-3f).loss + rbsg->settle().value().loss;
@@ -110,7 +110,7 @@ TEST_P(RbsgCellsOnCard, LearnAsTheCpuDoes) {
 }
 
 TEST_F(RbsgOnCard, ABatchCopiesItsPlanThereAndItsLossBack) {
-  const auto rbsg = model(true);
+  const auto rbsg = drawn_model(true);
   (void)rbsg->train_batch(drawn_batch(1), 1e-3f);
   ASSERT_TRUE(rbsg->settle().ok());
   const cuda::Copies before = cuda::copies_so_far();
@@ -119,13 +119,13 @@ TEST_F(RbsgOnCard, ABatchCopiesItsPlanThereAndItsLossBack) {
   const cuda::Copies after = cuda::copies_so_far();
   // 500 pairs, and for each of at most 2 x 200 words some numbers for a few nodes: far from 4 x 64 x 64 weights.
   EXPECT_GE(after.to_card - before.to_card, 500 * 8);
-  EXPECT_LE(after.to_card - before.to_card, 500 * 8 + 2 * kWords * 20 * 8);
+  EXPECT_LE(after.to_card - before.to_card, 500 * 8 + 2 * kDrawnWords * 20 * 8);
   EXPECT_EQ(after.to_card_count - before.to_card_count, 1);
   EXPECT_LE(after.from_card - before.from_card, 64);
 }
 
 TEST_F(RbsgOnCard, NewCharactersInTheMiddleGetRowsThere) {
-  const auto rbsg = model(true);
+  const auto rbsg = drawn_model(true);
   (void)rbsg->train_batch(drawn_batch(1), 1e-3f);
   rbsg->set_word(0, "żółć");
   (void)rbsg->train_batch(drawn_batch(2), 1e-3f);
@@ -135,7 +135,7 @@ TEST_F(RbsgOnCard, NewCharactersInTheMiddleGetRowsThere) {
 }
 
 TEST_F(RbsgOnCard, ABatchThatIsNotFiniteChangesNothing) {
-  const auto rbsg = model(true);
+  const auto rbsg = drawn_model(true);
   for (const Rbsg::Named& state : rbsg->states())
     if (state.name == "rbsg.centre.output") state.values->row(0)[0] = std::nanf("");
   const Rbsg::BatchStats stats = rbsg->train_batch(drawn_batch(1), 1e-3f);

@@ -17,20 +17,22 @@ namespace {
 
 using Negatives = RbsgBatch::Negatives;
 
-const std::vector<std::string> kWords{"sing", "singer", "song", "sang", "sun", "son", "한국", "한국어", "a", "naïve"};
+const std::vector<std::string> kSpelledWords{"sing", "singer", "song",   "sang", "sun",
+                                             "son",  "한국",   "한국어", "a",    "naïve"};
 
 RbsgOptions small(int32_t threads = 1) {
   return {.dim = 11, .hidden = 16, .character_dim = 6, .negatives = 3, .threads = threads, .seed = 5};
 }
 
-std::unique_ptr<Rbsg> model(int32_t threads = 1) {
+std::unique_ptr<Rbsg> spelled_model(int32_t threads = 1) {
   auto made = std::move(Rbsg::make(small(threads))).value();
-  for (size_t slot = 0; slot < kWords.size(); ++slot) made->set_word(static_cast<Slot>(slot), kWords[slot]);
+  for (size_t slot = 0; slot < kSpelledWords.size(); ++slot)
+    made->set_word(static_cast<Slot>(slot), kSpelledWords[slot]);
   return made;
 }
 
 // Pairs over the words, with repetitions; slot 9 is never trained on.
-RbsgBatch batch_of(int32_t pairs, Negatives form, uint64_t seed = 1) {
+RbsgBatch batch_of_pairs(int32_t pairs, Negatives form, uint64_t seed = 1) {
   Random random(seed);
   RbsgBatch batch;
   batch.form = form;
@@ -44,7 +46,7 @@ RbsgBatch batch_of(int32_t pairs, Negatives form, uint64_t seed = 1) {
 }
 
 std::vector<std::vector<double>> vectors(const Rbsg& rbsg, Rbsg::Side side, int32_t threads = 1) {
-  const std::vector<std::string_view> views(kWords.begin(), kWords.end());
+  const std::vector<std::string_view> views(kSpelledWords.begin(), kSpelledWords.end());
   Matrix out = std::move(Matrix::make(static_cast<int64_t>(views.size()), rbsg.options().dim)).value();
   EXPECT_TRUE(rbsg.embed(views, side, threads, out.view()).ok());
   std::vector<std::vector<double>> all;
@@ -74,9 +76,9 @@ double plain_loss(const Rbsg& rbsg, const RbsgBatch& batch) {
 
 TEST(Rbsg, ReportsTheLossOfItsVectorsBeforeTheStep) {
   for (const Negatives form : {Negatives::kPool, Negatives::kPerPair}) {
-    auto rbsg = model();
+    auto rbsg = spelled_model();
     for (uint64_t seed = 1; seed < 5; ++seed) {
-      const RbsgBatch batch = batch_of(40, form, seed);
+      const RbsgBatch batch = batch_of_pairs(40, form, seed);
       const double wanted = plain_loss(*rbsg, batch);
       const Rbsg::BatchStats stats = rbsg->train_batch(batch, 0.01f);
       EXPECT_NEAR(stats.loss, wanted, 2e-4 * wanted);
@@ -89,8 +91,8 @@ TEST(Rbsg, ReportsTheLossOfItsVectorsBeforeTheStep) {
 // Adam's first step is lr towards the sign of each slope, which finite differences of the whole loss must agree with.
 TEST(Rbsg, EveryParameterGoesWhereFiniteDifferencesPoint) {
   for (const Negatives form : {Negatives::kPool, Negatives::kPerPair}) {
-    auto rbsg = model(), stepped = model();
-    const RbsgBatch batch = batch_of(40, form);
+    auto rbsg = spelled_model(), stepped = spelled_model();
+    const RbsgBatch batch = batch_of_pairs(40, form);
     (void)stepped->train_batch(batch, 1e-3f);
     const auto before = rbsg->states(), after = stepped->states();
     int compared = 0;
@@ -119,9 +121,9 @@ TEST(Rbsg, EveryParameterGoesWhereFiniteDifferencesPoint) {
 
 TEST(Rbsg, ThreadsShareTheWorkWithoutChangingTheResult) {
   for (const int32_t threads : {2, 3, 16}) {
-    auto rbsg = model(1), shared = model(threads);
+    auto rbsg = spelled_model(1), shared = spelled_model(threads);
     for (uint64_t seed = 1; seed < 4; ++seed) {
-      const RbsgBatch batch = batch_of(50, Negatives::kPool, seed);
+      const RbsgBatch batch = batch_of_pairs(50, Negatives::kPool, seed);
       const double loss = rbsg->train_batch(batch, 1e-3f).loss;
       EXPECT_NEAR(shared->train_batch(batch, 1e-3f).loss, loss, 1e-3 * loss) << threads;
     }
@@ -132,16 +134,16 @@ TEST(Rbsg, ThreadsShareTheWorkWithoutChangingTheResult) {
 }
 
 TEST(Rbsg, EqualSeedsAndThreadsGiveEqualBits) {
-  auto first = model(2), second = model(2);
+  auto first = spelled_model(2), second = spelled_model(2);
   for (uint64_t seed = 1; seed < 4; ++seed) {
-    const RbsgBatch batch = batch_of(50, Negatives::kPool, seed);
+    const RbsgBatch batch = batch_of_pairs(50, Negatives::kPool, seed);
     EXPECT_EQ(first->train_batch(batch, 1e-3f).loss, second->train_batch(batch, 1e-3f).loss);
   }
   EXPECT_EQ(vectors(*first, Rbsg::kCentre), vectors(*second, Rbsg::kCentre));
 }
 
 TEST(Rbsg, LearnsWhichWordsBelongTogether) {
-  auto rbsg = model(2);
+  auto rbsg = spelled_model(2);
   RbsgBatch batch;
   for (Slot slot = 0; slot < 8; ++slot)
     for (int i = 0; i < 4; ++i) {
@@ -161,14 +163,15 @@ TEST(Rbsg, VectorsMadeIn8BitsPointWhereThoseInF32Do) {
   options.kernel = "auto";
   auto rbsg = std::move(Rbsg::make(options)).value();
   if (rbsg->kernel_name() != "amx+int8") GTEST_SKIP() << "needs AMX with whole numbers of 8 bits";
-  for (size_t slot = 0; slot < kWords.size(); ++slot) rbsg->set_word(static_cast<Slot>(slot), kWords[slot]);
-  for (uint64_t seed = 1; seed < 60; ++seed) (void)rbsg->train_batch(batch_of(40, Negatives::kPool, seed), 0.01f);
+  for (size_t slot = 0; slot < kSpelledWords.size(); ++slot)
+    rbsg->set_word(static_cast<Slot>(slot), kSpelledWords[slot]);
+  for (uint64_t seed = 1; seed < 60; ++seed) (void)rbsg->train_batch(batch_of_pairs(40, Negatives::kPool, seed), 0.01f);
   const auto got = vectors(*rbsg, Rbsg::kCentre);
   const auto exact = std::move(rbsg->vectors()).value();
   std::vector<float> wanted(got[0].size());
   double difference = 0;
-  for (size_t i = 0; i < kWords.size(); ++i) {
-    ASSERT_TRUE(exact->generate(kWords[i], wanted).ok());
+  for (size_t i = 0; i < kSpelledWords.size(); ++i) {
+    ASSERT_TRUE(exact->generate(kSpelledWords[i], wanted).ok());
     double product = 0, squares[2] = {0, 0};
     for (size_t d = 0; d < wanted.size(); ++d) {
       product += wanted[d] * got[i][d];
@@ -176,17 +179,17 @@ TEST(Rbsg, VectorsMadeIn8BitsPointWhereThoseInF32Do) {
       squares[1] += got[i][d] * got[i][d];
       difference += std::abs(wanted[d] - got[i][d]);
     }
-    EXPECT_GT(product / std::sqrt(squares[0] * squares[1]), 0.999) << kWords[i];
+    EXPECT_GT(product / std::sqrt(squares[0] * squares[1]), 0.999) << kSpelledWords[i];
   }
   EXPECT_GT(difference, 0) << "8 bits were not used";
 }
 
 TEST(Rbsg, AWordHasOneVectorWhateverStandsBesideIt) {
-  auto rbsg = model();
+  auto rbsg = spelled_model();
   const auto together = vectors(*rbsg, Rbsg::kContext), by_threads = vectors(*rbsg, Rbsg::kContext, 3);
   std::vector<float> single(11);
-  for (size_t i = 0; i < kWords.size(); ++i) {
-    const std::string_view word = kWords[i];
+  for (size_t i = 0; i < kSpelledWords.size(); ++i) {
+    const std::string_view word = kSpelledWords[i];
     ASSERT_TRUE(rbsg->embed({&word, 1}, Rbsg::kContext, 1, {single.data(), 1, 11, 11}).ok());
     for (size_t d = 0; d < single.size(); ++d) EXPECT_NEAR(single[d], together[i][d], 1e-6);
     EXPECT_EQ(by_threads[i], together[i]);
@@ -197,10 +200,10 @@ TEST(Rbsg, AWordHasOneVectorWhateverStandsBesideIt) {
 // A look at the first row is all that tells from outside that embedding has begun: a data race, in this test alone.
 TEST(Rbsg, TrainingGoesOnWhileTheVocabularyIsEmbedded) {
   constexpr Slot kMany = 30'000;
-  auto rbsg = model();
-  for (Slot slot = static_cast<Slot>(kWords.size()); slot < kMany; ++slot)
+  auto rbsg = spelled_model();
+  for (Slot slot = static_cast<Slot>(kSpelledWords.size()); slot < kMany; ++slot)
     rbsg->set_word(slot, "word" + std::to_string(mix(static_cast<uint64_t>(slot))));
-  const RbsgBatch batch = batch_of(40, Negatives::kPool);
+  const RbsgBatch batch = batch_of_pairs(40, Negatives::kPool);
   bool met = false;
   for (int tries = 0; tries < 20 && !met; ++tries) {
     Matrix out = std::move(Matrix::make(kMany, 11)).value();
@@ -232,7 +235,7 @@ TEST(Rbsg, MoreThanThereIsMemoryForIsResourceExhausted) {
 }
 
 TEST(Rbsg, AnyBytesHaveAVectorAndTheEmptyWordAnError) {
-  auto rbsg = model();
+  auto rbsg = spelled_model();
   const std::string bytes("\xFF\0\xC3 \x7F", 5), longest(5'000, 'x');
   const std::vector<std::string_view> words{bytes, longest, "未知"};
   Matrix out = std::move(Matrix::make(3, 11)).value();
@@ -244,33 +247,35 @@ TEST(Rbsg, AnyBytesHaveAVectorAndTheEmptyWordAnError) {
 }
 
 TEST(Rbsg, ABatchWithoutPairsChangesNothing) {
-  auto rbsg = model();
+  auto rbsg = spelled_model();
   const auto before = vectors(*rbsg, Rbsg::kCentre);
   EXPECT_EQ(rbsg->train_batch({}, 0.1f).pairs, 0);
   EXPECT_EQ(vectors(*rbsg, Rbsg::kCentre), before);
 }
 
 TEST(Rbsg, RefusesAStepThatIsNotFinite) {
-  auto rbsg = model();
+  auto rbsg = spelled_model();
   Matrix& bias = *rbsg->states()[5].values;
   ASSERT_EQ(rbsg->states()[5].name, "rbsg.centre.output_bias");
   const float kept = bias.row(0)[0];
   bias.row(0)[0] = std::numeric_limits<float>::infinity();
   const auto outputs = vectors(*rbsg, Rbsg::kContext);
-  EXPECT_TRUE(rbsg->train_batch(batch_of(20, Negatives::kPool), 0.01f).refused);
+  EXPECT_TRUE(rbsg->train_batch(batch_of_pairs(20, Negatives::kPool), 0.01f).refused);
   EXPECT_EQ(vectors(*rbsg, Rbsg::kContext), outputs);
   bias.row(0)[0] = kept;
-  EXPECT_FALSE(rbsg->train_batch(batch_of(20, Negatives::kPool), 0.01f).refused) << "nothing of the bad slopes stays";
+  EXPECT_FALSE(rbsg->train_batch(batch_of_pairs(20, Negatives::kPool), 0.01f).refused)
+      << "nothing of the bad slopes stays";
 }
 
 TEST(Rbsg, AModelFilledWithAnothersStatesGoesOnAlike) {
-  auto rbsg = model();
-  for (uint64_t seed = 1; seed < 4; ++seed) (void)rbsg->train_batch(batch_of(30, Negatives::kPool, seed), 0.01f);
+  auto rbsg = spelled_model();
+  for (uint64_t seed = 1; seed < 4; ++seed) (void)rbsg->train_batch(batch_of_pairs(30, Negatives::kPool, seed), 0.01f);
   RbsgOptions options = small();
   options.seed = 99;
   auto other = std::move(Rbsg::make(options)).value();
   ASSERT_TRUE(other->restore_characters(rbsg->characters().admitted()).ok());
-  for (size_t slot = 0; slot < kWords.size(); ++slot) other->set_word(static_cast<Slot>(slot), kWords[slot]);
+  for (size_t slot = 0; slot < kSpelledWords.size(); ++slot)
+    other->set_word(static_cast<Slot>(slot), kSpelledWords[slot]);
   const auto from = rbsg->states(), to = other->states();
   ASSERT_EQ(from.size(), to.size());
   for (size_t m = 0; m < from.size(); ++m) {
@@ -280,17 +285,17 @@ TEST(Rbsg, AModelFilledWithAnothersStatesGoesOnAlike) {
       std::copy_n(from[m].values->row(i), from[m].values->cols(), to[m].values->row(i));
   }
   for (uint64_t seed = 4; seed < 7; ++seed) {
-    const RbsgBatch batch = batch_of(30, Negatives::kPool, seed);
+    const RbsgBatch batch = batch_of_pairs(30, Negatives::kPool, seed);
     EXPECT_EQ(rbsg->train_batch(batch, 0.01f).loss, other->train_batch(batch, 0.01f).loss);
   }
   EXPECT_EQ(vectors(*rbsg, Rbsg::kCentre), vectors(*other, Rbsg::kCentre));
 }
 
 TEST(Rbsg, NewCharactersMayComeBetweenBatches) {
-  auto rbsg = model(2);
-  (void)rbsg->train_batch(batch_of(30, Negatives::kPool), 0.01f);
+  auto rbsg = spelled_model(2);
+  (void)rbsg->train_batch(batch_of_pairs(30, Negatives::kPool), 0.01f);
   rbsg->set_word(3, "ωμέγα");
-  const Rbsg::BatchStats stats = rbsg->train_batch(batch_of(30, Negatives::kPool), 0.01f);
+  const Rbsg::BatchStats stats = rbsg->train_batch(batch_of_pairs(30, Negatives::kPool), 0.01f);
   EXPECT_FALSE(stats.refused);
   EXPECT_TRUE(std::isfinite(stats.loss));
 }

@@ -15,13 +15,6 @@ namespace {
 
 using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
-constexpr OptimizerKind kOptimizers[] = {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam};
-
-struct Totals {
-  double loss = 0;
-  int64_t pairs = 0;
-};
-
 // One block, one pair after the other: the word beside a centre predicts it, against every shared negative with the
 // weight negatives / shared, the centre itself excepted. Slopes at the old values, applied at the end.
 void naive_block(const WindowPlan& plan, const WindowOptions& options, double lr, Rows& input, Rows& output,
@@ -43,12 +36,6 @@ void naive_block(const WindowPlan& plan, const WindowOptions& options, double lr
         if (static_cast<size_t>(negative) != out) meet(static_cast<size_t>(negative), 0, share);
       ++totals.pairs;
     }
-}
-
-void expect_near(const Rows& rows, const Rows& wanted, double error_max) {
-  ASSERT_EQ(rows.size(), wanted.size());
-  for (size_t i = 0; i < rows.size(); ++i)
-    for (size_t d = 0; d < rows[i].size(); ++d) ASSERT_NEAR(rows[i][d], wanted[i][d], error_max) << "row " << i;
 }
 
 // A text, how it is cut, and how far a kernel may be from the naive calculation. Steps are short: 0.001.

@@ -13,7 +13,7 @@ namespace {
 
 using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
-constexpr int64_t kDim = 12;
+constexpr int64_t kShardedDim = 12;
 
 // Rows at hand that are read when they are asked for, as an owner reads them; what was added since is not in them.
 class RowsElsewhere final : public RemoteRows {
@@ -21,7 +21,7 @@ class RowsElsewhere final : public RemoteRows {
   explicit RowsElsewhere(Parameters& parameters) : parameters_(parameters) {}
   uint64_t ask(std::span<const uint32_t> rows) override {
     std::vector<float>& values = answers_[++asked_];
-    for (const uint32_t key : rows) values.insert(values.end(), row(key), row(key) + kDim);
+    for (const uint32_t key : rows) values.insert(values.end(), row(key), row(key) + kShardedDim);
     named_ = std::max(named_, rows.size());
     return asked_;
   }
@@ -33,7 +33,7 @@ class RowsElsewhere final : public RemoteRows {
   }
   void add(std::span<const uint32_t> rows, std::span<const float> changes) override {
     for (size_t i = 0; i < rows.size(); ++i)
-      for (int64_t k = 0; k < kDim; ++k) row(rows[i])[k] += changes[i * kDim + static_cast<size_t>(k)];
+      for (int64_t k = 0; k < kShardedDim; ++k) row(rows[i])[k] += changes[i * kShardedDim + static_cast<size_t>(k)];
   }
   void fail_from(uint64_t question) { fails_from_ = question; }
   uint64_t asked() const { return asked_; }
@@ -50,21 +50,21 @@ class RowsElsewhere final : public RemoteRows {
   size_t named_ = 0;
 };
 
-ShardedOptions options_of(int32_t blocks) {
+ShardedOptions sharded_options(int32_t blocks) {
   ShardedOptions options;
   options.model.kernel = "simd";
-  options.dim = kDim;
+  options.dim = kShardedDim;
   options.blocks = blocks;
   return options;
 }
 
 TEST(ShardedSgns, TakesTheStepsOfTheWorkerThatHasAllRows) {
   for (const int32_t blocks : {1, 3, 1'000}) {
-    Parameters whole = random_parameters(50, kDim), shared = random_parameters(50, kDim);
+    Parameters whole = random_parameters(50, kShardedDim), shared = random_parameters(50, kShardedDim);
     const SamplingTables tables(rarer_and_rarer_words(50), 0, {.pace_max = 8});
     const auto plain = make_worker("sgns", "simd", {}, whole);
     RowsElsewhere elsewhere(shared);
-    const auto sharded = std::move(make_sharded_sgns_worker(options_of(blocks), elsewhere)).value();
+    const auto sharded = std::move(make_sharded_sgns_worker(sharded_options(blocks), elsewhere)).value();
     for (uint64_t seed = 1; seed < 4; ++seed) {
       const Chunk chunk = random_chunk(50, 700, seed);
       Random random(seed), again(seed);
@@ -76,16 +76,16 @@ TEST(ShardedSgns, TakesTheStepsOfTheWorkerThatHasAllRows) {
     for (const auto& [rows, wanted] :
          {std::pair{&shared.input.rows, &whole.input.rows}, std::pair{&shared.output.rows, &whole.output.rows}})
       for (int64_t i = 0; i < 50; ++i)
-        for (int64_t k = 0; k < kDim; ++k) ASSERT_NEAR(rows->row(i)[k], wanted->row(i)[k], 1e-4) << blocks;
+        for (int64_t k = 0; k < kShardedDim; ++k) ASSERT_NEAR(rows->row(i)[k], wanted->row(i)[k], 1e-4) << blocks;
     EXPECT_TRUE(sharded->settle().ok());
   }
 }
 
 TEST(ShardedSgns, AsksForTheRowsOfASectionOnly) {
-  Parameters rows = random_parameters(5'000, kDim);
+  Parameters rows = random_parameters(5'000, kShardedDim);
   const SamplingTables tables(equal_words(5'000), 0);
   RowsElsewhere elsewhere(rows);
-  const auto worker = std::move(make_sharded_sgns_worker(options_of(2), elsewhere)).value();
+  const auto worker = std::move(make_sharded_sgns_worker(sharded_options(2), elsewhere)).value();
   Random random(1);
   worker->step(random_chunk(5'000, 2'000, 1), tables, 0.05f, random);
   EXPECT_GT(elsewhere.asked(), 40u);
@@ -96,13 +96,13 @@ TEST(ShardedSgns, SendsTheShareOfAChange) {
   const SamplingTables tables(equal_words(50), 0);
   std::vector<Rows> moved;
   for (const float share : {1.0f, 0.25f}) {
-    Parameters rows = random_parameters(50, kDim);
+    Parameters rows = random_parameters(50, kShardedDim);
     const Rows before = values_of(rows.input.rows);
     RowsElsewhere elsewhere(rows);
-    ShardedOptions options = options_of(1'000);  // one section: what it has sent does not come back
+    ShardedOptions options = sharded_options(1'000);  // one section: what it has sent does not come back
     options.share = [&](uint32_t, double trained, double square) {
       EXPECT_GT(trained, 0);
-      EXPECT_NEAR(square, kDim / 12.0, 0.6);  // of rows that are uniform in +-0.5, before they have moved
+      EXPECT_NEAR(square, kShardedDim / 12.0, 0.6);  // of rows that are uniform in +-0.5, before they have moved
       return share;
     };
     const auto worker = std::move(make_sharded_sgns_worker(options, elsewhere)).value();
@@ -113,15 +113,15 @@ TEST(ShardedSgns, SendsTheShareOfAChange) {
     moved.push_back(std::move(change));
   }
   for (size_t i = 0; i < moved[0].size(); ++i)
-    for (size_t k = 0; k < kDim; ++k) EXPECT_NEAR(moved[1][i][k], 0.25 * moved[0][i][k], 1e-6);
+    for (size_t k = 0; k < kShardedDim; ++k) EXPECT_NEAR(moved[1][i][k], 0.25 * moved[0][i][k], 1e-6);
 }
 
 TEST(ShardedSgns, RowsThatNeverComeEndItWithTheirError) {
-  Parameters rows = random_parameters(50, kDim);
+  Parameters rows = random_parameters(50, kShardedDim);
   const SamplingTables tables(equal_words(50), 0);
   RowsElsewhere elsewhere(rows);
   elsewhere.fail_from(2);
-  const auto worker = std::move(make_sharded_sgns_worker(options_of(1), elsewhere)).value();
+  const auto worker = std::move(make_sharded_sgns_worker(sharded_options(1), elsewhere)).value();
   Random random(1);
   worker->step(random_chunk(50, 300, 1), tables, 0.05f, random);
   EXPECT_TRUE(worker->failed());

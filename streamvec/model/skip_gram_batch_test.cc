@@ -10,7 +10,7 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kWords = 30, kDim = 5;
+constexpr int64_t kBatchWords = 30, kBatchDim = 5;
 
 // Sentences of ten words, some words more frequent than others.
 Chunk text_of(int32_t sentences, uint64_t seed) {
@@ -18,14 +18,14 @@ Chunk text_of(int32_t sentences, uint64_t seed) {
   Chunk chunk;
   for (int32_t i = 0; i < sentences; ++i) {
     for (int32_t word = 0; word < 10; ++word)
-      chunk.slots.push_back(static_cast<Slot>(std::min(random.below(kWords), random.below(kWords))));
+      chunk.slots.push_back(static_cast<Slot>(std::min(random.below(kBatchWords), random.below(kBatchWords))));
     chunk.sentence_ends.push_back(static_cast<int32_t>(chunk.slots.size()));
   }
   return chunk;
 }
 
 std::vector<double> counts_of(const Chunk& chunk) {
-  std::vector<double> counts(kWords, 1.0);
+  std::vector<double> counts(kBatchWords, 1.0);
   for (const Slot slot : chunk.slots) ++counts[static_cast<size_t>(slot)];
   return counts;
 }
@@ -46,10 +46,10 @@ SkipGramBatch batch_of(const Chunk& text, int64_t portion_words) {
 }
 
 Matrix drawn_rows(size_t count) {
-  Matrix rows = std::move(Matrix::make(static_cast<int64_t>(count), kDim)).value();
+  Matrix rows = std::move(Matrix::make(static_cast<int64_t>(count), kBatchDim)).value();
   Random random(3);
   for (size_t i = 0; i < count; ++i)
-    for (int64_t k = 0; k < kDim; ++k) rows.row(static_cast<int64_t>(i))[k] = random.uniform() - 0.5f;
+    for (int64_t k = 0; k < kBatchDim; ++k) rows.row(static_cast<int64_t>(i))[k] = random.uniform() - 0.5f;
   return rows;
 }
 
@@ -70,7 +70,7 @@ TEST(SkipGramBatch, TheGradientIsThatOfTheValue) {
   const PortionValue value = worker->add_gradient(rows.view(), gradient.view());
   EXPECT_GT(value.weight, 100);
   for (int64_t i = 0; i < rows.rows(); i += 3)
-    for (int64_t k = 0; k < kDim; k += 2) {
+    for (int64_t k = 0; k < kBatchDim; k += 2) {
       constexpr float kStep = 1e-2f;
       Matrix unused = drawn_rows(names.size());
       const float at = rows.row(i)[k];
@@ -89,8 +89,8 @@ TEST(SkipGramBatch, TheValueIsTheLossOfItsPairsAndTheSharedNegatives) {
   const auto worker = batch.make_worker();
   std::vector<uint32_t> names;
   worker->begin(0, names);
-  Matrix rows = std::move(Matrix::make(static_cast<int64_t>(names.size()), kDim)).value();
-  Matrix gradient = std::move(Matrix::make(static_cast<int64_t>(names.size()), kDim)).value();
+  Matrix rows = std::move(Matrix::make(static_cast<int64_t>(names.size()), kBatchDim)).value();
+  Matrix gradient = std::move(Matrix::make(static_cast<int64_t>(names.size()), kBatchDim)).value();
   const PortionValue value = worker->add_gradient(rows.view(), gradient.view());
   EXPECT_LE(value.value, value.weight * (1 + 3) * std::log(2.0) * 1.0001);
   EXPECT_GT(value.value, value.weight * (1 + 3 * 0.7) * std::log(2.0));
@@ -102,13 +102,14 @@ TEST(SkipGramBatch, PortionsTogetherWeighEveryWordAsOftenAsItIsToBeDrawn) {
   const Chunk text = text_of(2'000, 1);
   const SkipGramBatch batch = batch_of(text, 100);
   const auto worker = batch.make_worker();
-  std::vector<double> pulled(kWords), expected = unigram_probabilities(counts_of(text));
+  std::vector<double> pulled(kBatchWords), expected = unigram_probabilities(counts_of(text));
   std::vector<uint32_t> names;
   double pairs = 0;
   for (int64_t portion = 0; portion < batch.portions(); ++portion) {
     worker->begin(portion, names);
     const auto count = static_cast<int64_t>(names.size());
-    Matrix rows = std::move(Matrix::make(count, kDim)).value(), gradient = std::move(Matrix::make(count, kDim)).value();
+    Matrix rows = std::move(Matrix::make(count, kBatchDim)).value(),
+           gradient = std::move(Matrix::make(count, kBatchDim)).value();
     for (int64_t i = 0; i < count; ++i) rows.row(i)[0] = names[static_cast<size_t>(i)] % 2 == 0 ? 1.0f : 0.0f;
     pairs += worker->add_gradient(rows.view(), gradient.view()).weight;
     for (int64_t i = 0; i < count; ++i)
@@ -141,7 +142,7 @@ TEST(SkipGramBatch, IsTheSameFunctionEveryTime) {
     EXPECT_EQ(worker->add_gradient(rows.view(), gradient.view()).value,
               other->add_gradient(rows.view(), other_gradient.view()).value);
     for (int64_t i = 0; i < rows.rows(); ++i)
-      for (int64_t k = 0; k < kDim; ++k) EXPECT_EQ(gradient.row(i)[k], other_gradient.row(i)[k]);
+      for (int64_t k = 0; k < kBatchDim; ++k) EXPECT_EQ(gradient.row(i)[k], other_gradient.row(i)[k]);
   }
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
-constexpr OptimizerKind kOptimizers[] = {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam};
-
 Vocabulary vocabulary_of_words(const std::vector<std::string>& words) {
   Vocabulary vocabulary;
   for (const std::string& word : words) vocabulary.add(word, 100);
@@ -143,11 +141,6 @@ Rows trained_as_rows(Parameters& parameters, const Chunk& chunk, const SamplingT
   Random random(21);
   make_worker("sgns", "reference", {}, rows)->step(chunk, tables, lr, random);
   return values_of(rows.input.rows);
-}
-
-void expect_near(const Rows& found, const Rows& wanted, double error_max) {
-  for (size_t i = 0; i < wanted.size(); ++i)
-    for (size_t d = 0; d < wanted[i].size(); ++d) ASSERT_NEAR(found[i][d], wanted[i][d], error_max) << "row " << i;
 }
 
 TEST(Subword, WordsThatShareNothingTrainAsRowsWould) {

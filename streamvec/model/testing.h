@@ -1,6 +1,8 @@
 // Small texts, tables and measures that the tests of this folder share.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,6 +15,8 @@
 #include "streamvec/model/window_plan.h"
 
 namespace streamvec::testing {
+
+constexpr OptimizerKind kOptimizers[] = {OptimizerKind::kSgd, OptimizerKind::kAdagrad, OptimizerKind::kAdam};
 
 inline Vocabulary vocabulary_of(const std::vector<int64_t>& counts) {
   Vocabulary vocabulary;
@@ -107,6 +111,12 @@ inline Rows values_of(const Matrix& matrix) {
   return rows;
 }
 
+inline void expect_near(const Rows& rows, const Rows& wanted, double error_max) {
+  ASSERT_EQ(rows.size(), wanted.size());
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t d = 0; d < rows[i].size(); ++d) ASSERT_NEAR(rows[i][d], wanted[i][d], error_max) << "row " << i;
+}
+
 inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
   for (size_t d = 0; d < a.size(); ++d) sum += a[d] * b[d];
@@ -123,6 +133,12 @@ inline double minus_log_sigma(double z) {
 inline double sigma(double z) {
   return 1 / (1 + std::exp(-z));
 }
+
+// The loss of a text and its pairs, by plain loops.
+struct Totals {
+  double loss = 0;
+  int64_t pairs = 0;
+};
 
 // Every block that a worker with these options and this seed will train on.
 inline std::vector<WindowPlan> plans_of(const Chunk& chunk, const SamplingTables& tables, const WindowOptions& options,

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "streamvec/model/testing.h"
 #include "streamvec/model/trie_lstm.h"
 
 namespace streamvec::testing {
@@ -50,10 +51,6 @@ struct PlainStep {
   Values i, f, g, o, c, h;  // of an LSTM
   Values r, z, n, u;        // of a GRU, with h
 };
-
-inline double sigma(double x) {
-  return 1 / (1 + std::exp(-x));
-}
 
 // What the character and what the state before contribute to the gates.
 inline Values input_part(const PlainEncoder& encoder, CharacterId character) {

@@ -56,10 +56,12 @@ TEST(Scale, AnEmptyIntervalIsWidened) {
 }
 
 TEST(Scale, WhatIsNoIntervalBecomesOne) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNanEnd = std::numeric_limits<double>::quiet_NaN(),
+                   kInfEnd = std::numeric_limits<double>::infinity();
   for (const bool logarithmic : {false, true}) {
-    EXPECT_LT(Scale::make(kNan, kNan, logarithmic, 0, 1).low(), Scale::make(kNan, kNan, logarithmic, 0, 1).high());
-    EXPECT_TRUE(std::isfinite(Scale::make(kInf, -kInf, logarithmic, 0, 1).at(1)));
+    EXPECT_LT(Scale::make(kNanEnd, kNanEnd, logarithmic, 0, 1).low(),
+              Scale::make(kNanEnd, kNanEnd, logarithmic, 0, 1).high());
+    EXPECT_TRUE(std::isfinite(Scale::make(kInfEnd, -kInfEnd, logarithmic, 0, 1).at(1)));
     EXPECT_TRUE(std::isfinite(Scale::make(-5, -1, logarithmic, 0, 1).at(1)));
   }
 }

@@ -20,20 +20,18 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Source> open_ok(const std::vector<std::string>& paths) {
-  Result<std::unique_ptr<Source>> source = FileSource::open(paths);
-  EXPECT_TRUE(source.ok()) << source.status().message();
-  return std::move(source).value();
+std::unique_ptr<Source> open_files(const std::vector<std::string>& paths) {
+  return open_ok<FileSource>(paths);
 }
 
 std::vector<Document> documents_of(const std::vector<std::string>& paths) {
-  Result<std::vector<Document>> documents = read_all(*open_ok(paths));
+  Result<std::vector<Document>> documents = read_all(*open_files(paths));
   EXPECT_TRUE(documents.ok()) << documents.status().message();
   return std::move(documents).value();
 }
 
 Status reading_error(const std::vector<std::string>& paths) {
-  return read_all(*open_ok(paths)).status();
+  return read_all(*open_files(paths)).status();
 }
 
 TEST(FileSource, GivesAFileInPiecesCutAtLineEnds) {
@@ -96,13 +94,13 @@ TEST(FileSource, GoesOnAfterAnyDocumentExactlyAsIfNeverStopped) {
   const std::vector<std::string> paths = {directory.write("a.txt", "\xef\xbb\xbf" + text),
                                           directory.write("b.xz", xz_bytes(text)), directory.write("empty", ""),
                                           directory.write("c.gz", gzip_bytes(text) + gzip_bytes(text))};
-  const std::unique_ptr<Source> whole = open_ok(paths);
+  const std::unique_ptr<Source> whole = open_files(paths);
   std::vector<Document> documents;
   std::vector<int64_t> bytes_read;
   while (whole->read(1, Deadline::never(), documents).value() > 0) bytes_read.push_back(whole->bytes_read());
   ASSERT_GT(documents.size(), 10U);
   for (size_t stop = 0; stop < documents.size(); ++stop) {
-    const std::unique_ptr<Source> resumed = open_ok(paths);
+    const std::unique_ptr<Source> resumed = open_files(paths);
     const Status status = resumed->seek(documents[stop].cursor);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(resumed->bytes_read(), bytes_read[stop]);
@@ -119,7 +117,7 @@ TEST(FileSource, GoesOnAfterAnyDocumentExactlyAsIfNeverStopped) {
 
 TEST(FileSource, SeekingTheBeginningReadsEverythingAgain) {
   TemporaryDirectory directory;
-  const std::unique_ptr<Source> source = open_ok({directory.write("a", sample_text(100'000))});
+  const std::unique_ptr<Source> source = open_files({directory.write("a", sample_text(100'000))});
   const std::string once = joined(read_all(*source).value());
   ASSERT_TRUE(source->seek("").ok());
   EXPECT_EQ(source->bytes_read(), 0);
@@ -129,7 +127,7 @@ TEST(FileSource, SeekingTheBeginningReadsEverythingAgain) {
 TEST(FileSource, BytesAreCountedAsStored) {
   TemporaryDirectory directory;
   const std::string packed = gzip_bytes(sample_text(500'000));
-  const std::unique_ptr<Source> source = open_ok({directory.write("a.gz", packed), directory.write("b", "plain\n")});
+  const std::unique_ptr<Source> source = open_files({directory.write("a.gz", packed), directory.write("b", "plain\n")});
   EXPECT_EQ(source->bytes_total(), static_cast<int64_t>(packed.size()) + 6);
   std::vector<Document> documents;
   int64_t last = 0;
@@ -145,12 +143,12 @@ TEST(FileSource, RefusesACursorWhenTheFileHasChanged) {
   const std::string path = directory.write("a", "some text\n");
   const std::string cursor = documents_of({path})[0].cursor;
   directory.write("a", "some other text\n");
-  Status status = open_ok({path})->seek(cursor);
+  Status status = open_files({path})->seek(cursor);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("10 bytes"), HasSubstr("16")));
   directory.write("a", "SOME TEXT\n");
   fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(5));
-  status = open_ok({path})->seek(cursor);
+  status = open_files({path})->seek(cursor);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("has changed"));
 }
@@ -159,15 +157,15 @@ TEST(FileSource, RefusesACursorOfOtherFiles) {
   TemporaryDirectory directory;
   const std::string a = directory.write("a", "a\n"), b = directory.write("b", "b\n");
   const std::string cursor = documents_of({a, b})[1].cursor;
-  EXPECT_EQ(open_ok({a})->seek(cursor).code(), Code::kFailedPrecondition);
-  const Status status = open_ok({b, a})->seek(cursor);
+  EXPECT_EQ(open_files({a})->seek(cursor).code(), Code::kFailedPrecondition);
+  const Status status = open_files({b, a})->seek(cursor);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), AllOf(HasSubstr(a), HasSubstr(b)));
 }
 
 TEST(FileSource, RefusesACursorThatIsNone) {
   TemporaryDirectory directory;
-  const std::unique_ptr<Source> source = open_ok({directory.write("a", "a\n")});
+  const std::unique_ptr<Source> source = open_files({directory.write("a", "a\n")});
   for (const char* cursor :
        {"{", "[]", "7", "{}", R"({"file":-1,"path":"a","offset":0,"size":2,"mtime_ns":0,"bytes_read":0})",
         R"({"file":0,"path":"a","offset":18446744073709551615,"size":2,"mtime_ns":0,"bytes_read":0})",
@@ -179,7 +177,7 @@ TEST(FileSource, RefusesACursorThatIsNone) {
 TEST(FileSource, ACursorSurvivesAPathThatIsNoUtf8) {
   TemporaryDirectory directory;
   const std::string path = directory.write("bad\xff name", sample_text(100'000));
-  const std::unique_ptr<Source> source = open_ok({path});
+  const std::unique_ptr<Source> source = open_files({path});
   std::vector<Document> documents;
   ASSERT_EQ(source->read(1, Deadline::never(), documents).value(), 1);
   EXPECT_TRUE(source->seek(documents[0].cursor).ok());
@@ -214,7 +212,7 @@ TEST(FileSource, AnUnreadableFileIsAnError) {
 TEST(FileSource, AnEmptyFileAmongOthersIsNoted) {
   TemporaryDirectory directory;
   const std::string empty = directory.write("empty", ""), packed = directory.write("packed", gzip_bytes(""));
-  const std::unique_ptr<Source> source = open_ok({empty, directory.write("a", "text\n"), packed});
+  const std::unique_ptr<Source> source = open_files({empty, directory.write("a", "text\n"), packed});
   EXPECT_EQ(joined(read_all(*source).value()), "text\n");
   EXPECT_THAT(source->notes(), ElementsAre(empty + " is empty", packed + " is empty"));
 }
@@ -254,7 +252,7 @@ TEST(FileSource, ACompressedFileCutShortOrDamagedNamesPathAndOffset) {
 TEST(FileSource, AFileThatGoesAwayAfterOpeningIsAnError) {
   TemporaryDirectory directory;
   const std::string path = directory.write("a", "a\n");
-  const std::unique_ptr<Source> source = open_ok({path});
+  const std::unique_ptr<Source> source = open_files({path});
   fs::remove(path);
   EXPECT_EQ(read_all(*source).status().code(), Code::kNotFound);
 }

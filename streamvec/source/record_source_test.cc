@@ -14,12 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Source> open_ok(const std::string& name) {
-  Result<std::unique_ptr<Source>> source = RecordSource::open(name);
-  EXPECT_TRUE(source.ok()) << source.status().message();
-  return std::move(source).value();
-}
-
 std::vector<std::string> texts_of(Source& source) {
   const Result<std::vector<Document>> documents = read_all(source, 100);
   EXPECT_TRUE(documents.ok()) << documents.status().message();
@@ -42,7 +36,7 @@ TEST(RecordSource, GivesADocumentForEachLine) {
   const std::string path = directory.write("a.jsonl",
                                            "{\"title\":\"A\",\"body\":\"x\",\"id\":\"1\",\"date\":\"2024-05\"}\r\n"
                                            "\n{\"title\":\"B\",\"id\":2}");
-  const auto source = open_ok("jsonl:" + path + "?text=/title,/body&id=/id&time=/date");
+  const auto source = open_ok<RecordSource>("jsonl:" + path + "?text=/title,/body&id=/id&time=/date");
   const std::vector<Document> documents = read_all(*source, 7).value();
   ASSERT_EQ(documents.size(), 2U);
   EXPECT_EQ(documents[0].text, "A\nx");
@@ -58,9 +52,9 @@ TEST(RecordSource, ReadsTsvWithAHeaderInEachFile) {
   TemporaryDirectory directory;
   directory.write("d/a.tsv", "date\tid\ttext\n2024-05\t1\tone\n");
   directory.write("d/b.tsv.xz", xz_bytes("date\tid\ttext\n2024-05\t2\ttwo"));
-  const auto source = open_ok("tsv:" + directory.path("d") + "?text=3&id=2&time=1&header=1");
+  const auto source = open_ok<RecordSource>("tsv:" + directory.path("d") + "?text=3&id=2&time=1&header=1");
   EXPECT_THAT(texts_of(*source), ElementsAre("one", "two"));
-  const auto with_names = open_ok("tsv:" + directory.path("d") + "?text=3");
+  const auto with_names = open_ok<RecordSource>("tsv:" + directory.path("d") + "?text=3");
   EXPECT_THAT(texts_of(*with_names), ElementsAre("text", "one", "text", "two"));
 }
 
@@ -72,13 +66,13 @@ TEST(RecordSource, GoesOnAfterAnyDocumentExactlyAsIfNeverStopped) {
   directory.write("d/c.jsonl", "");
   directory.write("d/e.jsonl.zst", zstd_bytes("{\"text\":\"header\"}\n" + lines));
   for (const std::string& name : {"jsonl:" + directory.path("d"), "tsv:" + directory.path("d") + "?header=1"}) {
-    const auto whole = open_ok(name);
+    const auto whole = open_ok<RecordSource>(name);
     std::vector<Document> documents;
     std::vector<int64_t> bytes_read;
     while (whole->read(1, Deadline::never(), documents).value() > 0) bytes_read.push_back(whole->bytes_read());
     ASSERT_GE(documents.size(), 357U);
     for (size_t stop = 0; stop < documents.size(); stop += stop < 240 && stop > 3 ? 9 : 1) {
-      const auto resumed = open_ok(name);
+      const auto resumed = open_ok<RecordSource>(name);
       const Status status = resumed->seek(whole->saved(documents[stop].cursor));
       ASSERT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(resumed->bytes_read(), bytes_read[stop]) << stop;
@@ -100,7 +94,7 @@ TEST(RecordSource, BadRecordsAreCountedAndNoted) {
   const std::string path =
       directory.write("a", "{\"text\":\"one\"}\n{\"text\":\n[1\n{\"other\":1}\n{\"text\":\"" +
                                std::string(kRecordBytesMax, 'x') + "\"}\n{\"text\":\"two\"}\n{\"text\":\"cut of");
-  const auto source = open_ok("jsonl:" + path);
+  const auto source = open_ok<RecordSource>("jsonl:" + path);
   EXPECT_THAT(texts_of(*source), ElementsAre("one", "two"));
   EXPECT_THAT(source->notes(),
               ElementsAre(HasSubstr("4 of 7 records are bad"), HasSubstr("1 of 7 records have no text")));
@@ -111,19 +105,19 @@ TEST(RecordSource, BadRecordsAreCountedAndNoted) {
 
 TEST(RecordSource, NothingButBadRecordsIsAnErrorThatSaysWhy) {
   TemporaryDirectory directory;
-  const auto source = open_ok("jsonl:" + directory.write("a", "plain text\nmore\n"));
+  const auto source = open_ok<RecordSource>("jsonl:" + directory.write("a", "plain text\nmore\n"));
   const Status status = read_all(*source).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("not JSON"));
-  const auto wrong = open_ok("jsonl:" + directory.write("b", "{\"body\":1}\n") + "?text=/title");
+  const auto wrong = open_ok<RecordSource>("jsonl:" + directory.write("b", "{\"body\":1}\n") + "?text=/title");
   EXPECT_THAT(read_all(*wrong).status().message(), HasSubstr("/title is not there"));
 }
 
 TEST(RecordSource, ASourceSoughtToItsEndIsJustAtItsEnd) {
   TemporaryDirectory directory;
   const std::string name = "jsonl:" + directory.write("a", "{\"text\":\"one\"}\n");
-  const std::vector<Document> documents = read_all(*open_ok(name)).value();
-  const auto source = open_ok(name);
+  const std::vector<Document> documents = read_all(*open_ok<RecordSource>(name)).value();
+  const auto source = open_ok<RecordSource>(name);
   ASSERT_TRUE(source->seek(documents[0].cursor).ok());
   EXPECT_TRUE(read_all(*source).value().empty());
 }
@@ -131,14 +125,14 @@ TEST(RecordSource, ASourceSoughtToItsEndIsJustAtItsEnd) {
 TEST(RecordSource, RefusesACursorOfAnotherOrChangedFile) {
   TemporaryDirectory directory;
   const std::string path = directory.write("a", "{\"text\":\"one\"}\n{\"text\":\"two\"}\n");
-  const auto source = open_ok("jsonl:" + path);
+  const auto source = open_ok<RecordSource>("jsonl:" + path);
   const std::string cursor = read_all(*source).value()[0].cursor;
   for (const char* bad : {"x", "7", "0 x", "-1 ", "99999999999999999999999 ", "1 {}"})
     EXPECT_EQ(source->seek(bad).code(), Code::kInvalidArgument) << bad;
   EXPECT_EQ(source->seek("999 ").code(), Code::kFailedPrecondition);
   EXPECT_TRUE(source->seek(cursor).ok());
   directory.write("a", "{\"text\":\"other\"}\n");
-  EXPECT_EQ(open_ok("jsonl:" + path)->seek(cursor).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(open_ok<RecordSource>("jsonl:" + path)->seek(cursor).code(), Code::kFailedPrecondition);
 }
 
 TEST(RecordSource, NamesWhatIsWrongWithItsName) {

@@ -22,12 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::unique_ptr<Source> open_ok(const std::string& name) {
-  Result<std::unique_ptr<Source>> source = TailSource::open(name);
-  EXPECT_TRUE(source.ok()) << source.status().message();
-  return std::move(source).value();
-}
-
 void append(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::app) << text;
 }
@@ -48,7 +42,7 @@ std::string record(int number) {
 TEST(TailSource, HandsOutWholeLinesAsTheyCome) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", "one\ntwo\nthr");
-  const auto source = open_ok("tail:" + path);
+  const auto source = open_ok<TailSource>("tail:" + path);
   EXPECT_EQ(joined(drained(*source)), "one\ntwo\n");
   append(path, "ee\nfour");
   EXPECT_EQ(joined(drained(*source)), "three\n");
@@ -60,7 +54,7 @@ TEST(TailSource, HandsOutWholeLinesAsTheyCome) {
 TEST(TailSource, WakesWhenALineIsWritten) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", "");
-  const auto source = open_ok("tail:" + path);
+  const auto source = open_ok<TailSource>("tail:" + path);
   std::thread writer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     append(path, "late\n");
@@ -73,7 +67,7 @@ TEST(TailSource, WakesWhenALineIsWritten) {
 TEST(TailSource, FromEndLeavesOutWhatIsThere) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", "old\nhalf");
-  const auto source = open_ok("tail:" + path + "?from=end");
+  const auto source = open_ok<TailSource>("tail:" + path + "?from=end");
   EXPECT_THAT(drained(*source), IsEmpty());
   append(path, " a line\nnew\n");
   EXPECT_EQ(joined(drained(*source)), "new\n");
@@ -81,7 +75,7 @@ TEST(TailSource, FromEndLeavesOutWhatIsThere) {
 
 TEST(TailSource, WaitsForAFileThatIsNotThereYet) {
   TemporaryDirectory directory;
-  const auto source = open_ok("tail:" + directory.path("log") + "?from=end");
+  const auto source = open_ok<TailSource>("tail:" + directory.path("log") + "?from=end");
   EXPECT_THAT(drained(*source), IsEmpty());
   directory.write("log", "first\n");
   EXPECT_EQ(joined(drained(*source, 300)), "first\n");
@@ -90,7 +84,7 @@ TEST(TailSource, WaitsForAFileThatIsNotThereYet) {
 TEST(TailSource, ReadsRecords) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1) + "\n{bad\n{\"other\":1}\r\n" + record(2));
-  const auto source = open_ok("tail:" + path + "?format=json");
+  const auto source = open_ok<TailSource>("tail:" + path + "?format=json");
   EXPECT_THAT(texts(drained(*source)), ElementsAre("line 1", "line 2"));
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("1 of 4 records are bad"), HasSubstr("1 of 4 records have no")));
 }
@@ -98,7 +92,7 @@ TEST(TailSource, ReadsRecords) {
 TEST(TailSource, FollowsARenamedFileAndItsSuccessor) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1));
-  const auto source = open_ok("tail:" + path + "?format=json");
+  const auto source = open_ok<TailSource>("tail:" + path + "?format=json");
   EXPECT_EQ(drained(*source).size(), 1U);
   append(path, record(2));
   fs::rename(path, path + ".1");
@@ -114,7 +108,7 @@ TEST(TailSource, FollowsARenamedFileAndItsSuccessor) {
 TEST(TailSource, FollowsAFileThatIsCopiedAndCut) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1) + "{\"text\":");
-  const auto source = open_ok("tail:" + path + "?format=json");
+  const auto source = open_ok<TailSource>("tail:" + path + "?format=json");
   EXPECT_EQ(drained(*source).size(), 1U);
   append(path, "\"line 2\"}\n" + record(3));  // not read before it is cut
   fs::copy_file(path, path + ".1");
@@ -127,7 +121,7 @@ TEST(TailSource, FollowsAFileThatIsCopiedAndCut) {
 TEST(TailSource, NoticesACutEvenWhenTheFileHasGrownPastItsPlaceSince) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1));
-  const auto source = open_ok("tail:" + path + "?format=json");
+  const auto source = open_ok<TailSource>("tail:" + path + "?format=json");
   EXPECT_EQ(drained(*source).size(), 1U);
   fs::resize_file(path, 0);
   append(path, record(2) + record(3) + record(4));
@@ -140,11 +134,11 @@ TEST(TailSource, GoesOnAfterAnyDocument) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += record(i);
   const std::string name = "tail:" + directory.write("log", text) + "?format=json";
-  const auto whole = open_ok(name);
+  const auto whole = open_ok<TailSource>(name);
   const std::vector<Document> documents = drained(*whole);
   ASSERT_EQ(documents.size(), 40U);
   for (size_t stop = 0; stop < documents.size(); ++stop) {
-    const auto resumed = open_ok(name);
+    const auto resumed = open_ok<TailSource>(name);
     ASSERT_TRUE(resumed->seek(whole->saved(documents[stop].cursor)).ok());
     const std::vector<Document> rest = drained(*resumed, 1);
     ASSERT_EQ(rest.size(), 39 - stop);
@@ -159,7 +153,7 @@ TEST_P(TailAfterRestart, FindsItsPlaceAgain) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1) + record(2));
   const std::string name = "tail:" + path + "?format=json";
-  const std::string cursor = drained(*open_ok(name)).at(0).cursor;
+  const std::string cursor = drained(*open_ok<TailSource>(name)).at(0).cursor;
   append(path, record(3));
   const auto later = [&](const std::string& file, int seconds) {
     fs::last_write_time(file, fs::last_write_time(path) + std::chrono::seconds(seconds));
@@ -196,7 +190,7 @@ TEST_P(TailAfterRestart, FindsItsPlaceAgain) {
       },
   };
   rotations[GetParam()]();
-  const auto resumed = open_ok(name);
+  const auto resumed = open_ok<TailSource>(name);
   ASSERT_TRUE(resumed->seek(cursor).ok());
   std::vector<std::string> expected = {"line 2", "line 3", "line 4"};
   if (GetParam() == 5) expected.insert(expected.end(), {"line 5", "line 6", "line 7"});
@@ -211,11 +205,11 @@ TEST(TailSource, TellsAFileThatBeganAgainFromItsFormerSelfWithTheSameFirstBytes)
   const std::string first = "{\"text\":\"" + std::string(400, 'x') + "\"}\n";
   const std::string path = directory.write("log", first + record(1) + record(2));
   const std::string name = "tail:" + path + "?format=json";
-  const std::string cursor = drained(*open_ok(name)).at(1).cursor;
+  const std::string cursor = drained(*open_ok<TailSource>(name)).at(1).cursor;
   fs::copy_file(path, path + ".1");
   fs::resize_file(path, 0);
   append(path, first + record(3) + record(4) + record(5));
-  const auto resumed = open_ok(name);
+  const auto resumed = open_ok<TailSource>(name);
   ASSERT_TRUE(resumed->seek(cursor).ok());
   EXPECT_THAT(awaited(*resumed, 5), ElementsAre("line 2", std::string(400, 'x'), "line 3", "line 4", "line 5"));
 }
@@ -224,10 +218,10 @@ TEST(TailSource, AFileThatIsGoneIsNotedAndTheNextIsRead) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1) + record(2));
   const std::string name = "tail:" + path + "?format=json";
-  const std::string cursor = drained(*open_ok(name)).at(0).cursor;
+  const std::string cursor = drained(*open_ok<TailSource>(name)).at(0).cursor;
   fs::remove(path);
   directory.write("log", record(7));
-  const auto resumed = open_ok(name);
+  const auto resumed = open_ok<TailSource>(name);
   ASSERT_TRUE(resumed->seek(cursor).ok());
   EXPECT_THAT(texts(drained(*resumed)), ElementsAre("line 7"));
   EXPECT_THAT(resumed->notes(), ElementsAre(HasSubstr("was gone")));
@@ -236,12 +230,12 @@ TEST(TailSource, AFileThatIsGoneIsNotedAndTheNextIsRead) {
 TEST(TailSource, DropsARecordWithoutEndAndCutsALineWithoutEnd) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", std::string(kRecordBytesMax + 100, 'x'));
-  const auto records = open_ok("tail:" + path + "?format=json");
+  const auto records = open_ok<TailSource>("tail:" + path + "?format=json");
   EXPECT_THAT(drained(*records), IsEmpty());
   append(path, "more\n" + record(1));
   EXPECT_THAT(texts(drained(*records)), ElementsAre("line 1"));
   EXPECT_THAT(records->notes(), ElementsAre(HasSubstr("longer than")));
-  const std::vector<Document> pieces = drained(*open_ok("tail:" + path));
+  const std::vector<Document> pieces = drained(*open_ok<TailSource>("tail:" + path));
   EXPECT_EQ(joined(pieces).size(), fs::file_size(path));
   for (const Document& piece : pieces) EXPECT_LE(piece.text.size(), kPieceBytes);
 }
@@ -251,13 +245,13 @@ TEST(TailSource, NulsAndBytesThatAreNoTextDoNotStopIt) {
   std::string bytes;
   for (int i = 0; i < 2'000; ++i) bytes += static_cast<char>(i * 7);
   const std::string path = directory.write("log", bytes + "\n" + record(1));
-  EXPECT_THAT(texts(drained(*open_ok("tail:" + path + "?format=json"))), ElementsAre("line 1"));
+  EXPECT_THAT(texts(drained(*open_ok<TailSource>("tail:" + path + "?format=json"))), ElementsAre("line 1"));
 }
 
 TEST(TailSource, RefusesACursorThatIsNone) {
   TemporaryDirectory directory;
   const std::string path = directory.write("log", record(1));
-  const auto source = open_ok("tail:" + path + "?format=json");
+  const auto source = open_ok<TailSource>("tail:" + path + "?format=json");
   const std::string cursor = drained(*source).at(0).cursor;
   for (size_t size = 1; size + 16 < cursor.size(); ++size)
     EXPECT_NE(source->seek(cursor.substr(0, size)).code(), Code::kInternal);

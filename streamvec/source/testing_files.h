@@ -1,4 +1,4 @@
-// For tests only: compressed bytes made in memory, and a directory that goes away.
+// For tests only: compressed bytes made in memory, a directory that goes away, and sources of files in it.
 #pragma once
 
 #include <bzlib.h>
@@ -12,7 +12,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "streamvec/source/decoder.h"
@@ -107,6 +109,14 @@ class TemporaryDirectory {
  private:
   std::string path_;
 };
+
+// A source of that kind, which has to open: open_ok<TailSource>("tail:" + path).
+template <typename Kind, typename Name>
+std::unique_ptr<Source> open_ok(const Name& name) {
+  Result<std::unique_ptr<Source>> source = Kind::open(name);
+  EXPECT_TRUE(source.ok()) << source.status().message();
+  return std::move(source).value();
+}
 
 // All documents to the end of the stream, or the error met.
 inline Result<std::vector<Document>> read_all(Source& source, int64_t count_max = 1) {

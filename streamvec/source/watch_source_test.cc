@@ -20,12 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::unique_ptr<Source> open_ok(const std::string& name) {
-  Result<std::unique_ptr<Source>> source = WatchSource::open(name);
-  EXPECT_TRUE(source.ok()) << source.status().message();
-  return std::move(source).value();
-}
-
 void set_age(const std::string& path, int seconds) {
   fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
 }
@@ -42,7 +36,7 @@ TEST(WatchSource, ReadsFilesOnceInTheOrderOfTheirTimesThenNames) {
   put("empty", "", 40);
   put("below/x", "no\n", 40);
   fs::last_write_time(directory.write("aa", "same time, first name\n"), fs::last_write_time(directory.path("c")));
-  const auto source = open_ok("watch:" + directory.path());
+  const auto source = open_ok<WatchSource>("watch:" + directory.path());
   EXPECT_THAT(texts(drained(*source)), ElementsAre("oldest\n", "second\n", "same time, first name\n", "third\n"));
   EXPECT_THAT(drained(*source), IsEmpty());
   EXPECT_TRUE(source->capabilities().endless);
@@ -50,7 +44,7 @@ TEST(WatchSource, ReadsFilesOnceInTheOrderOfTheirTimesThenNames) {
 
 TEST(WatchSource, AFileIsReadWhenItsWriterClosesIt) {
   TemporaryDirectory directory;
-  const auto source = open_ok("watch:" + directory.path() + "?settle=0");
+  const auto source = open_ok<WatchSource>("watch:" + directory.path() + "?settle=0");
   std::ofstream file(directory.path("new"));
   file << "half\n" << std::flush;
   EXPECT_THAT(drained(*source, 50), IsEmpty());
@@ -63,7 +57,7 @@ TEST(WatchSource, AFileIsReadWhenItsWriterClosesIt) {
 TEST(WatchSource, AFileMovedInIsReadAtOnceAndAtMostOnce) {
   TemporaryDirectory directory;
   fs::create_directory(directory.path("in"));
-  const auto source = open_ok("watch:" + directory.path("in") + "?settle=1000");
+  const auto source = open_ok<WatchSource>("watch:" + directory.path("in") + "?settle=1000");
   fs::rename(directory.write("x", "moved\n"), directory.path("in/x"));
   EXPECT_THAT(texts(drained(*source)), ElementsAre("moved\n"));
   fs::rename(directory.path("in/x"), directory.path("in/y"));
@@ -74,7 +68,7 @@ TEST(WatchSource, AFileThatWasThereIsReadOnceItHasSettled) {
   TemporaryDirectory directory;
   set_age(directory.write("fresh", "fresh\n"), 0);
   set_age(directory.write("settled", "settled\n"), 100);
-  const auto source = open_ok("watch:" + directory.path() + "?settle=50");
+  const auto source = open_ok<WatchSource>("watch:" + directory.path() + "?settle=50");
   EXPECT_THAT(texts(drained(*source)), ElementsAre("settled\n"));
   set_age(directory.path("fresh"), 70);
   EXPECT_THAT(texts(drained(*source)), ElementsAre("fresh\n"));
@@ -85,7 +79,7 @@ TEST(WatchSource, AFileThatIsReplacedBeforeItsTurnIsReadOnceAsItIsThen) {
   fs::create_directory(directory.path("in"));
   set_age(directory.write("in/a", "first\n"), 100);
   set_age(directory.write("in/b", "old\n"), 50);
-  const auto source = open_ok("watch:" + directory.path("in"));
+  const auto source = open_ok<WatchSource>("watch:" + directory.path("in"));
   std::vector<Document> documents;
   ASSERT_EQ(source->read(1, Deadline::after(std::chrono::seconds(20)), documents).value(), 1);
   fs::rename(directory.write("x", "new\n"), directory.path("in/b"));
@@ -94,7 +88,7 @@ TEST(WatchSource, AFileThatIsReplacedBeforeItsTurnIsReadOnceAsItIsThen) {
 
 TEST(WatchSource, WakesWhenAFileComes) {
   TemporaryDirectory directory;
-  const auto source = open_ok("watch:" + directory.path());
+  const auto source = open_ok<WatchSource>("watch:" + directory.path());
   std::thread writer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     directory.write("late", "late\n");
@@ -114,13 +108,13 @@ TEST(WatchSource, GoesOnAfterAnyDocumentWithWhatWasReadAndWhatWasNot) {
     set_age(directory.write(name, i % 2 == 0 ? lines : zstd_bytes(lines)), 100 - i);
   }
   const std::string name = "watch:" + directory.path() + "?format=json";
-  const auto whole = open_ok(name);
+  const auto whole = open_ok<WatchSource>(name);
   std::vector<Document> documents;
   std::vector<int64_t> bytes_read;
   while (whole->read(1, Deadline::after({}), documents).ok()) bytes_read.push_back(whole->bytes_read());
   ASSERT_EQ(documents.size(), 30U);
   for (size_t stop = 0; stop < documents.size(); ++stop) {
-    const auto resumed = open_ok(name);
+    const auto resumed = open_ok<WatchSource>(name);
     const Status status = resumed->seek(whole->saved(documents[stop].cursor));
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(resumed->bytes_read(), bytes_read[stop]);
@@ -140,16 +134,16 @@ TEST(WatchSource, TheFileBeingReadMayBeRenamedOrGoneAfterARestart) {
   set_age(directory.write("a", "{\"text\":\"1\"}\n{\"text\":\"2\"}\n"), 100);
   set_age(directory.write("b", "{\"text\":\"3\"}\n"), 90);
   const std::string name = "watch:" + directory.path() + "?format=json";
-  const auto source = open_ok(name);
+  const auto source = open_ok<WatchSource>(name);
   std::vector<Document> documents;
   ASSERT_EQ(source->read(1, Deadline::never(), documents).value(), 1);
   const std::string saved = source->saved(documents[0].cursor);
   fs::rename(directory.path("a"), directory.path("c"));
-  const auto renamed = open_ok(name);
+  const auto renamed = open_ok<WatchSource>(name);
   ASSERT_TRUE(renamed->seek(saved).ok());
   EXPECT_THAT(texts(drained(*renamed)), ElementsAre("2", "3"));
   fs::remove(directory.path("c"));
-  const auto gone = open_ok(name);
+  const auto gone = open_ok<WatchSource>(name);
   ASSERT_TRUE(gone->seek(saved).ok());
   EXPECT_THAT(texts(drained(*gone)), ElementsAre("3"));
   EXPECT_THAT(gone->notes(), ElementsAre(HasSubstr("is gone")));
@@ -161,7 +155,7 @@ TEST(WatchSource, AFileThatCannotBeReadIsNotedAndTheNextIsRead) {
   const std::string packed = gzip_bytes(sample_text(300'000));
   set_age(directory.write("b", packed.substr(0, packed.size() - 5)), 90);
   set_age(directory.write("c", "good\n"), 80);
-  const auto source = open_ok("watch:" + directory.path());
+  const auto source = open_ok<WatchSource>("watch:" + directory.path());
   EXPECT_EQ(drained(*source).back().text, "good\n");
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("is not text"), HasSubstr("cut short")));
 }
@@ -169,7 +163,7 @@ TEST(WatchSource, AFileThatCannotBeReadIsNotedAndTheNextIsRead) {
 TEST(WatchSource, RefusesACursorThatIsNone) {
   TemporaryDirectory directory;
   set_age(directory.write("a", "text\n"), 100);
-  const auto source = open_ok("watch:" + directory.path());
+  const auto source = open_ok<WatchSource>("watch:" + directory.path());
   const std::vector<Document> documents = drained(*source);
   const std::string saved = source->saved(documents.at(0).cursor);
   for (size_t size = 1; size < saved.size(); ++size)

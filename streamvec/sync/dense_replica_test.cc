@@ -10,15 +10,15 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kRows = 5, kCols = 7;
+constexpr int64_t kDenseRows = 5, kDenseCols = 7;
 
 // Nodes that meet in rounds inside one process: what a ring does, without one.
 class Rounds {
  public:
   Rounds(int nodes, DenseTable like) {
-    for (int i = 0; i < nodes; ++i) tables.push_back(std::move(Matrix::make(kRows, kCols)).value());
+    for (int i = 0; i < nodes; ++i) tables.push_back(std::move(Matrix::make(kDenseRows, kDenseCols)).value());
     for (Matrix& table : tables) {
-      for (int64_t row = 0; row < kRows; ++row) table.row(row)[row % kCols] = 1;
+      for (int64_t row = 0; row < kDenseRows; ++row) table.row(row)[row % kDenseCols] = 1;
       like.live = &table;
       replicas.push_back(std::move(DenseReplica::make({nodes, {like}})).value());
     }
@@ -66,9 +66,9 @@ DenseTable combined_by(Combine combine, bool by_row = true) {
 }
 
 // Node i moves its rows by what this draws, in each round anew.
-std::vector<float> drawn(int round, size_t node) {
+std::vector<float> drawn_changes(int round, size_t node) {
   Random random(mix(5, static_cast<uint64_t>(round), node));
-  std::vector<float> changes(kRows * kCols);
+  std::vector<float> changes(kDenseRows * kDenseCols);
   for (float& change : changes) change = random.uniform() - 0.5f;
   return changes;
 }
@@ -79,22 +79,22 @@ class Definition : public ::testing::TestWithParam<std::tuple<Combine, int>> {};
 TEST_P(Definition, EveryNodeEndsWhereOneProcessWouldThatKnowsAllChanges) {
   const auto [combine, nodes] = GetParam();
   Rounds rounds(nodes, combined_by(combine));
-  std::vector<double> plain(kRows * kCols);
-  for (int64_t row = 0; row < kRows; ++row) plain[static_cast<size_t>(row * kCols + row % kCols)] = 1;
+  std::vector<double> plain(kDenseRows * kDenseCols);
+  for (int64_t row = 0; row < kDenseRows; ++row) plain[static_cast<size_t>(row * kDenseCols + row % kDenseCols)] = 1;
   for (int round = 0; round < 4; ++round) {
-    std::vector<double> sums(plain.size()), squares(kRows), of_sum(kRows);
+    std::vector<double> sums(plain.size()), squares(kDenseRows), of_sum(kDenseRows);
     for (size_t node = 0; node < static_cast<size_t>(nodes); ++node) {
-      const auto changes = drawn(round, node);
+      const auto changes = drawn_changes(round, node);
       for (size_t i = 0; i < changes.size(); ++i) {
-        rounds.tables[node].row(static_cast<int64_t>(i) / kCols)[i % kCols] += changes[i];
+        rounds.tables[node].row(static_cast<int64_t>(i) / kDenseCols)[i % kDenseCols] += changes[i];
         sums[i] += changes[i];
-        squares[i / kCols] += static_cast<double>(changes[i]) * changes[i];
+        squares[i / kDenseCols] += static_cast<double>(changes[i]) * changes[i];
       }
     }
-    for (size_t i = 0; i < sums.size(); ++i) of_sum[i / kCols] += sums[i] * sums[i];
+    for (size_t i = 0; i < sums.size(); ++i) of_sum[i / kDenseCols] += sums[i] * sums[i];
     for (size_t i = 0; i < sums.size(); ++i) {
       // |sum|^2 / n^2 is the square of the mean, squares / n the mean of the squares.
-      const double ratio = nodes * squares[i / kCols] / of_sum[i / kCols];
+      const double ratio = nodes * squares[i / kDenseCols] / of_sum[i / kDenseCols];
       const double gain = combine == Combine::kSum    ? nodes
                           : combine == Combine::kMean ? 1
                                                       : std::min<double>(nodes, std::max(1.0, ratio));
@@ -103,7 +103,7 @@ TEST_P(Definition, EveryNodeEndsWhereOneProcessWouldThatKnowsAllChanges) {
     rounds.round();
     for (size_t node = 0; node < static_cast<size_t>(nodes); ++node)
       for (size_t i = 0; i < plain.size(); ++i)
-        ASSERT_NEAR(rounds.tables[node].row(static_cast<int64_t>(i) / kCols)[i % kCols], plain[i], 1e-4)
+        ASSERT_NEAR(rounds.tables[node].row(static_cast<int64_t>(i) / kDenseCols)[i % kDenseCols], plain[i], 1e-4)
             << "round " << round << ", node " << node;
   }
 }
@@ -152,18 +152,18 @@ TEST(DenseReplica, OfARankEveryNodeEndsWithTheSumAllTheSame) {
   DenseTable thin = combined_by(Combine::kSum, false);
   thin.rank = 1;
   Rounds rounds(3, thin);
-  EXPECT_LT(rounds.replicas[0]->size() + rounds.replicas[0]->second_size(), kRows * kCols);
-  std::vector<float> sums(kRows * kCols);
-  for (int64_t row = 0; row < kRows; ++row) sums[static_cast<size_t>(row * kCols + row % kCols)] = 1;
+  EXPECT_LT(rounds.replicas[0]->size() + rounds.replicas[0]->second_size(), kDenseRows * kDenseCols);
+  std::vector<float> sums(kDenseRows * kDenseCols);
+  for (int64_t row = 0; row < kDenseRows; ++row) sums[static_cast<size_t>(row * kDenseCols + row % kDenseCols)] = 1;
   for (size_t node = 0; node < 3; ++node) {
-    const auto changes = drawn(0, node);
+    const auto changes = drawn_changes(0, node);
     for (size_t i = 0; i < changes.size(); ++i) {
-      rounds.tables[node].row(static_cast<int64_t>(i) / kCols)[i % kCols] += changes[i];
+      rounds.tables[node].row(static_cast<int64_t>(i) / kDenseCols)[i % kDenseCols] += changes[i];
       sums[i] += changes[i];
     }
   }
   const auto value = [&](size_t node, size_t i) {
-    return double{at(rounds, node, static_cast<int64_t>(i) / kCols, static_cast<int64_t>(i) % kCols)};
+    return double{at(rounds, node, static_cast<int64_t>(i) / kDenseCols, static_cast<int64_t>(i) % kDenseCols)};
   };
   const auto furthest_mean = [&] {
     double most = 0;

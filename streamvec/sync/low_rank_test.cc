@@ -9,10 +9,10 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kRows = 12, kCols = 9;
+constexpr int64_t kLowRankRows = 12, kLowRankCols = 9;
 using Values = std::vector<float>;
 
-Values drawn(uint64_t seed, size_t size = kRows * kCols) {
+Values drawn_values(uint64_t seed, size_t size = kLowRankRows * kLowRankCols) {
   Random random(seed);
   Values values(size);
   for (float& value : values) value = random.uniform() - 0.5f;
@@ -21,13 +21,13 @@ Values drawn(uint64_t seed, size_t size = kRows * kCols) {
 
 // A matrix of that rank.
 Values of_rank(int64_t rank, uint64_t seed) {
-  const Values left = drawn(seed, static_cast<size_t>(kRows * rank)),
-               right = drawn(seed + 1, static_cast<size_t>(kCols * rank));
-  Values product(kRows * kCols);
-  for (int64_t i = 0; i < kRows; ++i)
-    for (int64_t j = 0; j < kCols; ++j)
+  const Values left = drawn_values(seed, static_cast<size_t>(kLowRankRows * rank)),
+               right = drawn_values(seed + 1, static_cast<size_t>(kLowRankCols * rank));
+  Values product(kLowRankRows * kLowRankCols);
+  for (int64_t i = 0; i < kLowRankRows; ++i)
+    for (int64_t j = 0; j < kLowRankCols; ++j)
       for (int64_t r = 0; r < rank; ++r)
-        product[static_cast<size_t>(i * kCols + j)] +=
+        product[static_cast<size_t>(i * kLowRankCols + j)] +=
             left[static_cast<size_t>(i * rank + r)] * right[static_cast<size_t>(j * rank + r)];
   return product;
 }
@@ -51,15 +51,15 @@ double distance(const Values& a, const Values& b) {
 
 TEST(LowRank, SaysAllOfAMatrixOfItsRank) {
   for (const int64_t rank : {1, 2, 4}) {
-    LowRank low(kRows, kCols, rank, 7);
+    LowRank low(kLowRankRows, kLowRankCols, rank, 7);
     const Values change = of_rank(rank, 3);
     EXPECT_NEAR(distance(said(low, change), change), 0, 1e-4) << rank;
   }
 }
 
 TEST(LowRank, WhatIsSaidIsTheChangesProjectionOnASpaceOfAllNodes) {
-  LowRank low(kRows, kCols, 2, 7);
-  const Values change = drawn(5), once = said(low, change);
+  LowRank low(kLowRankRows, kLowRankCols, 2, 7);
+  const Values change = drawn_values(5), once = said(low, change);
   Values rest(change.size());
   double dot = 0;
   for (size_t i = 0; i < change.size(); ++i) {
@@ -72,18 +72,18 @@ TEST(LowRank, WhatIsSaidIsTheChangesProjectionOnASpaceOfAllNodes) {
 
 TEST(LowRank, RoundsOnTheSameChangeComeToItsLargestPart) {
   Values change = of_rank(1, 3);
-  const Values small = drawn(9);
+  const Values small = drawn_values(9);
   for (size_t i = 0; i < change.size(); ++i) change[i] += 0.02f * small[i];
-  LowRank low(kRows, kCols, 1, 1);
+  LowRank low(kLowRankRows, kLowRankCols, 1, 1);
   said(low, change);
   const double rest = distance(said(low, change), change);
   EXPECT_LT(rest, 0.02 * distance(small, Values(small.size())));
 }
 
 TEST(LowRank, NoChangeAndRanksThatAreTooLargeGiveNothingThatIsNotFinite) {
-  LowRank low(kRows, kCols, 100, 1);
-  EXPECT_EQ(said(low, Values(kRows * kCols)), Values(kRows * kCols));
-  const Values change = drawn(4);
+  LowRank low(kLowRankRows, kLowRankCols, 100, 1);
+  EXPECT_EQ(said(low, Values(kLowRankRows * kLowRankCols)), Values(kLowRankRows * kLowRankCols));
+  const Values change = drawn_values(4);
   EXPECT_NEAR(distance(said(low, change), change), 0, 1e-4);  // after a round of zeros, too
 }
 

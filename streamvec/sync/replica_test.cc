@@ -8,7 +8,7 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kDim = 4;
+constexpr int64_t kReplicaDim = 4;
 constexpr double kPull = 0.5;
 constexpr float kLittle = 1e-12f;
 constexpr double kAcross = 0.4, kAlong = 20, kLate = 0.2, kKept = 0.8;  // as in replica.cc
@@ -31,11 +31,11 @@ struct Pair {
       options.scheme = {admission, Combine::kDamped, codec};
       options.scheme.staleness = staleness;
       options.scheme.backups = 0;
-      options.dim = kDim;
+      options.dim = kReplicaDim;
       options.key_end = 4;
       options.pull = &pulls;
       options.initial = begin_row;
-      for (Matrix& table : tables[id - 1]) table = std::move(Matrix::make(2, kDim)).value();
+      for (Matrix& table : tables[id - 1]) table = std::move(Matrix::make(2, kReplicaDim)).value();
       for (RowKey key = 0; key < 4; ++key) begin_row(key, tables[id - 1][key % 2].view().row_span(key / 2));
       replicas[id - 1] = std::move(Replica::make(options, {&tables[id - 1][0], &tables[id - 1][1]})).value();
       if (id == 1) server = std::move(make_row_server(options)).value();
@@ -87,14 +87,14 @@ struct Pair {
 TEST(Replica, KnowsManyRowsFromTheFirstAlsoWithACrew) {
   constexpr int64_t kRows = 5'003;
   Crew crew(2);
-  Matrix table = std::move(Matrix::make(kRows, kDim)).value();
+  Matrix table = std::move(Matrix::make(kRows, kReplicaDim)).value();
   for (int64_t i = 0; i < kRows; ++i) table.row(i)[1] = static_cast<float>(i + 1);
   SyncOptions options;
-  options.dim = kDim;
+  options.dim = kReplicaDim;
   options.key_end = kRows;
   options.crew = &crew;
   const std::unique_ptr<Replica> replica = std::move(Replica::make(options, {&table})).value();
-  std::vector<float> value(kDim);
+  std::vector<float> value(kReplicaDim);
   for (RowKey key = 0; key < kRows; ++key) {
     replica->known_value(key, value);
     ASSERT_EQ(value[1], static_cast<float>(key + 1));
@@ -123,18 +123,18 @@ TEST(LateServer, AwaitsNobodyWhileAllAreAsFar) {
 TEST(LateServer, WhatACodecHasLeftOutIsStillToldAfterAChangeOfMembership) {
   Pair pair(CodecKind::kOneBit, Admission::kAsync);
   constexpr RowKey kKey = 2;  // nothing pulls it
-  for (int64_t k = 0; k < kDim; ++k) {
+  for (int64_t k = 0; k < kReplicaDim; ++k) {
     pair.tables[0][0].row(1)[k] += k % 2 == 0 ? 0.5f : -0.25f;
     pair.tables[1][0].row(1)[k] += k < 2 ? 0.25f : -0.125f;
   }
   pair.push();  // the second is told the sum of two changes, by one bit a value
   pair.answer();
-  std::vector<float> value(kDim);
+  std::vector<float> value(kReplicaDim);
   const auto difference = [&] {
     pair.replicas[1]->known_value(kKey, value);
     const Shard& rows = pair.server->rows();
     float most = 0;
-    for (int64_t k = 0; k < kDim; ++k)
+    for (int64_t k = 0; k < kReplicaDim; ++k)
       most = std::max(most, std::abs(rows.row(rows.find(kKey))[k] - value[static_cast<size_t>(k)]));
     return most;
   };
@@ -222,7 +222,7 @@ TEST(Replica, ALateAnswerMovesWhatWasTrainedMeanwhileLess) {
   EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-kLate * kAlong * kPull * 4 * 10), 0.01);
   EXPECT_NEAR(pair.tables[1][0].row(0)[1], 1 + std::exp(-kLate * kAcross * kPull * 1 * 10), 0.01);
   for (int64_t k = 0; k < 2; ++k) EXPECT_NEAR(pair.tables[1][0].row(1)[k], 2, 1e-5);
-  std::vector<float> known(kDim);
+  std::vector<float> known(kReplicaDim);
   pair.replicas[1]->known_value(0, known);  // what the owner has is known in full
   for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(known[k], 2, 0.01);
 }
@@ -233,7 +233,7 @@ TEST(Replica, WhatACoarseCodecLeavesForLaterCountsByWhenItWasTrained) {
   const auto shares_of_push = [&] {
     Outbox out;
     for (Matrix& table : pair.tables[0])
-      for (int64_t k = 0; k < kDim; ++k) table.row(0)[k] += 1;
+      for (int64_t k = 0; k < kReplicaDim; ++k) table.row(0)[k] += 1;
     pair.replicas[0]->begin(std::vector<RowKey>{0}, out);
     EXPECT_TRUE(pair.server->receive(1, out.at(0).message, pair.answers).ok());
     Outbox of_other;
@@ -255,7 +255,7 @@ TEST(RowServer, DirectionsThatAreNotAsLongAsRowsAreRefused) {
   pair.trained(1);
   Outbox out;
   pair.replicas[0]->begin(std::vector<RowKey>{0, 1, 2, 3}, out);
-  for (const size_t length : {size_t{0}, size_t{kDim + 1}}) {
+  for (const size_t length : {size_t{0}, size_t{kReplicaDim + 1}}) {
     Message push = out[0].message;
     push.shares.assign(2 * push.rows.size(), 255);
     push.directions.assign(length, 0.0f);

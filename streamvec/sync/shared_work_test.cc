@@ -10,7 +10,7 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kRows = 4'000, kDim = 8;
+constexpr int64_t kSharedRows = 4'000, kSharedDim = 8;
 
 // Two nodes, both workers and owners, in step for a few rounds of made-up training.
 class TwoNodes {
@@ -20,11 +20,11 @@ class TwoNodes {
       SyncOptions options;
       options.self = id;
       options.scheme = {Admission::kBsp, combine, codec};
-      options.dim = kDim;
-      options.key_end = 2 * kRows;
+      options.dim = kSharedDim;
+      options.key_end = 2 * kSharedRows;
       options.crew = crew;
       options.initial = [](RowKey, std::span<float> row) { std::fill(row.begin(), row.end(), 0.0f); };
-      for (Matrix& table : tables[id - 1]) table = std::move(Matrix::make(kRows, kDim)).value();
+      for (Matrix& table : tables[id - 1]) table = std::move(Matrix::make(kSharedRows, kSharedDim)).value();
       replicas_[id - 1] = std::move(Replica::make(options, {&tables[id - 1][0], &tables[id - 1][1]})).value();
       servers_[id - 1] = std::move(make_row_server(options)).value();
     }
@@ -39,7 +39,7 @@ class TwoNodes {
   void round(Random& random) {
     for (NodeId id = 1; id <= 2; ++id) {
       std::vector<RowKey> due;
-      for (RowKey key = 0; key < 2 * kRows; ++key)
+      for (RowKey key = 0; key < 2 * kSharedRows; ++key)
         if (random.uniform() < 0.8f) due.push_back(key);
       for (const RowKey key : due)
         for (float& value : tables[id - 1][key % 2].view().row_span(key / 2)) value += random.uniform() - 0.5f;
@@ -90,9 +90,9 @@ TEST_P(SharedWorkOf, IsWhatOneThreadWouldDoToTheLastBit) {
   }
   for (int node = 0; node < 2; ++node)
     for (int table = 0; table < 2; ++table)
-      for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t row = 0; row < kSharedRows; ++row) {
         const float* a = alone.tables[node][table].row(row);
-        ASSERT_TRUE(std::equal(a, a + kDim, helped.tables[node][table].row(row))) << node << table << " " << row;
+        ASSERT_TRUE(std::equal(a, a + kSharedDim, helped.tables[node][table].row(row))) << node << table << " " << row;
       }
 }
 

@@ -10,18 +10,18 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kRows = 400, kDim = 20;
+constexpr int64_t kPullRows = 400, kPullDim = 20;
 
 Matrix zeros() {
-  return std::move(Matrix::make(kRows, kDim)).value();
+  return std::move(Matrix::make(kPullRows, kPullDim)).value();
 }
 
 // Squares of 9 along (3, 4) / 5 in the first two columns, and of 0.01 in each column besides.
 Matrix leaning() {
   Matrix rows = zeros();
   Random random(3);
-  for (int64_t i = 0; i < kRows; ++i) {
-    for (int64_t k = 0; k < kDim; ++k) rows.row(i)[k] = (random.next_u32() & 1) != 0 ? 0.1f : -0.1f;
+  for (int64_t i = 0; i < kPullRows; ++i) {
+    for (int64_t k = 0; k < kPullDim; ++k) rows.row(i)[k] = (random.next_u32() & 1) != 0 ? 0.1f : -0.1f;
     const float sign = i % 4 == 0 ? -3.0f : 3.0f;
     rows.row(i)[0] += sign * 0.6f;
     rows.row(i)[1] += sign * 0.8f;
@@ -31,22 +31,22 @@ Matrix leaning() {
 
 TEST(TablePull, FindsTheDirectionOfMostSquares) {
   const Matrix rows = leaning();
-  TablePull pull(kDim);
-  for (int i = 0; i < 5; ++i) pull.measure(rows, std::vector<float>(kRows, 0.5f), 1);
+  TablePull pull(kPullDim);
+  for (int i = 0; i < 5; ++i) pull.measure(rows, std::vector<float>(kPullRows, 0.5f), 1);
   EXPECT_NEAR(std::abs(pull.direction()[0] * 0.6 + pull.direction()[1] * 0.8), 1, 0.01);
   EXPECT_NEAR(pull.along(), 9, 0.2);
-  EXPECT_NEAR(pull.across(), 0.01 * (kDim - 1), 0.02);
+  EXPECT_NEAR(pull.across(), 0.01 * (kPullDim - 1), 0.02);
 }
 
 TEST(TablePull, CountsRowsByTheirWeights) {
   Matrix rows = leaning();
-  std::vector<float> weights(2 * kRows, 0.0f);
-  for (int64_t i = 0; i < kRows; i += 2) {
-    std::fill_n(rows.row(i), kDim, 0.0f);
+  std::vector<float> weights(2 * kPullRows, 0.0f);
+  for (int64_t i = 0; i < kPullRows; i += 2) {
+    std::fill_n(rows.row(i), kPullDim, 0.0f);
     rows.row(i)[5] = 2;
     weights[static_cast<size_t>(2 * i)] = 1;
   }
-  TablePull pull(kDim);
+  TablePull pull(kPullDim);
   pull.measure(rows, weights, 2);
   EXPECT_NEAR(pull.direction()[5], 1, 1e-6);
   EXPECT_NEAR(pull.along(), 4, 1e-5);
@@ -54,17 +54,17 @@ TEST(TablePull, CountsRowsByTheirWeights) {
 }
 
 TEST(TablePull, RowsThatHaveNotGrownPullNowhereAndFollowOnceTheyHave) {
-  TablePull pull(kDim);
-  pull.measure(zeros(), std::vector<float>(kRows, 1.0f), 1);
+  TablePull pull(kPullDim);
+  pull.measure(zeros(), std::vector<float>(kPullRows, 1.0f), 1);
   EXPECT_EQ(pull.along() + pull.across(), 0);
-  for (int64_t k = 0; k < kDim; ++k) EXPECT_EQ(pull.direction()[k], 0);
-  for (int i = 0; i < 5; ++i) pull.measure(leaning(), std::vector<float>(kRows, 1.0f), 1);
+  for (int64_t k = 0; k < kPullDim; ++k) EXPECT_EQ(pull.direction()[k], 0);
+  for (int i = 0; i < 5; ++i) pull.measure(leaning(), std::vector<float>(kPullRows, 1.0f), 1);
   EXPECT_NEAR(pull.along(), 9, 0.2);
 }
 
 TEST(TablePull, NoWeightIsNoPull) {
-  TablePull pull(kDim);
-  pull.measure(leaning(), std::vector<float>(kRows, 0.0f), 1);
+  TablePull pull(kPullDim);
+  pull.measure(leaning(), std::vector<float>(kPullRows, 0.0f), 1);
   EXPECT_EQ(pull.along() + pull.across(), 0);
 }
 

@@ -7,16 +7,10 @@
 
 #include "streamvec/core/random.h"
 #include "streamvec/text/article.h"
+#include "streamvec/text/testing.h"
 
 namespace streamvec {
 namespace {
-
-std::string repeat(std::string_view part, size_t count) {
-  std::string text;
-  text.reserve(part.size() * count);
-  for (size_t i = 0; i < count; ++i) text += part;
-  return text;
-}
 
 bool is_clean(std::string_view text) {
   int32_t at = 0;

@@ -24,13 +24,13 @@ Article extract(const std::string& html) {
   return article;
 }
 
-std::string text_of(const std::string& inner) {
+std::string text_around(const std::string& inner) {
   return extract("<body><div class=x><p>" + kFirst + "</p>" + inner + "<p>" + kSecond + "</p></div>").text;
 }
 
 // `inner` adds these lines between the two paragraphs.
 void expect_between(const std::string& inner, const std::string& lines) {
-  EXPECT_EQ(text_of(inner), kFirst + "\n" + lines + kSecond) << inner;
+  EXPECT_EQ(text_around(inner), kFirst + "\n" + lines + kSecond) << inner;
 }
 
 TEST(Article, ParagraphsComeOneALine) {

@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 
 // "text", "<name", "</name".
-std::vector<std::string> tokens_of(std::string_view html) {
+std::vector<std::string> html_tokens(std::string_view html) {
   std::vector<std::string> out;
   HtmlScanner scanner(html);
   HtmlToken token;
@@ -41,16 +41,16 @@ std::string decoded(std::string_view text) {
 }
 
 TEST(HtmlScanner, GivesTagsAndTextInOrder) {
-  EXPECT_THAT(tokens_of("a<p>b<br/>c</P >d"), ElementsAre("a", "<p", "b", "<br", "c", "</P", "d"));
+  EXPECT_THAT(html_tokens("a<p>b<br/>c</P >d"), ElementsAre("a", "<p", "b", "<br", "c", "</P", "d"));
 }
 
 TEST(HtmlScanner, ALessThanSignThatStartsNoTagIsText) {
-  EXPECT_THAT(tokens_of("1 <2 < 3<p>"), ElementsAre("1 ", "<2 ", "< 3", "<p"));
-  EXPECT_THAT(tokens_of("x<"), ElementsAre("x", "<"));
+  EXPECT_THAT(html_tokens("1 <2 < 3<p>"), ElementsAre("1 ", "<2 ", "< 3", "<p"));
+  EXPECT_THAT(html_tokens("x<"), ElementsAre("x", "<"));
 }
 
 TEST(HtmlScanner, PassesOverCommentsDoctypesAndCdata) {
-  EXPECT_THAT(tokens_of("<!DOCTYPE html>a<!-- <p> -- > x -->b<!-->c<![CDATA[ <p> ]]>d<?xml ?>e</>f"),
+  EXPECT_THAT(html_tokens("<!DOCTYPE html>a<!-- <p> -- > x -->b<!-->c<![CDATA[ <p> ]]>d<?xml ?>e</>f"),
               ElementsAre("a", "b", "c", "d", "e", "f"));
 }
 
@@ -64,26 +64,27 @@ TEST(HtmlScanner, ReadsAttributesInEveryQuoting) {
 }
 
 TEST(HtmlScanner, AQuoteInsideAnAttributeNameOpensNothing) {
-  EXPECT_THAT(tokens_of("<p it's>a</p>b's"), ElementsAre("<p", "a", "</p", "b's"));
+  EXPECT_THAT(html_tokens("<p it's>a</p>b's"), ElementsAre("<p", "a", "</p", "b's"));
 }
 
 TEST(HtmlScanner, ScriptsAreHandedOverWholeAndNotReadAsTags) {
   const HtmlToken token = first_token("<script type=x>if (a<b) '</p>' </scripty></SCRIPT >after");
   EXPECT_EQ(token.text, "if (a<b) '</p>' </scripty>");
-  EXPECT_THAT(tokens_of("<style>a<p></style>b<textarea><p></textarea>c"), ElementsAre("<style", "b", "<textarea", "c"));
+  EXPECT_THAT(html_tokens("<style>a<p></style>b<textarea><p></textarea>c"),
+              ElementsAre("<style", "b", "<textarea", "c"));
 }
 
 TEST(HtmlScanner, WhatNeverClosesCostsOnlyItself) {
-  EXPECT_THAT(tokens_of("<svg><p>a"), ElementsAre("<svg", "<p", "a"));
-  EXPECT_THAT(tokens_of("<svg/>a"), ElementsAre("<svg", "a"));
-  EXPECT_THAT(tokens_of("<!-- a>b"), ElementsAre("b"));
-  EXPECT_THAT(tokens_of("<p class=\"a>b"), ElementsAre("<p", "b"));
-  EXPECT_THAT(tokens_of("a<script>b<p>"), ElementsAre("a", "<script"));
+  EXPECT_THAT(html_tokens("<svg><p>a"), ElementsAre("<svg", "<p", "a"));
+  EXPECT_THAT(html_tokens("<svg/>a"), ElementsAre("<svg", "a"));
+  EXPECT_THAT(html_tokens("<!-- a>b"), ElementsAre("b"));
+  EXPECT_THAT(html_tokens("<p class=\"a>b"), ElementsAre("<p", "b"));
+  EXPECT_THAT(html_tokens("a<script>b<p>"), ElementsAre("a", "<script"));
 }
 
 TEST(HtmlScanner, ATagCutByTheEndIsDropped) {
-  EXPECT_THAT(tokens_of("a<p class"), ElementsAre("a"));
-  EXPECT_THAT(tokens_of("a</p"), ElementsAre("a"));
+  EXPECT_THAT(html_tokens("a<p class"), ElementsAre("a"));
+  EXPECT_THAT(html_tokens("a</p"), ElementsAre("a"));
 }
 
 TEST(HtmlTags, NamesAreKnownInAnyCaseAndHyphensAreCustom) {

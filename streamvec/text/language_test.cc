@@ -10,19 +10,19 @@
 namespace streamvec {
 namespace {
 
-constexpr std::string_view kEnglish =
+constexpr std::string_view kEnglishCouncil =
     "The council met on Tuesday evening to talk about the new bridge. Most people who spoke were in favour of it, "
     "although some of them worried about the noise.";
-constexpr std::string_view kKorean =
+constexpr std::string_view kKoreanCouncil =
     "시의회는 화요일 저녁에 새 다리에 대해 논의했다. 발언한 사람들은 대부분 찬성했지만 소음을 걱정하는 이들도 있었다.";
-constexpr std::string_view kGerman =
+constexpr std::string_view kGermanCouncil =
     "Der Stadtrat hat am Dienstagabend über die neue Brücke gesprochen. Die meisten waren dafür, obwohl sich manche "
     "wegen des Lärms Sorgen machten.";
 
 const std::vector<std::pair<std::string, std::string_view>> kTexts = {
-    {"en", kEnglish},
-    {"ko", kKorean},
-    {"de", kGerman},
+    {"en", kEnglishCouncil},
+    {"ko", kKoreanCouncil},
+    {"de", kGermanCouncil},
     {"fr",
      "Le conseil municipal s'est réuni mardi soir pour parler du nouveau pont. La plupart des habitants y étaient "
      "favorables, même si certains craignaient le bruit."},
@@ -56,7 +56,7 @@ TEST(Language, IsNotGuessedFromNothing) {
 }
 
 TEST(Language, TextIsReadUpToTheFirstBadByte) {
-  EXPECT_EQ(detect_language(std::string(kEnglish) + "\xFF\xFE" + std::string(kEnglish)), "en");
+  EXPECT_EQ(detect_language(std::string(kEnglishCouncil) + "\xFF\xFE" + std::string(kEnglishCouncil)), "en");
 }
 
 TEST(Language, WhatStandsBehindTheFirstBadByteDoesNoHarm) {
@@ -69,20 +69,20 @@ TEST(Language, WhatStandsBehindTheFirstBadByteDoesNoHarm) {
 TEST(Language, LongTextIsCutBetweenCharacters) {
   for (const std::string_view start : {"", "a", "ab"}) {
     std::string long_text(start);
-    while (long_text.size() < 100'000) long_text += kKorean;
+    while (long_text.size() < 100'000) long_text += kKoreanCouncil;
     EXPECT_EQ(detect_language(long_text), "ko");
   }
 }
 
 TEST(LanguageFilter, LetsTheWantedPassAndNoOthers) {
   const LanguageFilter filter = LanguageFilter::create({.wanted = {"en", "ko"}}).value();
-  EXPECT_TRUE(filter.passes(kEnglish));
-  EXPECT_TRUE(filter.passes(kKorean));
-  EXPECT_FALSE(filter.passes(kGerman));
+  EXPECT_TRUE(filter.passes(kEnglishCouncil));
+  EXPECT_TRUE(filter.passes(kKoreanCouncil));
+  EXPECT_FALSE(filter.passes(kGermanCouncil));
   const LanguageFilter chinese = LanguageFilter::create({.wanted = {"zh"}}).value();
   EXPECT_TRUE(chinese.passes(kTexts[7].second));
   EXPECT_TRUE(chinese.passes(kTexts[8].second));
-  EXPECT_FALSE(chinese.passes(kEnglish));
+  EXPECT_FALSE(chinese.passes(kEnglishCouncil));
 }
 
 TEST(LanguageFilter, WhatIsUncertainPassesUnlessToldOtherwise) {

@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words text_of(uint64_t number, size_t words = 200, uint32_t vocabulary = 5'000) {
+Words drawn_text(uint64_t number, size_t words = 200, uint32_t vocabulary = 5'000) {
   Random random(mix(99, number));
   Words text(words);
   for (std::string& word : text) word = "w" + std::to_string(random.below(vocabulary));
@@ -31,7 +31,7 @@ NearDuplicates memory_of(const NearDuplicates::Options& options = {}) {
 
 // The first `kept` of a text's words, then others.
 Words with_another_end(Words text, size_t kept, uint64_t number) {
-  const Words other = text_of(1'000'000 + number, text.size());
+  const Words other = drawn_text(1'000'000 + number, text.size());
   std::copy(other.begin() + static_cast<std::ptrdiff_t>(kept), other.end(),
             text.begin() + static_cast<std::ptrdiff_t>(kept));
   return text;
@@ -39,8 +39,8 @@ Words with_another_end(Words text, size_t kept, uint64_t number) {
 
 TEST(NearDuplicates, ATextIsNewOnceAndKnownAfterwards) {
   NearDuplicates memory = memory_of();
-  for (uint64_t i = 0; i < 200; ++i) EXPECT_FALSE(seen(memory, text_of(i))) << i;
-  for (uint64_t i = 0; i < 200; ++i) EXPECT_TRUE(seen(memory, text_of(i))) << i;
+  for (uint64_t i = 0; i < 200; ++i) EXPECT_FALSE(seen(memory, drawn_text(i))) << i;
+  for (uint64_t i = 0; i < 200; ++i) EXPECT_TRUE(seen(memory, drawn_text(i))) << i;
   EXPECT_EQ(memory.statistics().documents, 400);
   EXPECT_EQ(memory.statistics().equal, 200);
   EXPECT_EQ(memory.statistics().near, 0);
@@ -50,7 +50,7 @@ TEST(NearDuplicates, ANewHeadlineAndAnotherLastParagraphDoNotHideAStory) {
   NearDuplicates memory = memory_of();
   int found = 0;
   for (uint64_t i = 0; i < 200; ++i) {
-    const Words story = text_of(i, 400);
+    const Words story = drawn_text(i, 400);
     EXPECT_FALSE(seen(memory, story));
     Words again = with_another_end(story, 385, i);
     for (size_t word = 0; word < 8; ++word) again[word] = "new" + std::to_string(word);
@@ -64,15 +64,15 @@ TEST(NearDuplicates, TextsThatShareHalfAreDifferent) {
   NearDuplicates memory = memory_of();
   int found = 0;
   for (uint64_t i = 0; i < 200; ++i) {
-    EXPECT_FALSE(seen(memory, text_of(i, 400)));
-    found += seen(memory, with_another_end(text_of(i, 400), 260, i));  // Jaccard 0.48
+    EXPECT_FALSE(seen(memory, drawn_text(i, 400)));
+    found += seen(memory, with_another_end(drawn_text(i, 400), 260, i));  // Jaccard 0.48
   }
   EXPECT_LE(found, 1);
 }
 
 TEST(NearDuplicates, TheSameWordsInAnotherOrderAreAnotherText) {
   NearDuplicates memory = memory_of();
-  Words text = text_of(1);
+  Words text = drawn_text(1);
   EXPECT_FALSE(seen(memory, text));
   std::reverse(text.begin(), text.end());
   EXPECT_FALSE(seen(memory, text));
@@ -82,9 +82,9 @@ TEST(NearDuplicates, SimilarityMinDecides) {
   NearDuplicates strict = memory_of({.similarity_min = 1.0}), loose = memory_of({.similarity_min = 0.5});
   int strictly = 0, loosely = 0;
   for (uint64_t i = 0; i < 50; ++i) {
-    for (NearDuplicates* memory : {&strict, &loose}) EXPECT_FALSE(seen(*memory, text_of(i)));
-    strictly += seen(strict, with_another_end(text_of(i), 180, i));
-    loosely += seen(loose, with_another_end(text_of(i), 165, i));
+    for (NearDuplicates* memory : {&strict, &loose}) EXPECT_FALSE(seen(*memory, drawn_text(i)));
+    strictly += seen(strict, with_another_end(drawn_text(i), 180, i));
+    loosely += seen(loose, with_another_end(drawn_text(i), 165, i));
   }
   EXPECT_EQ(strictly, 0);
   EXPECT_GE(loosely, 46);
@@ -106,22 +106,22 @@ TEST(NearDuplicates, ShortTextsAreAlwaysNew) {
 
 TEST(NearDuplicates, WhatIsOlderThanTheWindowsIsForgotten) {
   NearDuplicates memory = memory_of({.window = 10, .window_equal = 20});
-  for (uint64_t i = 0; i < 15; ++i) EXPECT_FALSE(seen(memory, text_of(i)));
-  EXPECT_TRUE(seen(memory, text_of(0))) << "equal";
-  EXPECT_FALSE(seen(memory, with_another_end(text_of(0), 195, 0))) << "only alike";
-  EXPECT_TRUE(seen(memory, with_another_end(text_of(14), 195, 0)));
-  for (uint64_t i = 100; i < 120; ++i) EXPECT_FALSE(seen(memory, text_of(i)));
-  EXPECT_FALSE(seen(memory, text_of(0)));
+  for (uint64_t i = 0; i < 15; ++i) EXPECT_FALSE(seen(memory, drawn_text(i)));
+  EXPECT_TRUE(seen(memory, drawn_text(0))) << "equal";
+  EXPECT_FALSE(seen(memory, with_another_end(drawn_text(0), 195, 0))) << "only alike";
+  EXPECT_TRUE(seen(memory, with_another_end(drawn_text(14), 195, 0)));
+  for (uint64_t i = 100; i < 120; ++i) EXPECT_FALSE(seen(memory, drawn_text(i)));
+  EXPECT_FALSE(seen(memory, drawn_text(0)));
 }
 
 TEST(NearDuplicates, ManyTextsInOneBucketDoNotMakeItMissTheLatest) {
   NearDuplicates memory = memory_of({.words_min = 0});
   for (uint64_t i = 0; i < 500; ++i) {  // one shingle of many in common: some bands collide all the time
-    Words text = text_of(i, 5);
+    Words text = drawn_text(i, 5);
     std::fill(text.begin(), text.begin() + 4, "menu");
     seen(memory, text);
   }
-  const Words last = text_of(999, 300);
+  const Words last = drawn_text(999, 300);
   EXPECT_FALSE(seen(memory, last));
   EXPECT_TRUE(seen(memory, with_another_end(last, 290, 1)));
 }
@@ -129,7 +129,7 @@ TEST(NearDuplicates, ManyTextsInOneBucketDoNotMakeItMissTheLatest) {
 TEST(NearDuplicates, GoesOnTheSameAfterARestart) {
   NearDuplicates before = memory_of({.window = 64, .window_equal = 100, .seed = 5});
   const auto text_at = [](uint64_t i) {
-    return i % 3 == 0 ? with_another_end(text_of(i / 7), 190, i) : text_of(i % 5 == 0 ? i / 2 : i);
+    return i % 3 == 0 ? with_another_end(drawn_text(i / 7), 190, i) : drawn_text(i % 5 == 0 ? i / 2 : i);
   };
   for (uint64_t i = 0; i < 500; ++i) seen(before, text_at(i));
   const std::string bytes = before.save();
@@ -147,16 +147,16 @@ TEST(NearDuplicates, GoesOnTheSameAfterARestart) {
 
 TEST(NearDuplicates, SmallerWindowsKeepTheLatest) {
   NearDuplicates large = memory_of({.window = 64, .window_equal = 64});
-  for (uint64_t i = 0; i < 60; ++i) seen(large, text_of(i));
+  for (uint64_t i = 0; i < 60; ++i) seen(large, drawn_text(i));
   NearDuplicates little = NearDuplicates::restore({.window = 8, .window_equal = 8}, large.save()).value();
-  for (uint64_t i = 52; i < 60; ++i) EXPECT_TRUE(seen(little, with_another_end(text_of(i), 196, i)));
-  EXPECT_TRUE(seen(little, text_of(59)));
-  EXPECT_FALSE(seen(little, text_of(0)));
+  for (uint64_t i = 52; i < 60; ++i) EXPECT_TRUE(seen(little, with_another_end(drawn_text(i), 196, i)));
+  EXPECT_TRUE(seen(little, drawn_text(59)));
+  EXPECT_FALSE(seen(little, drawn_text(0)));
 }
 
 TEST(NearDuplicates, EveryTruncationIsDataLoss) {
   NearDuplicates memory = memory_of();
-  for (uint64_t i = 0; i < 3; ++i) seen(memory, text_of(i));
+  for (uint64_t i = 0; i < 3; ++i) seen(memory, drawn_text(i));
   const std::string bytes = memory.save();
   for (size_t length = 0; length < bytes.size(); ++length)
     ASSERT_EQ(NearDuplicates::restore({.window = 8, .window_equal = 8}, bytes.substr(0, length)).status().code(),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "streamvec/core/random.h"
+#include "streamvec/text/testing.h"
 #include "streamvec/text/tokenizer.h"
 
 namespace streamvec {
@@ -15,8 +16,6 @@ namespace {
 using Split = TokenizerOptions::Split;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr TokenizerOptions kPlainWhitespace{.split = Split::kWhitespace, .fold_case = false, .nfkc = false};
 
 // Tokens that do not depend on the text any more.
 struct Outcome {
@@ -28,20 +27,6 @@ Outcome tokens_of(const std::string& text, TokenizerOptions options = {}) {
   Tokens tokens;
   Tokenizer(options).tokenize(text, tokens);
   return {{tokens.words.begin(), tokens.words.end()}, tokens.bytes_replaced, tokens.words_dropped};
-}
-
-std::vector<TokenizerOptions> all_options() {
-  std::vector<TokenizerOptions> all;
-  for (const Split split : {Split::kWords, Split::kWhitespace})
-    for (const bool fold : {false, true})
-      for (const bool nfkc : {false, true}) all.push_back({.split = split, .fold_case = fold, .nfkc = nfkc});
-  return all;
-}
-
-std::string repeat(std::string_view part, size_t count) {
-  std::string text;
-  for (size_t i = 0; i < count; ++i) text += part;
-  return text;
 }
 
 TEST(TokenizerBadInput, ASequenceCutAnywhereBecomesOneReplacementCharacter) {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/text/testing.h"
+
 namespace streamvec {
 namespace {
 
@@ -34,8 +36,6 @@ std::vector<Words> sentences(std::string_view text, TokenizerOptions options = {
   EXPECT_EQ(static_cast<size_t>(begin), tokens.words.size());
   return result;
 }
-
-constexpr TokenizerOptions kPlainWhitespace{.split = Split::kWhitespace, .fold_case = false, .nfkc = false};
 
 TEST(Tokenizer, CutsAtPunctuationAndFoldsCase) {
   EXPECT_THAT(words("Hello, World! (It WORKS.)"), ElementsAre("hello", "world", "it", "works"));

@@ -17,10 +17,10 @@
 namespace streamvec {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Sentences of one of four subjects each: words of a subject stand together and with no others.
-class TrainingOnCard : public testing::Test {
+class TrainingOnCard : public ::testing::Test {
  protected:
   void SetUp() override {
     STREAMVEC_SKIP_WITHOUT_CARD();

@@ -6,7 +6,7 @@
 namespace streamvec {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(ClusterSettings, ThatAreNoneAreRefused) {
   TrainOptions options;

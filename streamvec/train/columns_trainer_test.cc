@@ -8,7 +8,7 @@
 namespace streamvec {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Can be read once; the second time it fails in the middle.
 class SourceThatFailsLater final : public Source {

@@ -214,7 +214,7 @@ TEST(Feed, APieceComesWithoutTextOnlyAfterAllOthersWereKept) {
   other.join();
 }
 
-class HandedOut : public testing::Test {
+class HandedOut : public ::testing::Test {
  protected:
   HandedOut() : source(texts()) {}
   static std::vector<std::string> texts() {

@@ -16,7 +16,7 @@ namespace {
 constexpr int32_t kWords = 40, kDim = 8;
 
 // A vocabulary of kWords words, tables for it, and replay that is filled by hand.
-class StreamLearnerTest : public testing::Test {
+class StreamLearnerTest : public ::testing::Test {
  protected:
   StreamLearnerTest() : vocabulary_({.min_count = 1, .vocab_max = kWords}), tables_({.sample = 0}) {
     for (int32_t i = 0; i < kWords; ++i) map(vocabulary_, {"word" + std::to_string(i)});

@@ -15,9 +15,9 @@
 namespace streamvec {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class StreamTrainer : public testing::Test {
+class StreamTrainer : public ::testing::Test {
  protected:
   StreamTrainer() {
     options_.dim = 8;

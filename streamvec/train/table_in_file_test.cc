@@ -12,8 +12,8 @@
 namespace streamvec {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 TEST(TableInFile, BeginsWithZerosAndKeepsWhatIsWritten) {
   const TemporaryDirectory directory;

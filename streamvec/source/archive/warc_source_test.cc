@@ -16,12 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::unique_ptr<Source> open_ok(const std::string& name) {
-  Result<std::unique_ptr<Source>> source = WarcSource::open(name);
-  EXPECT_TRUE(source.ok()) << source.status().message();
-  return std::move(source).value();
-}
-
 std::string record(const std::string& type, const std::string& content_type, const std::string& content,
                    const std::string& uri = "http://a.example/x") {
   return "WARC/1.0\r\nWARC-Type: " + type + "\r\nWARC-Target-URI: " + uri +
@@ -68,7 +62,8 @@ TEST(WarcSource, GivesTheArticlesOfPagesAndTheTextOfConversions) {
   const std::string others = record("warcinfo", "application/warc-fields", "software: x\r\n") +
                              record("request", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n") +
                              record("metadata", "application/warc-fields", "a: b");
-  const auto source = open_ok("warc:" + directory.write("a.warc", others + page_record(1) + text_record(2)));
+  const auto source =
+      open_ok<WarcSource>("warc:" + directory.write("a.warc", others + page_record(1) + text_record(2)));
   const std::vector<Document> documents = documents_of(*source);
   ASSERT_EQ(documents.size(), 2U);
   EXPECT_THAT(documents[0].text, HasSubstr("Title 1\n"));
@@ -91,9 +86,9 @@ TEST(WarcSource, UndoesChunksContentCodingsAndCharsets) {
                                    response(body, packed)};
   std::string file;
   for (const std::string& each : responses) file += record("response", "application/http", each);
-  for (const Document& document : documents_of(*open_ok("warc:" + directory.write("a", file))))
+  for (const Document& document : documents_of(*open_ok<WarcSource>("warc:" + directory.write("a", file))))
     EXPECT_THAT(document.text, HasSubstr(sentence(1)));
-  const auto plain = open_ok(
+  const auto plain = open_ok<WarcSource>(
       "warc:" + directory.write("b", record("resource", "text/plain; charset=euc-kr", "\xbc\xad\xbf\xef plain") +
                                          record("response", "application/http",
                                                 response("\xbc\xad", "Content-Type: text/plain; charset=euc-kr\r\n"))));
@@ -105,7 +100,7 @@ TEST(WarcSource, UndoesChunksContentCodingsAndCharsets) {
 
 TEST(WarcSource, PassesOverErrorsPicturesAndRevisits) {
   TemporaryDirectory directory;
-  const auto source = open_ok(
+  const auto source = open_ok<WarcSource>(
       "warc:" + directory.write("a", record("response", "application/http", "HTTP/1.1 404 Not Found\r\n\r\n<p>no</p>") +
                                          record("response", "application/http",
                                                 response("\x89PNG", "Content-Type: image/png\r\n")) +
@@ -131,14 +126,14 @@ TEST(WarcSource, GoesOnAfterAnyDocument) {
   directory.write("d/e.warc.zst",
                   zstd_bytes(plain.substr(0, plain.size() / 2)) + zstd_bytes(plain.substr(plain.size() / 2)));
   const std::string name = "warc:" + directory.path("d");
-  const auto whole = open_ok(name);
+  const auto whole = open_ok<WarcSource>(name);
   std::vector<Document> documents;
   std::vector<int64_t> bytes_read;
   while (whole->read(1, Deadline::never(), documents).value() > 0) bytes_read.push_back(whole->bytes_read());
   ASSERT_EQ(documents.size(), 160U);
   EXPECT_LE(bytes_read.back(), whole->bytes_total());
   for (size_t stop = 0; stop < documents.size(); ++stop) {
-    const auto resumed = open_ok(name);
+    const auto resumed = open_ok<WarcSource>(name);
     const Status status = resumed->seek(whole->saved(documents[stop].cursor));
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(resumed->bytes_read(), bytes_read[stop]);
@@ -160,7 +155,7 @@ TEST(WarcSource, ADamagedMemberCostsThatRecordOnly) {
     members[2][at] = static_cast<char>(members[2][at] ^ 0x41);
     std::string file;
     for (const std::string& member : members) file += member;
-    const auto source = open_ok("warc:" + directory.write("a", file));
+    const auto source = open_ok<WarcSource>("warc:" + directory.write("a", file));
     const std::vector<Document> documents = documents_of(*source);
     const bool harmless = at >= 3 && at < 10;  // flags, time and system in gzip's header
     ASSERT_GE(documents.size(), 4U) << at;
@@ -172,7 +167,7 @@ TEST(WarcSource, ADamagedMemberCostsThatRecordOnly) {
 TEST(WarcSource, ARecordWithAWrongLengthOrHeaderCostsThatRecordOnly) {
   TemporaryDirectory directory;
   const auto texts_with = [&](const std::string& bad) {
-    const auto source = open_ok("warc:" + directory.write("a", text_record(1) + bad + text_record(3)));
+    const auto source = open_ok<WarcSource>("warc:" + directory.write("a", text_record(1) + bad + text_record(3)));
     std::vector<std::string> ids;
     for (const Document& document : documents_of(*source)) ids.push_back(document.id);
     return ids;
@@ -197,7 +192,7 @@ TEST(WarcSource, EveryCutGivesTheWholeRecordsBefore) {
   for (const std::string& file : {plain, packed})
     for (size_t size = 1; size < file.size(); size += 5) {
       const size_t first_size = file == plain ? first.size() - 4 : gzip_bytes(first).size();
-      const auto source = open_ok("warc:" + directory.write("a", file.substr(0, size)));
+      const auto source = open_ok<WarcSource>("warc:" + directory.write("a", file.substr(0, size)));
       const Result<std::vector<Document>> documents = read_all(*source);
       const size_t count = documents.ok() ? documents->size() : 0;
       const size_t whole_at = file == plain ? file.size() - 4 : file.size();
@@ -208,7 +203,8 @@ TEST(WarcSource, EveryCutGivesTheWholeRecordsBefore) {
 TEST(WarcSource, WhatIsNoArchiveIsAnError) {
   TemporaryDirectory directory;
   for (const std::string& bytes : {std::string(), sample_text(300'000), std::string(300'000, '\n'), gzip_bytes("")})
-    EXPECT_EQ(read_all(*open_ok("warc:" + directory.write("a", bytes))).status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(read_all(*open_ok<WarcSource>("warc:" + directory.write("a", bytes))).status().code(),
+              Code::kInvalidArgument);
   EXPECT_EQ(WarcSource::open("warc:").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(WarcSource::open("warc:" + directory.path("no")).status().code(), Code::kNotFound);
   EXPECT_EQ(WarcSource::open("warc:" + directory.path() + "?x=1").status().code(), Code::kInvalidArgument);
@@ -217,7 +213,7 @@ TEST(WarcSource, WhatIsNoArchiveIsAnError) {
 TEST(WarcSource, RefusesACursorThatIsNoneOrOfAnotherFile) {
   TemporaryDirectory directory;
   const std::string path = directory.write("a", text_record(1) + text_record(2));
-  const auto source = open_ok("warc:" + path);
+  const auto source = open_ok<WarcSource>("warc:" + path);
   const std::string saved = source->saved(documents_of(*source)[0].cursor);
   for (const char* bad : {"x", "0 0 0", "0 0 0 0 0", "-1 0 0 0", "{}", "0 0 0 x"})
     EXPECT_EQ(source->seek(bad).code(), Code::kInvalidArgument) << bad;
@@ -225,7 +221,7 @@ TEST(WarcSource, RefusesACursorThatIsNoneOrOfAnotherFile) {
   EXPECT_EQ(source->seek("0 99999 0 0").code(), Code::kFailedPrecondition);
   EXPECT_TRUE(source->seek(saved).ok());
   directory.write("a", text_record(1));
-  EXPECT_EQ(open_ok("warc:" + path)->seek(saved).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(open_ok<WarcSource>("warc:" + path)->seek(saved).code(), Code::kFailedPrecondition);
 }
 
 TEST(HttpMessage, AStatusHasThreeDigits) {

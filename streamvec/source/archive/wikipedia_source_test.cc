@@ -14,12 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Source> open_ok(const std::string& name) {
-  Result<std::unique_ptr<Source>> source = WikipediaSource::open(name);
-  EXPECT_TRUE(source.ok()) << source.status().message();
-  return std::move(source).value();
-}
-
 const std::string kBegin =
     "<mediawiki xmlns=\"http://www.mediawiki.org/xml/export-0.10/\" xml:lang=\"ko\">\n<siteinfo><namespaces>\n"
     "<namespace key=\"0\" case=\"first-letter\" />\n<namespace key=\"6\" case=\"first-letter\">파일</namespace>\n"
@@ -41,7 +35,7 @@ TEST(WikipediaSource, GivesPagesOfTheMainNamespaceThatAreNoRedirects) {
       page(2, "talk", "<ns>1</ns>") + page(3, "#REDIRECT [[Seoul]]", "<ns>0</ns><redirect title=\"Seoul\" />") +
       page(4, " #redirect [[X]]") + page(5, "{{only a template}}") + page(6, "last") + "</mediawiki>\n";
   for (const Compression compression : kCompressions) {
-    const auto source = open_ok("wikipedia:" + directory.write("dump", compressed(compression, dump)));
+    const auto source = open_ok<WikipediaSource>("wikipedia:" + directory.write("dump", compressed(compression, dump)));
     const std::vector<Document> documents = read_all(*source, 100).value();
     ASSERT_EQ(documents.size(), 2U);
     EXPECT_EQ(documents[0].text, "Page & 1\nSeoul is a city. &\n");
@@ -67,13 +61,13 @@ TEST(WikipediaSource, GoesOnAfterAnyDocument) {
   directory.write("d/b.bz2", streams + bzip2_bytes("</mediawiki>"));
   directory.write("d/c.gz", gzip_bytes(plain));
   const std::string name = "wikipedia:" + directory.path("d");
-  const auto whole = open_ok(name);
+  const auto whole = open_ok<WikipediaSource>(name);
   std::vector<Document> documents;
   std::vector<int64_t> bytes_read;
   while (whole->read(1, Deadline::never(), documents).value() > 0) bytes_read.push_back(whole->bytes_read());
   ASSERT_EQ(documents.size(), 180U);
   for (size_t stop = 0; stop < documents.size(); ++stop) {
-    const auto resumed = open_ok(name);
+    const auto resumed = open_ok<WikipediaSource>(name);
     const Status status = resumed->seek(whole->saved(documents[stop].cursor));
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(resumed->bytes_read(), bytes_read[stop]);
@@ -90,7 +84,7 @@ TEST(WikipediaSource, ADumpCutAnywhereGivesTheWholePagesBefore) {
   TemporaryDirectory directory;
   const std::string dump = kBegin + page(1, "one") + page(2, "two");
   for (size_t size = 1; size < dump.rfind("</page>") + 7; size += 3) {
-    const auto source = open_ok("wikipedia:" + directory.write("dump", dump.substr(0, size)));
+    const auto source = open_ok<WikipediaSource>("wikipedia:" + directory.write("dump", dump.substr(0, size)));
     const size_t first_end = dump.find("</page>") + 7;
     const Result<std::vector<Document>> documents = read_all(*source);
     EXPECT_EQ(documents.ok() ? documents->size() : 0, size >= first_end ? 1U : 0U) << size;
@@ -104,7 +98,7 @@ TEST(WikipediaSource, ACompressedDumpThatIsDamagedGoesOnWithTheNextStream) {
   damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 0x55);
   const std::string path =
       directory.write("dump", bzip2_bytes(kBegin + page(1, "one")) + damaged + bzip2_bytes(page(3, "three")));
-  const auto source = open_ok("wikipedia:" + path);
+  const auto source = open_ok<WikipediaSource>("wikipedia:" + path);
   const std::vector<Document> documents = read_all(*source).value();
   ASSERT_EQ(documents.size(), 2U);
   EXPECT_EQ(documents[1].id, "3");
@@ -113,9 +107,9 @@ TEST(WikipediaSource, ACompressedDumpThatIsDamagedGoesOnWithTheNextStream) {
 
 TEST(WikipediaSource, APageBeyondTheLimitIsCountedAndTheNextIsRead) {
   TemporaryDirectory directory;
-  const auto source =
-      open_ok("wikipedia:" +
-              directory.write("dump", zstd_bytes(kBegin + page(1, std::string(17 << 20, 'x')) + page(2, "two"))));
+  const auto source = open_ok<WikipediaSource>(
+      "wikipedia:" +
+      directory.write("dump", zstd_bytes(kBegin + page(1, std::string(17 << 20, 'x')) + page(2, "two"))));
   const std::vector<Document> documents = read_all(*source).value();
   ASSERT_EQ(documents.size(), 1U);
   EXPECT_EQ(documents[0].id, "2");
@@ -126,7 +120,7 @@ TEST(WikipediaSource, WhatIsNoDumpIsAnError) {
   TemporaryDirectory directory;
   for (const std::string& bytes :
        {std::string(), std::string(100'000, '\0'), std::string("<page>"), sample_text(200'000)})
-    EXPECT_EQ(read_all(*open_ok("wikipedia:" + directory.write("dump", bytes))).status().code(),
+    EXPECT_EQ(read_all(*open_ok<WikipediaSource>("wikipedia:" + directory.write("dump", bytes))).status().code(),
               Code::kInvalidArgument);
   EXPECT_EQ(WikipediaSource::open("wikipedia:").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(WikipediaSource::open("wikipedia:" + directory.path("no")).status().code(), Code::kNotFound);

@@ -77,7 +77,7 @@ class Cluster {
   rd_kafka_mock_cluster_t* cluster_ = nullptr;
 };
 
-std::unique_ptr<Source> opened(const Cluster& cluster, const std::string& rest = "/news") {
+std::unique_ptr<Source> open_kafka(const Cluster& cluster, const std::string& rest = "/news") {
   Result<std::unique_ptr<Source>> source = KafkaSource::open("kafka://" + cluster.authority() + rest);
   EXPECT_TRUE(source.ok()) << source.status().message();
   return std::move(*source);
@@ -86,7 +86,7 @@ std::unique_ptr<Source> opened(const Cluster& cluster, const std::string& rest =
 TEST(KafkaSource, ReadsEveryPartitionAndThenWaitsForMore) {
   Cluster cluster;
   cluster.produce_numbered(1, 300);
-  const auto source = opened(cluster);
+  const auto source = open_kafka(cluster);
   std::map<std::string, int> counted;
   for (const Document& document : read_documents(*source, 300)) ++counted[document.text];
   expect_each_once(counted, 300);
@@ -105,7 +105,7 @@ TEST(KafkaSource, ReadersOfPartsHaveEveryPartitionOnce) {
   cluster.produce_numbered(1, 300);
   std::map<std::string, int> counted;
   for (const auto& [part, messages] : {std::pair("/news?part=0/2", 200), std::pair("/news?part=1/2", 100)}) {
-    const auto source = opened(cluster, part);
+    const auto source = open_kafka(cluster, part);
     for (const Document& document : read_documents(*source, messages)) ++counted[document.text];
     std::vector<Document> none;
     EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(300)), none).status().code(),
@@ -118,13 +118,13 @@ TEST(KafkaSource, ReadersOfPartsHaveEveryPartitionOnce) {
 TEST(KafkaSource, CountsEachMessageOnceThroughKillsOfTheReader) {
   Cluster cluster;
   cluster.produce_numbered(1, 300);
-  expect_each_once(count_through_restarts([&] { return opened(cluster); }, 300, [](int) {}), 300);
+  expect_each_once(count_through_restarts([&] { return open_kafka(cluster); }, 300, [](int) {}), 300);
 }
 
 TEST(KafkaSource, GoesOnWhenTheBrokersAreAwayForAWhile) {
   Cluster cluster;
   cluster.produce_numbered(1, 60);
-  const auto source = opened(cluster, "/news?reconnect.backoff.ms=20&reconnect.backoff.max.ms=100");
+  const auto source = open_kafka(cluster, "/news?reconnect.backoff.ms=20&reconnect.backoff.max.ms=100");
   std::map<std::string, int> counted;
   for (const Document& document : read_documents(*source, 60)) ++counted[document.text];
   cluster.set_down(true);
@@ -139,7 +139,7 @@ TEST(KafkaSource, GoesOnWhenTheBrokersAreAwayForAWhile) {
 TEST(KafkaSource, TellsTheGroupWhatIsCommitted) {
   Cluster cluster(1);
   cluster.produce_numbered(1, 20, 1);
-  const auto source = opened(cluster, "/news?group=readers");
+  const auto source = open_kafka(cluster, "/news?group=readers");
   const std::vector<Document> documents = read_documents(*source, 20);
   ASSERT_EQ(documents.size(), 20u);
   EXPECT_LT(cluster.committed("readers"), 0);
@@ -147,7 +147,7 @@ TEST(KafkaSource, TellsTheGroupWhatIsCommitted) {
   for (int i = 0; i < 1'500 && cluster.committed("readers") != 12; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(cluster.committed("readers"), 12);
-  const auto other = opened(cluster, "/news?group=readers");
+  const auto other = open_kafka(cluster, "/news?group=readers");
   EXPECT_EQ(read_documents(*other, 1).at(0).text, "message 1") << "the cursor decides, not the group";
   EXPECT_EQ(source->commit("nonsense").code(), Code::kInvalidArgument);
 }
@@ -155,10 +155,10 @@ TEST(KafkaSource, TellsTheGroupWhatIsCommitted) {
 TEST(KafkaSource, NotesWhatRetentionTook) {
   Cluster cluster(1);
   cluster.produce_numbered(1, 3, 1);
-  const std::string saved = read_documents(*opened(cluster), 3).at(2).cursor;
+  const std::string saved = read_documents(*open_kafka(cluster), 3).at(2).cursor;
   for (int i = 0; i < 200; ++i) cluster.produce("", std::string(50'000, 'x'), 0);  // a mock partition keeps 5 MB
   cluster.settle();
-  const auto source = opened(cluster);
+  const auto source = open_kafka(cluster);
   ASSERT_TRUE(source->seek(saved).ok());
   EXPECT_EQ(read_documents(*source, 10).size(), 10u);
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("messages were gone from the topic")));
@@ -170,7 +170,7 @@ TEST(KafkaSource, KeysNameDocumentsAndTombstonesWithdrawThem) {
   cluster.produce("k2", "{broken", 0);
   cluster.produce("k1", "", 0);
   cluster.settle();
-  const auto source = opened(cluster, "/news?format=json");
+  const auto source = open_kafka(cluster, "/news?format=json");
   const std::vector<Document> documents = read_documents(*source, 2);
   ASSERT_EQ(documents.size(), 2u);
   EXPECT_EQ(documents[0].text, "one");
@@ -183,10 +183,10 @@ TEST(KafkaSource, KeysNameDocumentsAndTombstonesWithdrawThem) {
 TEST(KafkaSource, ATopicMadeAnewIsRefused) {
   Cluster cluster(1);
   cluster.produce_numbered(1, 3, 1);
-  const auto source = opened(cluster);
+  const auto source = open_kafka(cluster);
   ASSERT_TRUE(source->seek("{\"offsets\":[50],\"bytes\":1}").ok());
   EXPECT_EQ(first_error(*source).code(), Code::kFailedPrecondition);
-  const auto wider = opened(cluster);
+  const auto wider = open_kafka(cluster);
   ASSERT_TRUE(wider->seek("{\"offsets\":[1,1],\"bytes\":1}").ok());
   EXPECT_EQ(first_error(*wider).code(), Code::kFailedPrecondition);
   for (const char* cursor : {"x", "{}", "{\"offsets\":[\"a\"],\"bytes\":1}", "{\"offsets\":1,\"bytes\":1}"})

@@ -89,8 +89,8 @@ class NatsClient {
   jsCtx* context_ = nullptr;
 };
 
-std::unique_ptr<Source> opened(const ServerProcess& server, const std::string& rest = "/NEWS",
-                               const std::string& login = "") {
+std::unique_ptr<Source> open_nats(const ServerProcess& server, const std::string& rest = "/NEWS",
+                                  const std::string& login = "") {
   Result<std::unique_ptr<Source>> source = NatsSource::open("nats://" + login + server.authority() + rest);
   EXPECT_TRUE(source.ok()) << source.status().message();
   return std::move(*source);
@@ -101,7 +101,7 @@ TEST(NatsSource, ReadsTheStreamInItsOrderAndThenWaitsForMore) {
   NatsClient client(server);
   client.add_stream();
   client.publish_numbered(1, 600);
-  const auto source = opened(server);
+  const auto source = open_nats(server);
   const std::vector<Document> documents = read_documents(*source, 600);
   ASSERT_EQ(documents.size(), 600u);
   for (int i = 0; i < 600; ++i) EXPECT_EQ(documents[static_cast<size_t>(i)].text, "message " + std::to_string(i + 1));
@@ -121,7 +121,7 @@ TEST(NatsSource, ReadersOfPartsHaveEachMessageOnce) {
   client.publish_numbered(1, 30);
   std::map<std::string, int> counted;
   for (const char* part : {"/NEWS?part=0/3", "/NEWS?part=1/3", "/NEWS?part=2/3"})
-    for (const Document& document : read_documents(*opened(server, part), 10)) ++counted[document.text];
+    for (const Document& document : read_documents(*open_nats(server, part), 10)) ++counted[document.text];
   expect_each_once(counted, 30);
 }
 
@@ -129,7 +129,7 @@ TEST(NatsSource, PartsOfAWorkQueueAreRefused) {
   ServerProcess server(nats_server());
   NatsClient client(server);
   client.add_stream("news.>", js_WorkQueuePolicy);
-  EXPECT_EQ(first_error(*opened(server, "/NEWS?part=0/2")).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(first_error(*open_nats(server, "/NEWS?part=0/2")).code(), Code::kFailedPrecondition);
 }
 
 TEST(NatsSource, HandsOutWhatIsThereWithoutWaitingForAFullBatch) {
@@ -137,7 +137,7 @@ TEST(NatsSource, HandsOutWhatIsThereWithoutWaitingForAFullBatch) {
   NatsClient client(server);
   client.add_stream();
   client.publish_numbered(1, 3);
-  const auto source = opened(server);
+  const auto source = open_nats(server);
   std::vector<Document> documents;
   while (documents.size() < 3)
     ASSERT_TRUE(source->read(100, Deadline::after(std::chrono::seconds(20)), documents).ok());
@@ -149,7 +149,7 @@ TEST(NatsSource, CountsEachMessageOnceThroughKillsOfReaderAndServer) {
   auto client = std::make_unique<NatsClient>(server);
   client->add_stream();
   client->publish_numbered(1, 400);
-  const auto counted = count_through_restarts([&] { return opened(server, "/NEWS?durable=reader"); }, 400,
+  const auto counted = count_through_restarts([&] { return open_nats(server, "/NEWS?durable=reader"); }, 400,
                                               [&](int life) {
                                                 if (life % 6 != 3) return;
                                                 client.reset();
@@ -167,7 +167,7 @@ TEST(NatsSource, CanBeLeftWhileMessagesArrive) {
   client.add_stream();
   for (int i = 0; i < 16; ++i) client.publish(std::string(1'000'000, 'a'));
   client.settle();
-  for (int life = 0; life < 20; ++life) EXPECT_EQ(read_documents(*opened(server), 1).size(), 1u);
+  for (int life = 0; life < 20; ++life) EXPECT_EQ(read_documents(*open_nats(server), 1).size(), 1u);
 }
 
 TEST(NatsSource, GoesOnWhenTheServerDiesInTheMiddleAndComesBack) {
@@ -177,7 +177,7 @@ TEST(NatsSource, GoesOnWhenTheServerDiesInTheMiddleAndComesBack) {
     client.add_stream();
     client.publish_numbered(1, 50);
   }
-  const auto source = opened(server);
+  const auto source = open_nats(server);
   expect_all_in_order(*source, server, 50);
 }
 
@@ -186,7 +186,7 @@ TEST(NatsSource, AcknowledgesOnlyWhatIsCommitted) {
   NatsClient client(server);
   client.add_stream();
   client.publish_numbered(1, 30);
-  const auto source = opened(server, "/NEWS?durable=reader");
+  const auto source = open_nats(server, "/NEWS?durable=reader");
   const std::vector<Document> documents = read_documents(*source, 20);
   ASSERT_EQ(documents.size(), 20u);
   EXPECT_EQ(client.acknowledged("reader"), 0u);
@@ -202,7 +202,7 @@ TEST(NatsSource, AWorkQueueLosesMessagesOnlyAsTheyAreCommitted) {
   NatsClient client(server);
   client.add_stream("news.>", js_WorkQueuePolicy);
   client.publish_numbered(1, 300);
-  const auto counted = count_through_restarts([&] { return opened(server); }, 300,
+  const auto counted = count_through_restarts([&] { return open_nats(server); }, 300,
                                               [&](int life) {
                                                 if (life == 2) {
                                                   EXPECT_LT(client.messages(), 300u);
@@ -219,11 +219,11 @@ TEST(NatsSource, NotesWhatRetentionTook) {
   client.publish_numbered(1, 10);
   std::string saved;
   {
-    const auto source = opened(server);
+    const auto source = open_nats(server);
     saved = read_documents(*source, 10).at(9).cursor;
   }
   client.publish_numbered(11, 50);
-  const auto source = opened(server);
+  const auto source = open_nats(server);
   ASSERT_TRUE(source->seek(saved).ok());
   EXPECT_EQ(texts(read_documents(*source, 20)).at(0), "message 31");
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("20 messages were gone")));
@@ -232,16 +232,16 @@ TEST(NatsSource, NotesWhatRetentionTook) {
 TEST(NatsSource, AMissingStreamIsNamedAndARemadeOneRefused) {
   ServerProcess server(nats_server());
   NatsClient client(server);
-  const Status missing = first_error(*opened(server));
+  const Status missing = first_error(*open_nats(server));
   EXPECT_EQ(missing.code(), Code::kNotFound) << missing.message();
   EXPECT_THAT(missing.message(), HasSubstr("NEWS"));
   client.add_stream();
   client.publish_numbered(1, 10);
-  const std::string saved = read_documents(*opened(server), 10).at(9).cursor;
+  const std::string saved = read_documents(*open_nats(server), 10).at(9).cursor;
   client.remove_stream();
   client.add_stream();
   client.publish_numbered(1, 3);
-  const auto source = opened(server);
+  const auto source = open_nats(server);
   ASSERT_TRUE(source->seek(saved).ok());
   EXPECT_EQ(first_error(*source).code(), Code::kFailedPrecondition);
 }
@@ -255,12 +255,12 @@ TEST(NatsSource, ReadsOnlyTheSubjectAskedForAndPassesOverBadRecords) {
   client.publish("{broken", "news.world");
   client.publish("{\"text\":\"two\",\"id\":\"c\"}", "news.world");
   client.settle();
-  const auto source = opened(server, "/NEWS?subject=news.world&format=json&id=/id");
+  const auto source = open_nats(server, "/NEWS?subject=news.world&format=json&id=/id");
   const std::vector<Document> documents = read_documents(*source, 2);
   EXPECT_THAT(texts(documents), ElementsAre("one", "two"));
   EXPECT_EQ(documents[1].id, "c");
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("1 records could not be read")));
-  const auto other = opened(server, "/NEWS?subject=news.world&format=json&id=/id");
+  const auto other = open_nats(server, "/NEWS?subject=news.world&format=json&id=/id");
   ASSERT_TRUE(other->seek(documents[0].cursor).ok());
   EXPECT_EQ(other->bytes_read(), static_cast<int64_t>(std::string("{\"text\":\"one\",\"id\":\"a\"}").size()));
   EXPECT_THAT(texts(read_documents(*other, 1)), ElementsAre("two"));
@@ -272,9 +272,9 @@ TEST(NatsSource, ShowsItsCredentials) {
   NatsClient client(server, "me:secret@");
   client.add_stream();
   client.publish_numbered(1, 1);
-  EXPECT_EQ(first_error(*opened(server)).code(), Code::kUnauthenticated);
-  EXPECT_EQ(first_error(*opened(server, "/NEWS", "me:wrong@")).code(), Code::kUnauthenticated);
-  EXPECT_EQ(read_documents(*opened(server, "/NEWS", "me:secret@"), 1).size(), 1u);
+  EXPECT_EQ(first_error(*open_nats(server)).code(), Code::kUnauthenticated);
+  EXPECT_EQ(first_error(*open_nats(server, "/NEWS", "me:wrong@")).code(), Code::kUnauthenticated);
+  EXPECT_EQ(read_documents(*open_nats(server, "/NEWS", "me:secret@"), 1).size(), 1u);
 }
 
 TEST(NatsSource, SpeaksTlsToAServerItTrusts) {
@@ -284,16 +284,17 @@ TEST(NatsSource, SpeaksTlsToAServerItTrusts) {
   NatsClient client(server, "", ca);
   client.add_stream();
   client.publish_numbered(1, 2);
-  EXPECT_THAT(texts(read_documents(*opened(server, "/NEWS?tls=1&ca=" + ca), 2)), ElementsAre("message 1", "message 2"));
-  EXPECT_FALSE(first_error(*opened(server, "/NEWS?tls=1")).ok()) << "nobody vouches for it";
-  EXPECT_FALSE(first_error(*opened(server, "/NEWS?tls=1&ca=" + other.certificate())).ok()) << "another does";
-  EXPECT_THAT(first_error(*opened(server)).message(), HasSubstr("certificate")) << "TLS because the server wants it";
+  EXPECT_THAT(texts(read_documents(*open_nats(server, "/NEWS?tls=1&ca=" + ca), 2)),
+              ElementsAre("message 1", "message 2"));
+  EXPECT_FALSE(first_error(*open_nats(server, "/NEWS?tls=1")).ok()) << "nobody vouches for it";
+  EXPECT_FALSE(first_error(*open_nats(server, "/NEWS?tls=1&ca=" + other.certificate())).ok()) << "another does";
+  EXPECT_THAT(first_error(*open_nats(server)).message(), HasSubstr("certificate")) << "TLS because the server wants it";
 }
 
 TEST(NatsSource, ACertificateOfAnotherHostIsNotEnough) {
   const TestCertificate certificate("DNS:elsewhere.example,IP:127.0.0.2");
   ServerProcess server(nats_server("--tls --tlscert " + certificate.certificate() + " --tlskey " + certificate.key()));
-  const Status refused = first_error(*opened(server, "/NEWS?tls=1&ca=" + certificate.certificate()));
+  const Status refused = first_error(*open_nats(server, "/NEWS?tls=1&ca=" + certificate.certificate()));
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition) << refused.message();
 }
 
@@ -302,7 +303,7 @@ TEST(NatsSource, AServerThatStopsAnsweringIsNoticed) {
   NatsClient client(server);
   client.add_stream();
   client.publish_numbered(1, 1);
-  auto source = opened(server);
+  auto source = open_nats(server);
   EXPECT_EQ(read_documents(*source, 1).size(), 1u);
   server.signal(SIGSTOP);
   const auto begin = Deadline::Clock::now();

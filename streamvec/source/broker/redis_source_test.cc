@@ -51,8 +51,8 @@ class RedisClient {
   RedisWire wire_;
 };
 
-std::unique_ptr<Source> opened(const ServerProcess& server, const std::string& rest = "/news",
-                               const std::string& login = "") {
+std::unique_ptr<Source> open_redis(const ServerProcess& server, const std::string& rest = "/news",
+                                   const std::string& login = "") {
   Result<std::unique_ptr<Source>> source = RedisSource::open("redis://" + login + server.authority() + rest);
   EXPECT_TRUE(source.ok()) << source.status().message();
   return std::move(*source);
@@ -62,7 +62,7 @@ TEST(RedisSource, ReadsTheStreamInItsOrderAndThenWaitsForMore) {
   ServerProcess server(redis_server());
   RedisClient client(server);
   client.add_numbered(1, 700);
-  const auto source = opened(server);
+  const auto source = open_redis(server);
   const std::vector<Document> documents = read_documents(*source, 700);
   ASSERT_EQ(documents.size(), 700u);
   for (int i = 0; i < 700; ++i) EXPECT_EQ(documents[static_cast<size_t>(i)].text, "message " + std::to_string(i + 1));
@@ -77,7 +77,7 @@ TEST(RedisSource, CountsEachEntryOnceThroughKillsOfReaderAndServer) {
   for (const std::string name : {"/news", "/news?group=readers"}) {
     ServerProcess server(redis_server({"--appendfsync", "always"}));
     RedisClient(server).add_numbered(1, 400);
-    const auto counted = count_through_restarts([&] { return opened(server, name); }, 400,
+    const auto counted = count_through_restarts([&] { return open_redis(server, name); }, 400,
                                                 [&](int life) {
                                                   if (life % 6 != 3) return;
                                                   server.kill();
@@ -90,7 +90,7 @@ TEST(RedisSource, CountsEachEntryOnceThroughKillsOfReaderAndServer) {
 TEST(RedisSource, GoesOnWhenTheServerDiesInTheMiddleAndComesBack) {
   ServerProcess server(redis_server({"--appendfsync", "always"}));
   RedisClient(server).add_numbered(1, 50);
-  const auto source = opened(server, "/news?group=readers");
+  const auto source = open_redis(server, "/news?group=readers");
   expect_all_in_order(*source, server, 50);
 }
 
@@ -100,7 +100,7 @@ TEST(RedisSource, AcknowledgesOnlyWhatIsCommitted) {
   client.add_numbered(1, 3'000);
   std::string saved;
   {
-    const auto source = opened(server, "/news?group=readers");
+    const auto source = open_redis(server, "/news?group=readers");
     const std::vector<Document> documents = read_documents(*source, 3'000);
     ASSERT_EQ(documents.size(), 3'000u);
     EXPECT_EQ(client.pending(), 3'000);
@@ -108,7 +108,7 @@ TEST(RedisSource, AcknowledgesOnlyWhatIsCommitted) {
     EXPECT_EQ(client.pending(), 500);
     saved = documents[2'799].cursor;  // saved, and killed before it was committed
   }
-  const auto source = opened(server, "/news?group=readers");
+  const auto source = open_redis(server, "/news?group=readers");
   ASSERT_TRUE(source->seek(saved).ok());
   const std::vector<Document> rest = read_documents(*source, 200);
   EXPECT_EQ(rest.at(0).text, "message 2801");
@@ -121,8 +121,8 @@ TEST(RedisSource, ReadersThatShareAGroupHaveEachEntryOnceAndWhatTheyOweAgain) {
   RedisClient client(server);
   client.add_numbered(1, 40);
   const std::string group = "/news?group=readers&shared=1&consumer=";
-  const auto a = opened(server, group + "a");
-  auto b = opened(server, group + "b");
+  const auto a = open_redis(server, group + "a");
+  auto b = open_redis(server, group + "b");
   std::vector<Document> of_a = read_documents(*a, 10), of_b = read_documents(*b, 10);
   std::set<std::string> texts;
   for (const auto* documents : {&of_a, &of_b})
@@ -131,12 +131,12 @@ TEST(RedisSource, ReadersThatShareAGroupHaveEachEntryOnceAndWhatTheyOweAgain) {
   ASSERT_TRUE(b->commit(of_b.back().cursor).ok());
   EXPECT_EQ(client.pending(), 10) << "what the other was given is not ours to acknowledge";
   // A reader that comes back without a cursor is given again what it never acknowledged, then what nobody had.
-  const auto again = opened(server, group + "a");
+  const auto again = open_redis(server, group + "a");
   const std::vector<Document> more = read_documents(*again, 20);
   for (size_t i = 0; i < 10; ++i) EXPECT_EQ(more[i].text, of_a[i].text);
   for (size_t i = 10; i < 20; ++i) EXPECT_TRUE(texts.insert(more[i].text).second) << more[i].text;
   // One with a cursor only what came after it.
-  const auto later = opened(server, group + "a");
+  const auto later = open_redis(server, group + "a");
   ASSERT_TRUE(later->seek(more[14].cursor).ok());
   EXPECT_EQ(read_documents(*later, 1).at(0).text, more[15].text);
 }
@@ -145,7 +145,7 @@ TEST(RedisSource, NotesWhatWasTrimmed) {
   ServerProcess server(redis_server());
   RedisClient client(server);
   client.add_numbered(1, 10);
-  const auto source = opened(server);
+  const auto source = open_redis(server);
   read_documents(*source, 10);
   EXPECT_TRUE(source->notes().empty());
   client.add_numbered(11, 50);
@@ -158,11 +158,11 @@ TEST(RedisSource, NotesWhatWasTrimmed) {
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("20 entries were gone"))) << "what was read before is no loss";
   client.add_numbered(54, 60);
   client.call({{"XTRIM", "news", "MAXLEN", "=", "1"}});
-  const auto later = opened(server);
+  const auto later = open_redis(server);
   ASSERT_TRUE(later->seek(saved).ok());
   EXPECT_THAT(texts(read_documents(*later, 1)), ElementsAre("message 60"));
   EXPECT_THAT(later->notes(), ElementsAre(HasSubstr("6 entries were gone")));
-  const auto fresh = opened(server);
+  const auto fresh = open_redis(server);
   EXPECT_EQ(read_documents(*fresh, 1).size(), 1u);
   EXPECT_TRUE(fresh->notes().empty()) << "the beginning is what is there";
 }
@@ -170,7 +170,7 @@ TEST(RedisSource, NotesWhatWasTrimmed) {
 TEST(RedisSource, WaitsForAStreamThatIsNotThereAndRefusesOneMadeAnew) {
   ServerProcess server(redis_server());
   RedisClient client(server);
-  const auto source = opened(server);
+  const auto source = open_redis(server);
   std::vector<Document> documents;
   EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(50)), documents).status().code(),
             Code::kDeadlineExceeded);
@@ -180,7 +180,7 @@ TEST(RedisSource, WaitsForAStreamThatIsNotThereAndRefusesOneMadeAnew) {
   client.call({{"DEL", "news"}, {"XADD", "news", "5-1", "text", "anew"}});
   EXPECT_EQ(first_error(*source).code(), Code::kFailedPrecondition);
   client.call({{"SET", "word", "x"}});
-  EXPECT_EQ(first_error(*opened(server, "/word")).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(first_error(*open_redis(server, "/word")).code(), Code::kFailedPrecondition);
 }
 
 TEST(RedisSource, FindsTheRecordInItsField) {
@@ -191,10 +191,10 @@ TEST(RedisSource, FindsTheRecordInItsField) {
                {"XADD", "news", "1-3", "body", "the only one"},
                {"XADD", "news", "1-4", "a", "no", "b", "record"},
                {"XADD", "news", "1-5", "title", "Seoul", "body", "rain\nand \"wind\"", "key", "k5"}});
-  EXPECT_THAT(texts(read_documents(*opened(server), 3)), ElementsAre("by data", "by text", "the only one"));
-  EXPECT_THAT(texts(read_documents(*opened(server, "/news?field=body"), 2)),
+  EXPECT_THAT(texts(read_documents(*open_redis(server), 3)), ElementsAre("by data", "by text", "the only one"));
+  EXPECT_THAT(texts(read_documents(*open_redis(server, "/news?field=body"), 2)),
               ElementsAre("the only one", "rain\nand \"wind\""));
-  const std::vector<Document> all = read_documents(*opened(server, "/news?field=*&text=/title,/body&id=/key"), 2);
+  const std::vector<Document> all = read_documents(*open_redis(server, "/news?field=*&text=/title,/body&id=/key"), 2);
   EXPECT_EQ(all.at(1).text, "Seoul\nrain\nand \"wind\"");
   EXPECT_EQ(all.at(1).id, "k5");
   EXPECT_EQ(all.at(1).time_s, 0);
@@ -202,10 +202,10 @@ TEST(RedisSource, FindsTheRecordInItsField) {
 
 TEST(RedisSource, ShowsItsCredentials) {
   ServerProcess server(redis_server({"--requirepass", "secret"}));
-  EXPECT_EQ(first_error(*opened(server)).code(), Code::kUnauthenticated);
-  EXPECT_EQ(first_error(*opened(server, "/news", ":wrong@")).code(), Code::kUnauthenticated);
+  EXPECT_EQ(first_error(*open_redis(server)).code(), Code::kUnauthenticated);
+  EXPECT_EQ(first_error(*open_redis(server, "/news", ":wrong@")).code(), Code::kUnauthenticated);
   std::vector<Document> none;
-  const auto source = opened(server, "/news", "default:secret@");
+  const auto source = open_redis(server, "/news", "default:secret@");
   EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(50)), none).status().code(),
             Code::kDeadlineExceeded);
 }
@@ -236,10 +236,10 @@ TEST(RedisSource, SpeaksTlsToAServerItTrusts) {
       {.host = "127.0.0.1", .port = server.port(), .tls = true, .ca = certificate.certificate(), .private_ok = true});
   ASSERT_TRUE(wire.open(Deadline::after(std::chrono::seconds(5))).ok());
   ASSERT_TRUE(wire.call({{"XADD", "news", "*", "text", "sealed"}}, std::chrono::seconds(5)).ok());
-  EXPECT_THAT(texts(read_documents(*opened(server, "/news?tls=1&ca=" + certificate.certificate()), 1)),
+  EXPECT_THAT(texts(read_documents(*open_redis(server, "/news?tls=1&ca=" + certificate.certificate()), 1)),
               ElementsAre("sealed"));
-  EXPECT_EQ(first_error(*opened(server, "/news?tls=1")).code(), Code::kUnavailable) << "nobody vouches for it";
-  EXPECT_EQ(first_error(*opened(server, "/news")).code(), Code::kUnavailable) << "no TLS";
+  EXPECT_EQ(first_error(*open_redis(server, "/news?tls=1")).code(), Code::kUnavailable) << "nobody vouches for it";
+  EXPECT_EQ(first_error(*open_redis(server, "/news")).code(), Code::kUnavailable) << "no TLS";
 }
 
 TEST(RedisSource, NamesThatAreWrongAreRefusedWhenOpened) {

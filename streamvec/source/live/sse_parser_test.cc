@@ -14,7 +14,7 @@ std::vector<std::string> shown(const std::vector<SseEvent>& events) {
   return result;
 }
 
-std::vector<std::string> parse(std::string_view bytes, size_t piece = 1 << 20) {
+std::vector<std::string> parse_events(std::string_view bytes, size_t piece = 1 << 20) {
   SseParser parser(1 << 20);
   std::vector<SseEvent> events;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size())))
@@ -23,12 +23,12 @@ std::vector<std::string> parse(std::string_view bytes, size_t piece = 1 << 20) {
 }
 
 TEST(SseParser, JoinsDataLinesAndKeepsTheLastId) {
-  EXPECT_THAT(parse("data: one\ndata\ndata:  two\n\nid: 7\nevent: add\ndata:x\n\ndata: y\n\n"),
+  EXPECT_THAT(parse_events("data: one\ndata\ndata:  two\n\nid: 7\nevent: add\ndata:x\n\ndata: y\n\n"),
               ElementsAre("message||one\n\n two", "add|7|x", "message|7|y"));
 }
 
 TEST(SseParser, LinesEndWithCrLfOrBoth) {
-  EXPECT_THAT(parse("data: a\r\rdata: b\n\ndata: c\r\n\r\ndata: d\r\ndata: e\n\r"),
+  EXPECT_THAT(parse_events("data: a\r\rdata: b\n\ndata: c\r\n\r\ndata: d\r\ndata: e\n\r"),
               ElementsAre("message||a", "message||b", "message||c", "message||d\ne"));
 }
 
@@ -37,15 +37,15 @@ TEST(SseParser, GivesTheSameEventsHoweverTheBytesAreCut) {
       "\xEF\xBB\xBF: hello\r\nid: [{\"topic\":\"t\",\"offset\":5}]\r\ndata: {\"a\":1}\r\n\r\n:\n\nevent: x\rdata: "
       "서울\r\rdata\n\n"
       "data: last\n\n";
-  const std::vector<std::string> whole = parse(stream);
+  const std::vector<std::string> whole = parse_events(stream);
   ASSERT_EQ(whole.size(), 3u);
-  for (size_t piece = 1; piece < stream.size(); ++piece) EXPECT_EQ(parse(stream, piece), whole) << piece;
+  for (size_t piece = 1; piece < stream.size(); ++piece) EXPECT_EQ(parse_events(stream, piece), whole) << piece;
 }
 
 TEST(SseParser, PassesOverAMarkOnlyAtTheBeginning) {
-  EXPECT_THAT(parse("\xEF\xBB\xBF"
-                    "data: a\n\n\xEF\xBB\xBF"
-                    "data: b\n\n"),
+  EXPECT_THAT(parse_events("\xEF\xBB\xBF"
+                           "data: a\n\n\xEF\xBB\xBF"
+                           "data: b\n\n"),
               ElementsAre("message||a"));
 }
 

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Source> opened(const ScriptedServer& server, const std::string& rest = "/events?private=1") {
+std::unique_ptr<Source> open_sse(const ScriptedServer& server, const std::string& rest = "/events?private=1") {
   Result<std::unique_ptr<Source>> source = SseSource::open("sse+http://" + server.authority() + rest);
   EXPECT_TRUE(source.ok()) << source.status().message();
   return std::move(*source);
@@ -35,7 +35,7 @@ TEST(SseSource, GoesOnAfterTheLastIdWhenTheConnectionBreaksInsideAnEvent) {
     const int first = last_id(peer) + 1;
     peer.send(kEventStream + event(first) + event(first + 1) + "id: 999\ndata: half an ev");
   });
-  const auto source = opened(server);
+  const auto source = open_sse(server);
   EXPECT_THAT(texts(read_documents(*source, 5)),
               ElementsAre("text number 1", "text number 2", "text number 3", "text number 4", "text number 5"));
   EXPECT_GE(server.connections(), 3);
@@ -54,7 +54,7 @@ TEST(SseSource, LosesNothingAndGivesNothingTwiceThroughBreaksAndRestarts) {
   std::string saved;
   Random random(1);
   for (int life = 0; life < 12 || seen.size() < 300; ++life) {
-    const auto source = opened(server);
+    const auto source = open_sse(server);
     ASSERT_TRUE(source->seek(saved).ok());
     std::vector<Document> documents = read_documents(*source, std::min<size_t>(40, 300 - seen.size()));
     ASSERT_LT(life, 60);
@@ -73,11 +73,11 @@ TEST(SseSource, BytesReadAreTheSameAfterSeek) {
     peer.send(kEventStream + event(last_id(peer) + 1) + event(last_id(peer) + 2));
     peer.stall();
   });
-  const auto source = opened(server);
+  const auto source = open_sse(server);
   const std::vector<Document> documents = read_documents(*source, 1);
   ASSERT_EQ(documents.size(), 1u);
   EXPECT_EQ(source->bytes_read(), 13);
-  const auto other = opened(server);
+  const auto other = open_sse(server);
   ASSERT_TRUE(other->seek(documents[0].cursor).ok());
   EXPECT_EQ(other->bytes_read(), 13);
   EXPECT_EQ(other->seek("nonsense").code(), Code::kInvalidArgument);
@@ -87,7 +87,7 @@ TEST(SseSource, A204EndsTheStream) {
   ScriptedServer server([](ScriptedPeer& peer) {
     peer.send(peer.number() == 0 ? kEventStream + event(1) : "HTTP/1.1 204 No Content\r\n\r\n");
   });
-  const auto source = opened(server);
+  const auto source = open_sse(server);
   EXPECT_EQ(read_documents(*source, 5).size(), 1u);
   std::vector<Document> more;
   EXPECT_EQ(*source->read(1, Deadline::never(), more), 0);
@@ -96,7 +96,7 @@ TEST(SseSource, A204EndsTheStream) {
 TEST(SseSource, RefusesRedirectsOtherPagesAndWrongAnswersAtTheStart) {
   const auto code = [](const std::string& answer) {
     ScriptedServer server([&](ScriptedPeer& peer) { peer.send(answer); });
-    return first_error(*opened(server)).code();
+    return first_error(*open_sse(server)).code();
   };
   EXPECT_EQ(code("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n"), Code::kFailedPrecondition);
   EXPECT_EQ(code("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\ndata: x\n\n"), Code::kInvalidArgument);
@@ -112,7 +112,7 @@ TEST(SseSource, AServerThatOnceAgreedIsNotGivenUp) {
                                    "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", kEventStream + event(2)};
     peer.send(answers[std::min(peer.number(), 4)]);
   });
-  const auto source = opened(server);
+  const auto source = open_sse(server);
   int faults = 0;
   EXPECT_THAT(texts(read_documents(*source, 2, &faults)), ElementsAre("text number 1", "text number 2"));
   EXPECT_GT(faults, 0);
@@ -123,7 +123,7 @@ TEST(SseSource, ComesBackWhenNothingIsHeard) {
     peer.send(kEventStream + event(peer.number() + 1));
     peer.stall();
   });
-  const auto source = opened(server, "/?private=1&idle=1");
+  const auto source = open_sse(server, "/?private=1&idle=1");
   EXPECT_EQ(read_documents(*source, 2).size(), 2u);
 }
 
@@ -132,7 +132,7 @@ TEST(SseSource, AFloodOfCommentsDoesNotOutlastTheDeadline) {
     peer.send(kEventStream);
     while (peer.send(":" + std::string(60'000, 'x') + "\n")) continue;
   });
-  const auto source = opened(server);
+  const auto source = open_sse(server);
   std::vector<Document> documents;
   const auto begin = Deadline::Clock::now();
   EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(200)), documents).status().code(),
@@ -150,7 +150,7 @@ TEST(SseSource, AFastSenderWaitsForTheReader) {
     }
     peer.stall();
   });
-  const auto source = opened(server);
+  const auto source = open_sse(server);
   EXPECT_EQ(read_documents(*source, 1).size(), 1u);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_LT(sent.load(), 20'000'000) << "40 MB are sent only as they are read";
@@ -163,7 +163,7 @@ TEST(SseSource, BadAndHugeEventsAreCountedAndPassedOver) {
     peer.send("data: " + std::string(size_t{5} << 20, 'x') + "\n\ndata: {\"text\":\"after\"}\n\n");
     peer.stall();
   });
-  const auto source = opened(server, "/?private=1&format=json");
+  const auto source = open_sse(server, "/?private=1&format=json");
   EXPECT_THAT(texts(read_documents(*source, 2)), ElementsAre("good", "after"));
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("2 records could not be read")));
 }
@@ -175,13 +175,13 @@ TEST(SseSource, KeysThatAreNotOursGoToTheServer) {
     peer.send(kEventStream + event(1));
     peer.stall();
   });
-  EXPECT_EQ(read_documents(*opened(server, "/a%20b?since=1&private=1&x=2&x=3&send-format=raw"), 1).size(), 1u);
+  EXPECT_EQ(read_documents(*open_sse(server, "/a%20b?since=1&private=1&x=2&x=3&send-format=raw"), 1).size(), 1u);
   EXPECT_THAT(request, HasSubstr("GET /a%20b?since=1&x=2&x=3&format=raw HTTP/1.1\r\n"));
 }
 
 TEST(SseSource, PrivateAddressesAreRefusedUnlessAllowed) {
   ScriptedServer server([](ScriptedPeer& peer) { peer.send(kEventStream + event(1)); });
-  EXPECT_EQ(first_error(*opened(server, "/")).code(), Code::kPermissionDenied);
+  EXPECT_EQ(first_error(*open_sse(server, "/")).code(), Code::kPermissionDenied);
   EXPECT_EQ(server.connections(), 0);
 }
 
@@ -190,7 +190,7 @@ TEST(SseSource, OnlyEventsOfTheTypeAskedForAreRead) {
     peer.send(kEventStream + "data: a\n\nevent: note\ndata: b\n\nevent: x\ndata: c\n\nevent: note\ndata: d\n\n");
     peer.stall();
   });
-  EXPECT_THAT(texts(read_documents(*opened(server, "/?private=1&event=note"), 2)), ElementsAre("b", "d"));
+  EXPECT_THAT(texts(read_documents(*open_sse(server, "/?private=1&event=note"), 2)), ElementsAre("b", "d"));
 }
 
 // As recorded from EventStreams: ids are JSON arrays of timestamps, events carry topic, partition and offset; the
@@ -210,7 +210,7 @@ TEST(SseSource, ReadsWikimediasFormWithoutRepeats) {
       EXPECT_THAT(peer.request(), HasSubstr("Last-Event-ID: [{\"topic\":\"eqiad\""));
     }
   });
-  const auto source = opened(server, "/v2/stream/recentchange?private=1&form=wikimedia");
+  const auto source = open_sse(server, "/v2/stream/recentchange?private=1&form=wikimedia");
   const std::vector<Document> documents = read_documents(*source, 4);
   EXPECT_THAT(texts(documents),
               ElementsAre("Title 7\nby codfw", "Title 1\nby eqiad", "Title 2\nby eqiad", "Title 3\nby eqiad"));

@@ -17,7 +17,7 @@ struct Parsed {
   int64_t oversized = 0, not_utf8 = 0;
 };
 
-Parsed parse(std::string_view bytes, size_t piece = 1 << 20, size_t message_bytes_max = 1 << 20) {
+Parsed parse_frames(std::string_view bytes, size_t piece = 1 << 20, size_t message_bytes_max = 1 << 20) {
   WebSocketParser parser(message_bytes_max);
   Parsed parsed;
   for (; !bytes.empty() && parsed.status.ok(); bytes.remove_prefix(std::min(piece, bytes.size())))
@@ -34,7 +34,7 @@ TEST(WebSocketFrames, MessagesOfEveryLengthFormComeWholeHoweverTheBytesAreCut) {
   std::string stream;
   for (const std::string& text : sent) stream += server_frame(Op::kText, text);
   for (const size_t piece : {size_t{1}, size_t{3}, size_t{1000}, stream.size()}) {
-    const Parsed parsed = parse(stream, piece);
+    const Parsed parsed = parse_frames(stream, piece);
     ASSERT_TRUE(parsed.status.ok());
     ASSERT_EQ(parsed.messages.size(), sent.size());
     for (size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(parsed.messages[i].payload, sent[i]);
@@ -43,9 +43,9 @@ TEST(WebSocketFrames, MessagesOfEveryLengthFormComeWholeHoweverTheBytesAreCut) {
 
 TEST(WebSocketFrames, ControlFramesMayComeBetweenFragments) {
   const Parsed parsed =
-      parse(server_frame(Op::kText, "one ", false) + server_frame(Op::kPing, "?") +
-                server_frame(Op::kContinuation, "two", false) + server_frame(Op::kContinuation, " three"),
-            1);
+      parse_frames(server_frame(Op::kText, "one ", false) + server_frame(Op::kPing, "?") +
+                       server_frame(Op::kContinuation, "two", false) + server_frame(Op::kContinuation, " three"),
+                   1);
   ASSERT_EQ(parsed.messages.size(), 2u);
   EXPECT_EQ(parsed.messages[0].kind, Op::kPing);
   EXPECT_EQ(parsed.messages[1].payload, "one two three");
@@ -67,21 +67,21 @@ TEST(WebSocketFrames, WhatBreaksTheProtocolIsRefusedWithItsCode) {
       std::string("\x81\x7F\x00\x00\x00\x00\x00\x00\xFF\xFF", 10),
   };
   for (size_t i = 0; i < broken.size(); ++i) {
-    const Parsed parsed = parse(broken[i]);
+    const Parsed parsed = parse_frames(broken[i]);
     EXPECT_EQ(parsed.status.code(), Code::kInvalidArgument) << i;
     EXPECT_EQ(parsed.close_code, kCloseProtocolError) << i;
   }
-  const Parsed huge = parse(std::string("\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 10));
+  const Parsed huge = parse_frames(std::string("\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 10));
   EXPECT_EQ(huge.status.code(), Code::kInvalidArgument);
   EXPECT_EQ(huge.close_code, kCloseTooBig);
 }
 
 TEST(WebSocketFrames, MessagesThatAreTooLargeOrNoUtf8ArePassedOverAndCounted) {
-  const Parsed parsed =
-      parse(server_frame(Op::kText, std::string(200, 'x')) + server_frame(Op::kText, std::string(60, 'x'), false) +
-                server_frame(Op::kContinuation, std::string(60, 'x'), false) + server_frame(Op::kContinuation, "end") +
-                server_frame(Op::kText, "\xC3\x28") + server_frame(Op::kText, "good"),
-            7, 100);
+  const Parsed parsed = parse_frames(
+      server_frame(Op::kText, std::string(200, 'x')) + server_frame(Op::kText, std::string(60, 'x'), false) +
+          server_frame(Op::kContinuation, std::string(60, 'x'), false) + server_frame(Op::kContinuation, "end") +
+          server_frame(Op::kText, "\xC3\x28") + server_frame(Op::kText, "good"),
+      7, 100);
   ASSERT_TRUE(parsed.status.ok()) << parsed.status.message();
   ASSERT_EQ(parsed.messages.size(), 1u);
   EXPECT_EQ(parsed.messages[0].payload, "good");
@@ -90,11 +90,11 @@ TEST(WebSocketFrames, MessagesThatAreTooLargeOrNoUtf8ArePassedOverAndCounted) {
 }
 
 TEST(WebSocketFrames, CloseCarriesItsCodeAndReason) {
-  Parsed parsed = parse(server_frame(Op::kClose, websocket_close_payload(1001, "going")));
+  Parsed parsed = parse_frames(server_frame(Op::kClose, websocket_close_payload(1001, "going")));
   ASSERT_EQ(parsed.messages.size(), 1u);
   EXPECT_EQ(parsed.messages[0].close_code, 1001);
   EXPECT_EQ(parsed.messages[0].payload, "going");
-  parsed = parse(server_frame(Op::kClose, ""));
+  parsed = parse_frames(server_frame(Op::kClose, ""));
   EXPECT_EQ(parsed.messages.at(0).close_code, kCloseNoCode);
 }
 

@@ -16,7 +16,7 @@ using Op = WebSocketOpcode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Source> opened(const ScriptedServer& server, const std::string& rest = "/?private=1") {
+std::unique_ptr<Source> open_websocket(const ScriptedServer& server, const std::string& rest = "/?private=1") {
   Result<std::unique_ptr<Source>> source = WebSocketSource::open("ws://" + server.authority() + rest);
   EXPECT_TRUE(source.ok()) << source.status().message();
   return std::move(*source);
@@ -52,7 +52,7 @@ TEST(WebSocketSource, ReadsMessagesAndAnswersPings) {
                 server_frame(Op::kText, "sec", false) + server_frame(Op::kContinuation, "ond"));
       heard = peer.await_close();
     });
-    EXPECT_THAT(texts(read_documents(*opened(server), 2)), ElementsAre("first", "second"));
+    EXPECT_THAT(texts(read_documents(*open_websocket(server), 2)), ElementsAre("first", "second"));
   }
   ASSERT_GE(heard.size(), 12u);
   EXPECT_EQ(static_cast<uint8_t>(heard[0]), 0x8A) << "a pong";
@@ -88,7 +88,7 @@ TEST(WebSocketSource, ReadsJetstreamsFormWithDeletes) {
               server_frame(Op::kText, post(4, "update")) + server_frame(Op::kText, post(1, "delete")));
     peer.stall();
   });
-  const auto source = opened(server, "/subscribe?private=1&form=jetstream");
+  const auto source = open_websocket(server, "/subscribe?private=1&form=jetstream");
   const std::vector<Document> documents = read_documents(*source, 3);
   ASSERT_EQ(documents.size(), 3u);
   EXPECT_EQ(documents[0].text, "post 1");
@@ -115,7 +115,7 @@ TEST(WebSocketSource, LosesNothingAndGivesNothingTwiceThroughBreaksAndRestarts) 
   std::string saved;
   Random random(1);
   for (int life = 0; seen.size() < 200; ++life) {
-    const auto source = opened(server, "/subscribe?private=1&form=jetstream&overlap=7&retry=20");
+    const auto source = open_websocket(server, "/subscribe?private=1&form=jetstream&overlap=7&retry=20");
     ASSERT_TRUE(source->seek(saved).ok());
     std::vector<Document> documents = read_documents(*source, std::min<size_t>(60, 200 - seen.size()));
     ASSERT_LT(life, 40);
@@ -133,7 +133,7 @@ TEST(WebSocketSource, AsksForALittleLessThanItsPlace) {
     asked.push_back(asked_cursor(peer));
     peer.send(switching(peer.request()) + server_frame(Op::kText, post(2 * (peer.number() + 1))));
   });
-  EXPECT_EQ(read_documents(*opened(server, "/?private=1&form=jetstream"), 2).size(), 2u);
+  EXPECT_EQ(read_documents(*open_websocket(server, "/?private=1&form=jetstream"), 2).size(), 2u);
   ASSERT_GE(asked.size(), 2u);
   EXPECT_EQ(asked[0], 0);
   EXPECT_EQ(asked[1], kBegin + 1 - 5'000'000);
@@ -148,7 +148,8 @@ TEST(WebSocketSource, AGeneralStreamMayHaveTokensThatAreNoNumbers) {
     };
     peer.send(switching(peer.request()) + (again ? message("2") + message("3") : message("1") + message("2")));
   });
-  const auto source = opened(server, "/feed?room=1&private=1&format=json&cursor=/at&cursor-param=since&lookback=60");
+  const auto source =
+      open_websocket(server, "/feed?room=1&private=1&format=json&cursor=/at&cursor-param=since&lookback=60");
   EXPECT_THAT(texts(read_documents(*source, 3)), ElementsAre("message 1", "message 2", "message 3"));
   EXPECT_TRUE(source->capabilities().replayable);
 }
@@ -156,7 +157,7 @@ TEST(WebSocketSource, AGeneralStreamMayHaveTokensThatAreNoNumbers) {
 TEST(WebSocketSource, RefusesAWrongAcceptKeyRedirectsAndEndlessHeads) {
   const auto code = [](const std::function<std::string(const std::string&)>& answer) {
     ScriptedServer server([&](ScriptedPeer& peer) { peer.send(answer(peer.request())); });
-    return first_error(*opened(server)).code();
+    return first_error(*open_websocket(server)).code();
   };
   EXPECT_EQ(code([](const std::string&) { return switching("GET / HTTP/1.1\r\nSec-WebSocket-Key: other\r\n\r\n"); }),
             Code::kInvalidArgument);
@@ -177,7 +178,7 @@ TEST(WebSocketSource, HangsUpOnABrokenProtocolAndComesBack) {
     peer.send(broken[peer.number() % 3]);
     peer.await_close();
   });
-  EXPECT_THAT(texts(read_documents(*opened(server), 4)),
+  EXPECT_THAT(texts(read_documents(*open_websocket(server), 4)),
               ElementsAre("message 0", "message 1", "message 2", "message 3"));
 }
 
@@ -188,7 +189,7 @@ TEST(WebSocketSource, PassesOverHugeMessagesAndSuchAsAreNoText) {
               server_frame(Op::kText, "good"));
     peer.stall();
   });
-  const auto source = opened(server);
+  const auto source = open_websocket(server);
   EXPECT_THAT(texts(read_documents(*source, 1)), ElementsAre("good"));
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("3 records could not be read")));
 }
@@ -201,7 +202,8 @@ TEST(WebSocketSource, AsksForASignOfLifeAndComesBackWhenThereIsNone) {
       const std::string all = peer.await_close();
       if (peer.number() == 0) heard = all;
     });
-    EXPECT_THAT(texts(read_documents(*opened(server, "/?private=1&idle=1"), 2)), ElementsAre("message 0", "message 1"));
+    EXPECT_THAT(texts(read_documents(*open_websocket(server, "/?private=1&idle=1"), 2)),
+                ElementsAre("message 0", "message 1"));
   }
   ASSERT_FALSE(heard.empty());
   EXPECT_EQ(static_cast<uint8_t>(heard[0]), 0x89) << "a ping";
@@ -209,7 +211,7 @@ TEST(WebSocketSource, AsksForASignOfLifeAndComesBackWhenThereIsNone) {
 
 TEST(WebSocketSource, DestroyingItInTheMiddleOfConnectingDoesNotWait) {
   ScriptedServer server([](ScriptedPeer& peer) { peer.stall(); });
-  auto source = opened(server);
+  auto source = open_websocket(server);
   std::vector<Document> documents;
   EXPECT_EQ(source->read(1, Deadline::after(std::chrono::milliseconds(50)), documents).status().code(),
             Code::kDeadlineExceeded);
@@ -220,7 +222,7 @@ TEST(WebSocketSource, DestroyingItInTheMiddleOfConnectingDoesNotWait) {
 
 TEST(WebSocketSource, PrivateAddressesAreRefusedUnlessAllowed) {
   ScriptedServer server([](ScriptedPeer& peer) { peer.stall(); });
-  EXPECT_EQ(first_error(*opened(server, "/")).code(), Code::kPermissionDenied);
+  EXPECT_EQ(first_error(*open_websocket(server, "/")).code(), Code::kPermissionDenied);
   EXPECT_EQ(first_error(**WebSocketSource::open("ws://[::ffff:127.0.0.1]:1/")).code(), Code::kPermissionDenied);
 }
 

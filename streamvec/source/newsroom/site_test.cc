@@ -22,7 +22,7 @@ std::unique_ptr<Site> start(Site::Options options) {
   return std::move(site).value();
 }
 
-Site::Options everything() {
+Site::Options everything_with_faults() {
   return {.writer = {}, .articles = 3'000, .rate = 0, .faults = 1, .slow = std::chrono::milliseconds(20)};
 }
 
@@ -37,7 +37,7 @@ std::string path(const Site& site, int64_t number) {
 }
 
 TEST(NewsSite, TakesAFreePortAndServes) {
-  const auto one = start(everything()), other = start(everything());
+  const auto one = start(everything_with_faults()), other = start(everything_with_faults());
   EXPECT_NE(one->port(), other->port());
   httplib::Client client("127.0.0.1", one->port());
   const auto robots = client.Get("/robots.txt");
@@ -47,14 +47,14 @@ TEST(NewsSite, TakesAFreePortAndServes) {
 }
 
 TEST(NewsSite, RefusesAPortThatIsTaken) {
-  const auto site = start(everything());
-  Site::Options options = everything();
+  const auto site = start(everything_with_faults());
+  Site::Options options = everything_with_faults();
   options.port = site->port();
   EXPECT_EQ(Site::start(options).status().code(), Code::kUnavailable);
 }
 
 TEST(NewsSite, SendsTheSamePageCompressedToWhoAcceptsIt) {
-  const auto site = start(everything());
+  const auto site = start(everything_with_faults());
   httplib::Client client("127.0.0.1", site->port());
   const std::string target = path(*site, first(PageFault::kNone));
   const auto plain = client.Get(target.c_str(), {{"Accept-Encoding", "identity"}});
@@ -66,7 +66,7 @@ TEST(NewsSite, SendsTheSamePageCompressedToWhoAcceptsIt) {
 }
 
 TEST(NewsSite, AnUnchangedFeedIsNotSentAgain) {
-  const auto site = start(everything());
+  const auto site = start(everything_with_faults());
   httplib::Client client("127.0.0.1", site->port());
   const auto first_answer = client.Get("/feed.xml");
   ASSERT_TRUE(first_answer);
@@ -78,7 +78,7 @@ TEST(NewsSite, AnUnchangedFeedIsNotSentAgain) {
 }
 
 TEST(NewsSite, AnAnswerThatIsCutOffFailsOnceAndThenArrives) {
-  const auto site = start(everything());
+  const auto site = start(everything_with_faults());
   httplib::Client client("127.0.0.1", site->port());
   const std::string target = path(*site, first(PageFault::kCutOff));
   EXPECT_FALSE(client.Get(target.c_str()));
@@ -88,7 +88,7 @@ TEST(NewsSite, AnAnswerThatIsCutOffFailsOnceAndThenArrives) {
 }
 
 TEST(NewsSite, ServesManyReadersAtOnce) {
-  const auto site = start(everything());
+  const auto site = start(everything_with_faults());
   std::vector<std::thread> readers;
   std::atomic<int> good = 0;
   for (int reader = 0; reader < 4; ++reader)
@@ -105,7 +105,7 @@ TEST(NewsSite, ServesManyReadersAtOnce) {
 }
 
 TEST(NewsSite, StopsWithinSecondsWhileReadersKeepConnectionsAndWaitForSlowAnswers) {
-  Site::Options options = everything();
+  Site::Options options = everything_with_faults();
   options.slow = std::chrono::hours(1);
   auto site = start(options);
   httplib::Client idle("127.0.0.1", site->port());
@@ -122,7 +122,7 @@ TEST(NewsSite, StopsWithinSecondsWhileReadersKeepConnectionsAndWaitForSlowAnswer
 }
 
 TEST(NewsSite, KnowsItsArticlesByTheirAddresses) {
-  const auto site = start(everything());
+  const auto site = start(everything_with_faults());
   EXPECT_EQ(Site::article_number(site->article_url(1'234)), 1'234);
   EXPECT_EQ(Site::article_number("http://127.0.0.1:1/old/7"), 7);
   EXPECT_EQ(Site::article_number("http://127.0.0.1:1/staff/50.html"), -1);
