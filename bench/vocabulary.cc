@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
 #include "streamvec/text/tokenizer.h"
 #include "streamvec/vocab/sampling.h"
@@ -37,14 +38,6 @@ double thread_seconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Resident pages of this process, in bytes.
-double resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  double pages = 0;
-  file >> pages >> pages;
-  return pages * 4096;
 }
 
 class Text {
@@ -131,7 +124,7 @@ void measure(Text& text, int64_t tokens_max, StreamVocabulary& vocabulary) {
     std::printf("%14lld %12.1f %10.1f %12.2f %10d %14lld %12.1f\n", static_cast<long long>(now.tokens),
                 tokens / seconds / 1e6, 100 * static_cast<double>(now.outside - before.outside) / tokens,
                 1000 * static_cast<double>(now.evicted - before.evicted) / tokens, vocabulary.size(),
-                static_cast<long long>(vocabulary.memory_bytes()), resident_bytes() / 1e6);
+                static_cast<long long>(vocabulary.memory_bytes()), static_cast<double>(resident_memory()) / 1e6);
     std::fflush(stdout);
     before = now;
     report_at += tokens_max / 10;

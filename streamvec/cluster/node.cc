@@ -31,7 +31,8 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
       ahead_max_(options.sync.scheme.admission == Admission::kSsp ? options.sync.scheme.staleness : INT64_MAX),
       pace_({options.words_min, options.words_max, options.threads, options.talking_share,
              static_cast<int64_t>(options.workers.size())},
-            pulls_of(options)) {
+            pulls_of(options)),
+      codec_finder_(options.sync.dim) {
   const View all_nodes{0, options.workers, options.servers};
   const std::set<NodeId> all = all_of(all_nodes);
   leader_ = options.leader != 0 ? options.leader : *all.begin();
@@ -170,6 +171,7 @@ ClusterStats ClusterNode::stats() const {
   stats.epoch = view_.epoch;
   stats.settled = view_.epoch > 0 && (replica_ == nullptr || replica_->settled());
   stats.notes = finder_.reasons();
+  stats.notes.insert(stats.notes.end(), codec_finder_.reasons().begin(), codec_finder_.reasons().end());
   if (!unwritten_.empty()) stats.notes.push_back(unwritten_);
   stats.staleness_most = staleness_most_;
   const std::set<NodeId> present = all_of(view_);

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/cluster/codec_finder.h"
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/leader.h"
 #include "streamvec/cluster/node_options.h"
@@ -125,6 +126,7 @@ class ClusterNode final : public Synchronizer {
   void begin_push(const PushPace::Done& done, Outbox& out);
   void take_due();
   void find_staleness(double now_s);
+  void find_codec(double now_s);
   Status look_at_companion();
   void begin_stage(Phase phase);
   void end_stage();
@@ -194,6 +196,7 @@ class ClusterNode final : public Synchronizer {
   double alive_sent_s_ = 0, refreshed_s_ = 0;
   double stepped_s_ = 0;      // when this node was last seen to run
   StalenessFinder finder_;    // of an adaptive scheme
+  CodecFinder codec_finder_;  // of a scheme that finds its codec
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   bool companion_over_ = true;
   std::string unwritten_;  // a note: why the registry had a membership late

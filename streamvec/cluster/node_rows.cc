@@ -86,9 +86,23 @@ void ClusterNode::find_staleness(double now_s) {
   changed_.notify_all();
 }
 
+void ClusterNode::find_codec(double now_s) {
+  double slowest = 0;
+  int64_t owners = 0;
+  for (const NodeId server : view_.servers) {
+    const auto link = links_.find(server);
+    if (server == self_ || link == links_.end()) continue;
+    const double carried = link->second.bytes_per_s();
+    if (owners++ == 0 || carried < slowest) slowest = carried;
+  }
+  codec_finder_.pushed(now_s, owners > 0 ? std::ssize(due_) / std::ssize(view_.servers) : 0, slowest);
+  replica_->set_codec(codec_finder_.codec());
+}
+
 void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
   ++stage_pushes_;
   if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(done.now_s);
+  if (options_.sync.scheme.finds_codec) find_codec(done.now_s);
   pace_.begin(done);
   begun_words_ = done.words;  // first: threads go on training while the push is made
   changed_.notify_all();

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <vector>
+
+#include "streamvec/core/memory.h"
 
 namespace streamvec {
 namespace {
@@ -48,21 +49,14 @@ TEST(Matrix, AReservationLargerThanMemoryTakesNoneUntilTouched) {
   EXPECT_EQ(matrix.row(matrix.rows() - 1)[199], 2);
 }
 
-int64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t pages = 0, resident = 0;
-  statm >> pages >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
-
 TEST(Matrix, AFewRowsTakeAFewPages) {
   std::vector<Matrix> tables;
-  const int64_t before = resident_bytes();
+  const int64_t before = resident_memory();
   for (int i = 0; i < 100; ++i) {
     tables.push_back(make(3, 20));
     tables.back().row(2)[19] = 1;
   }
-  EXPECT_LT(resident_bytes() - before, 100 * 64'000);
+  EXPECT_LT(resident_memory() - before, 100 * 64'000);
 }
 
 TEST(MatrixDeathTest, GrowingPastItsReservationIsABrokenInvariant) {

@@ -1,6 +1,7 @@
 #include "streamvec/core/memory.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -69,6 +70,13 @@ int64_t free_of_process() {
 }
 
 }  // namespace
+
+int64_t resident_memory() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
 
 int64_t available_memory() {
   return std::min({free_of_system(), free_of_groups(), free_of_process()});

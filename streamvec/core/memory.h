@@ -14,6 +14,8 @@ namespace streamvec {
 // Bytes that the process can still take: what the system has to give without swapping, or what limits of the process
 // (ulimit -v) and of its control groups leave where that is less. Others may take of it meanwhile.
 int64_t available_memory();
+// Bytes of memory that the process has now, as the system counts them; 0 where it does not say.
+int64_t resident_memory();
 
 // kResourceExhausted: "no memory for WHAT: N MB are needed, M MB are free; try ADVICE".
 Status no_memory(std::string_view what, double bytes, std::string_view advice);

@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <thread>
 
+#include "streamvec/core/memory.h"
 #include "streamvec/model/subword_vectors.h"
 #include "streamvec/model/testing.h"
 
@@ -18,13 +17,6 @@ using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
 SubwordTable make_table(const NgramOptions& ngrams = {3, 6, 1000}) {
   return std::move(SubwordTable::make({.ngrams = ngrams, .dim = 8, .words_max = 100})).value();
-}
-
-int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  int64_t all = 0, resident = 0;
-  file >> all >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 std::vector<uint32_t> copy_of(std::span<const SubwordTable::Row> values) {
@@ -52,17 +44,17 @@ TEST(SubwordTable, HasRowsForTheBucketsThatWereMetAlone) {
 }
 
 TEST(SubwordTable, TakesMemoryForTheBucketsThatWereMetAlone) {
-  const int64_t before = resident_bytes();
+  const int64_t before = resident_memory();
   SubwordTable table = make_table({3, 6, kBucketMax});
   table.set_word(0, "where");
   EXPECT_EQ(table.table.rows.rows(), 14);
-  EXPECT_LT(resident_bytes() - before, 64 << 20);
+  EXPECT_LT(resident_memory() - before, 64 << 20);
   Matrix rows = std::move(Matrix::make(1, 8)).value();
   const auto vectors = SubwordVectors::make({{3, 6, kBucketMax}, false, {kBucketMax - 1}}, std::move(rows), Matrix());
   ASSERT_TRUE(vectors.ok()) << vectors.status().message();
   EXPECT_NE((*vectors)->row_of(kBucketMax - 1), nullptr);
   EXPECT_EQ((*vectors)->row_of(0), nullptr);
-  EXPECT_LT(resident_bytes() - before, 64 << 20);
+  EXPECT_LT(resident_memory() - before, 64 << 20);
 }
 
 TEST(SubwordTable, MoreWordsOrBucketsThanThereIsMemoryForAreResourceExhausted) {

@@ -1,10 +1,10 @@
 #include "streamvec/serve/metrics_text.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "streamvec/core/json.h"
+#include "streamvec/core/memory.h"
 
 namespace streamvec {
 namespace {
@@ -96,13 +96,6 @@ void add_sources(Lines& lines, const Json& sources) {
   }
 }
 
-int64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t pages = 0, resident = 0;
-  statm >> pages >> resident;
-  return resident * 4'096;
-}
-
 }  // namespace
 
 std::string metrics_text(const Json& progress, const Json& metrics, const ServedModel* model,
@@ -126,7 +119,7 @@ std::string metrics_text(const Json& progress, const Json& metrics, const Served
   lines.one("streamvec_http_requests_total", "counter", "Requests.", network.requests);
   lines.one("streamvec_http_sent_bytes_total", "counter", "Bytes sent.", network.bytes_sent);
   lines.one("streamvec_calls_waiting", "gauge", "Calls that wait for a thread.", waiting);
-  lines.one("process_resident_memory_bytes", "gauge", "Memory of the process.", resident_bytes());
+  lines.one("process_resident_memory_bytes", "gauge", "Memory of the process.", resident_memory());
   return lines.text();
 }
 

@@ -56,6 +56,10 @@ class RowCodec : public Codec {
 };
 
 std::unique_ptr<Codec> make_codec(CodecKind kind);
+// Rows of a payload are written and read without each other: make_codec(kind)->by_row() is there.
+inline bool is_by_row(CodecKind kind) {
+  return kind != CodecKind::kStrom;
+}
 // It takes several messages to say a change: each leaves out much of it.
 inline bool is_coarse(CodecKind kind) {
   return kind == CodecKind::kOneBit || kind == CodecKind::kStrom;

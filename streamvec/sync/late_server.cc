@@ -31,6 +31,7 @@ class LateServer final : public Owner {
 
   void take_in(Push push, Outbox& out) override {
     const NodeId from = push.from;
+    codec_ = push.codec;
     if (options_.scheme.admission == Admission::kSoftsync) {
       add_to_group(std::move(push));
       answer(from, nullptr, out);
@@ -140,7 +141,7 @@ class LateServer final : public Owner {
 
   // What one thread does of an answer: the rows from a place up to another.
   struct Part {
-    Part(CodecKind codec, int64_t dim) : writer(codec, dim), reader(dim) { missed.reserve_zeroed(1, dim); }
+    explicit Part(int64_t dim) : writer(dim), reader(dim) { missed.reserve_zeroed(1, dim); }
     RowWriter writer;
     RowReader reader;  // of the push
     RowBuffer missed;
@@ -165,9 +166,9 @@ class LateServer final : public Owner {
 
   // A payload whose rows depend on each other stays whole.
   int64_t divide(size_t rows, const Push* push) {
-    const bool by_row = writer_.by_row() && (push == nullptr || push->codec == options_.scheme.codec);
+    const bool by_row = is_by_row(codec_) && (push == nullptr || is_by_row(push->codec));
     const int64_t parts = by_row ? parts_of(options_.crew, rows) : 1;
-    while (std::ssize(parts_) < parts) parts_.emplace_back(options_.scheme.codec, options_.dim);
+    while (std::ssize(parts_) < parts) parts_.emplace_back(options_.dim);
     for (int64_t i = 0; i < parts; ++i) {
       Part& part = parts_[static_cast<size_t>(i)];
       part.begin = rows * static_cast<size_t>(i) / static_cast<size_t>(parts);
@@ -186,7 +187,7 @@ class LateServer final : public Owner {
                               push->rows.begin());
     }
     part.payload.clear();
-    part.writer.begin(static_cast<int64_t>(part.end - part.begin), part.payload);
+    part.writer.begin(codec_, static_cast<int64_t>(part.end - part.begin), part.payload);
     for (size_t i = part.begin; i < part.end; ++i) {
       const int64_t place = rows_.find(keys[i]);
       if (i + kFetchAhead < part.end) {

@@ -65,7 +65,7 @@ class Owner : public RowServer {
   Shard rows_;
   View view_;
   int64_t version_ = 0;
-  RowWriter writer_;
+  CodecKind codec_;  // of the next answer: a worker that has found another than the scheme's is answered in that
 
  private:
   Result<Push> read_push(NodeId from, const Message& message);

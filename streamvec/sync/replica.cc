@@ -13,7 +13,7 @@ constexpr NodeId kNobody = UINT32_MAX;
 // Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster); and of these, for what
 // comes late.
 constexpr double kAcross = 0.4, kAlong = 20, kLate = 0.2;
-constexpr double kKept = 0.8;  // of a change that a coarse codec has to say; by the same trials
+constexpr double kKept = 0.8;  // of a change that a coarse codec has to say, for the next pushes; by the same trials
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Replica::Replica(const SyncOptions& options, std::vector<Matrix*> live)
       touched_(options.key_end, 0),
       owner_(options.key_end, kNobody),
       damped_(options.scheme.combine == Combine::kDamped && options.pull != nullptr),
-      kept_(is_coarse(options.scheme.codec) ? kKept : 0),
+      codec_(options.scheme.codec),
       pushed_at_(damped_ ? options.key_end : 0, 0) {
   staleness_ = options.scheme.staleness;
   for (size_t table = 0; table < live_.size(); ++table) pulls_.emplace_back(options.dim);
@@ -148,7 +148,7 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
   for (const NodeId owner : owners) {
     Message message;
     message.kind = MessageKind::kPush;
-    message.codec = options_.scheme.codec;
+    message.codec = codec_;
     message.epoch = view_.epoch;
     message.stamp = options_.stamp();
     message.clock = clock_;
@@ -158,9 +158,10 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
     push.clock = clock_;
     push.stamp = options_.stamp();
     push.trained = trained_;
+    push.codec = codec_;
     pushes.push_back(&push);
   }
-  while (writers_.size() < owners.size()) writers_.emplace_back(options_.scheme.codec, options_.dim);
+  while (writers_.size() < owners.size()) writers_.emplace_back(options_.dim);
   share_work(options_.crew, static_cast<int64_t>(owners.size()), [&](int64_t part) {
     const auto i = static_cast<size_t>(part);
     fill(parts_.at(owners[i]), out[first + i].message, *pushes[i], writers_[i]);
@@ -174,8 +175,9 @@ void Replica::push(std::span<const NodeId> owners, Outbox& out) {
 void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, RowWriter& writer) {
   const auto dim = static_cast<int32_t>(options_.dim);
   const auto workers = static_cast<int64_t>(view_.workers.size());
+  const double kept = is_coarse(codec_) ? kKept : 0;
   push.rows.clear();
-  writer.begin(static_cast<int64_t>(rows.size()), message.payload);
+  writer.begin(codec_, static_cast<int64_t>(rows.size()), message.payload);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i + kFetchAhead < rows.size()) {
       fetch_row(live_row(rows[i + kFetchAhead]), dim);
@@ -187,10 +189,10 @@ void Replica::fill(std::span<const RowKey> rows, Message& message, Push& push, R
     writer.add();
     if (!damped_) continue;
     const double steps = trained_ - pushed_at_[rows[i]];
-    const Pull pull = pull_by(rows[i], (1 - kept_) * steps);
+    const Pull pull = pull_by(rows[i], (1 - kept) * steps);
     for (const double part : {pull.across, pull.along})
       message.shares.push_back(pack_share(damped_share(part, workers)));
-    pushed_at_[rows[i]] = static_cast<float>(trained_ - kept_ * steps);
+    pushed_at_[rows[i]] = static_cast<float>(trained_ - kept * steps);
   }
   writer.finish();
   for (size_t table = 0; !message.shares.empty() && table < live_.size(); ++table) {
@@ -303,7 +305,8 @@ void Replica::apply(NodeId from, const Message& message, const Push* answered) {
 std::vector<Replica::Range> Replica::ranges_of(const Message& message, const Push* answered) const {
   const std::vector<RowKey>& told = message.rows;
   const size_t pushed = answered == nullptr ? 0 : answered->rows.size();
-  const int64_t parts = answers_.front().by_row() ? parts_of(options_.crew, told.size()) : 1;
+  const bool by_row = is_by_row(message.codec) && (answered == nullptr || is_by_row(answered->codec));
+  const int64_t parts = by_row ? parts_of(options_.crew, told.size()) : 1;
   std::vector<Range> ranges;
   Range range;
   for (int64_t i = 1; i <= parts; ++i) {
@@ -328,7 +331,7 @@ void Replica::apply_range(NodeId from, const Message& message, const Push* answe
   const std::vector<RowKey>& pushed = answered == nullptr ? none : answered->rows;
   STREAMVEC_CHECK(answers.begin(message.codec, message.payload, static_cast<int64_t>(told.size())).ok());
   if (answered != nullptr)
-    STREAMVEC_CHECK(pushes.begin(options_.scheme.codec, answered->payload, static_cast<int64_t>(pushed.size())).ok());
+    STREAMVEC_CHECK(pushes.begin(answered->codec, answered->payload, static_cast<int64_t>(pushed.size())).ok());
   for (size_t i = range.told, k = range.pushed; i < range.told_end || k < range.pushed_end;) {
     if (i + kFetchAhead < range.told_end) {
       fetch_row(live_row(told[i + kFetchAhead]), dim);

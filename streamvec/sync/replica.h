@@ -56,6 +56,8 @@ class Replica {
   bool may_train() const;
   // Of kSsp: another bound than the scheme's, from now on.
   void set_staleness(int64_t staleness) { staleness_ = staleness; }
+  // Of pushes from now on; at first the scheme's.
+  void set_codec(CodecKind codec) { codec_ = codec; }
   // Of all workers' pushes, up to where every owner has them.
   std::vector<WorkerClock> clocks() const;
   // How much was trained here in all, in the units of SyncOptions::pull (words times learning rate). For kDamped; to
@@ -83,6 +85,7 @@ class Replica {
     uint64_t stamp = 0;
     std::vector<RowKey> rows;
     double trained = 0;
+    CodecKind codec = CodecKind::kFp32;
     std::string payload;  // as the owner has it: 29 bytes a row to keep, where the changes would be 800
   };
   // Of a row whose owner is gone: changes, not in `base`, that may be in a state of it.
@@ -177,7 +180,7 @@ class Replica {
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
   const bool damped_;
-  const double kept_;  // of a push, what the next ones have to say
+  CodecKind codec_;
   double trained_ = 0;
   // By table. A row is pulled by the rows of the other one; at first those are short, and nothing pulls.
   std::vector<TablePull> pulls_;
@@ -193,7 +196,7 @@ class Replica {
 template <typename Use>
 void Replica::for_each_change(const Push& push, Use&& use) {
   RowReader& changes = pushes_.front();
-  const Status own = changes.begin(options_.scheme.codec, push.payload, static_cast<int64_t>(push.rows.size()));
+  const Status own = changes.begin(push.codec, push.payload, static_cast<int64_t>(push.rows.size()));
   STREAMVEC_CHECK(own.ok());
   for (size_t i = 0; i < push.rows.size(); ++i)
     if (options_.counts(push.rows[i], push.stamp)) use(push.rows[i], changes.row(static_cast<int64_t>(i)));

@@ -250,6 +250,31 @@ TEST(Replica, WhatACoarseCodecLeavesForLaterCountsByWhenItWasTrained) {
   EXPECT_EQ(shares_of_push().at(0), expected(kKept * (50 + kKept * 50))) << "nothing was trained since";
 }
 
+class EveryAdmission : public ::testing::TestWithParam<Admission> {};
+
+TEST_P(EveryAdmission, AnOwnerAnswersInTheCodecThatItIsAskedIn) {
+  Pair pair(CodecKind::kFourBit, GetParam());
+  pair.push();
+  EXPECT_EQ(pair.answers.back().message.codec, CodecKind::kFourBit);
+  pair.replicas[1]->set_codec(CodecKind::kOneBit);  // while its push is under way in the other
+  pair.answer();
+  for (Matrix* table : {&pair.tables[0][0], &pair.tables[1][0]}) table->row(1)[2] += 1;
+  pair.push();
+  EXPECT_EQ(pair.answers.back().message.codec, CodecKind::kOneBit);
+  pair.answer();
+  pair.replicas[1]->set_codec(CodecKind::kFourBit);
+  for (int i = 0; i < 12; ++i) {
+    pair.push();
+    pair.answer();
+  }
+  for (const auto& tables : pair.tables) EXPECT_NEAR(tables[0].row(1)[2], 3, 0.02);
+  pair.push();
+  EXPECT_EQ(pair.answers.back().message.codec, CodecKind::kFourBit);
+}
+
+INSTANTIATE_TEST_SUITE_P(RowServer, EveryAdmission,
+                         testing::Values(Admission::kBsp, Admission::kSsp, Admission::kAsync));
+
 TEST(RowServer, DirectionsThatAreNotAsLongAsRowsAreRefused) {
   Pair pair;
   pair.trained(1);

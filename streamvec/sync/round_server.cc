@@ -61,7 +61,7 @@ class RoundServer final : public Owner {
 
   // What one thread does of a round: the rows from a key up to another.
   struct Part {
-    Part(CodecKind codec, int64_t dim) : writer(codec, dim) {}
+    explicit Part(int64_t dim) : writer(dim) {}
     RowWriter writer;
     std::vector<RowReader> readers;  // of the pushes that wait
     std::vector<size_t> at, end;     // the next row of each, and where it ends
@@ -72,7 +72,11 @@ class RoundServer final : public Owner {
 
   void complete_round(Outbox& out) {
     ++version_;
-    for (const Push& push : waiting_) settle(push);
+    codec_ = options_.scheme.codec;
+    for (const Push& push : waiting_) {
+      settle(push);
+      if (push.codec != options_.scheme.codec) codec_ = push.codec;
+    }
     const int64_t parts = divide();
     share_work(options_.crew, parts, [&](int64_t part) { complete_part(parts_[static_cast<size_t>(part)]); });
     Message answer = update();
@@ -89,8 +93,10 @@ class RoundServer final : public Owner {
   int64_t divide() {
     const auto shorter = [](const Push& a, const Push& b) { return a.rows.size() < b.rows.size(); };
     const std::vector<RowKey>& longest = std::max_element(waiting_.begin(), waiting_.end(), shorter)->rows;
-    const int64_t parts = writer_.by_row() ? parts_of(options_.crew, longest.size()) : 1;
-    while (std::ssize(parts_) < parts) parts_.emplace_back(options_.scheme.codec, options_.dim);
+    const auto whole = [](const Push& push) { return !is_by_row(push.codec); };
+    const bool by_row = is_by_row(codec_) && std::none_of(waiting_.begin(), waiting_.end(), whole);
+    const int64_t parts = by_row ? parts_of(options_.crew, longest.size()) : 1;
+    while (std::ssize(parts_) < parts) parts_.emplace_back(options_.dim);
     for (int64_t i = 0; i < parts; ++i) {
       Part& part = parts_[static_cast<size_t>(i)];
       while (part.readers.size() < waiting_.size()) part.readers.emplace_back(options_.dim);
@@ -117,7 +123,7 @@ class RoundServer final : public Owner {
     }
     part.rows.clear();
     part.payload.clear();
-    part.writer.begin(static_cast<int64_t>(rows_max), part.payload);
+    part.writer.begin(codec_, static_cast<int64_t>(rows_max), part.payload);
     for (RowKey key = 0; next_key(part, key); ++key) {
       const int64_t place = rows_.find(key);
       change_row(part, key, place);

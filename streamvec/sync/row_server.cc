@@ -16,7 +16,7 @@ constexpr int kEpochShift = 40;
 Owner::Owner(const SyncOptions& options, Shard rows)
     : options_(options),
       rows_(std::move(rows)),
-      writer_(options.scheme.codec, options.dim),
+      codec_(options.scheme.codec),
       checked_(options.dim),
       handover_(options_) {}
 
@@ -121,7 +121,7 @@ void Owner::finish_handover(Outbox& out) {
 Message Owner::update() const {
   Message message;
   message.kind = MessageKind::kUpdate;
-  message.codec = options_.scheme.codec;
+  message.codec = codec_;
   message.confirmed = handover_.confirmed();
   message.epoch = view_.epoch;
   message.stamp = options_.stamp();

@@ -4,13 +4,12 @@
 
 namespace streamvec {
 
-RowWriter::RowWriter(CodecKind kind, int64_t dim)
-    : dim_(dim),
-      codec_(make_codec(kind)),
-      by_row_(codec_->by_row()),
-      row_bytes_(by_row_ == nullptr ? 0 : by_row_->row_bytes(dim)) {}
-
-void RowWriter::begin(int64_t rows_max, std::string& payload) {
+void RowWriter::begin(CodecKind kind, int64_t rows_max, std::string& payload) {
+  if (codec_ == nullptr || codec_->kind() != kind) {
+    codec_ = make_codec(kind);
+    by_row_ = codec_->by_row();
+    row_bytes_ = by_row_ == nullptr ? 0 : by_row_->row_bytes(dim_);
+  }
   payload_ = &payload;
   count_ = 0;
   known_.clear();

@@ -16,10 +16,10 @@ namespace streamvec {
 // Writes payloads. Keeps its memory from one to the next. Not thread-safe.
 class RowWriter {
  public:
-  RowWriter(CodecKind kind, int64_t dim);
+  explicit RowWriter(int64_t dim) : dim_(dim) {}
 
   // A new payload of at most rows_max rows; `payload` is empty, and is used until finish().
-  void begin(int64_t rows_max, std::string& payload);
+  void begin(CodecKind kind, int64_t rows_max, std::string& payload);
   // The next row is now - known. It counts once add() is called.
   ChangeSquares change(const float* now, const float* known);
   void add() { ++count_; }
@@ -27,16 +27,14 @@ class RowWriter {
   void add_and_know(float* known);
   void finish();
   int64_t count() const { return count_; }
-  // Whether payloads of parts of the rows, one after the other, are the payload of all.
-  bool by_row() const { return by_row_ != nullptr; }
 
  private:
   char* bytes_of(int64_t index) { return payload_->data() + row_bytes_ * static_cast<size_t>(index); }
 
   const int64_t dim_;
-  const std::unique_ptr<Codec> codec_;
-  const RowCodec* const by_row_;
-  const size_t row_bytes_;
+  std::unique_ptr<Codec> codec_;
+  const RowCodec* by_row_ = nullptr;
+  size_t row_bytes_ = 0;
   std::string* payload_ = nullptr;
   int64_t count_ = 0;
   RowBuffer rows_;
@@ -50,8 +48,6 @@ class RowReader {
 
   // kInvalidArgument when the payload is not that of so many rows. The payload is used until the next begin().
   Status begin(CodecKind kind, std::string_view payload, int64_t rows);
-  // Whether rows can be read without those before them: then several readers may share a payload.
-  bool by_row() const { return by_row_ != nullptr; }
   // to += scale * the row.
   void add(int64_t index, float scale, float* to);
   // The row, until the next call; may be changed.

@@ -20,7 +20,7 @@ class EveryRowCodec : public testing::TestWithParam<CodecKind> {
     for (int64_t i = 0; i < kStreamRows; ++i)
       for (float& value : now.view().row_span(i)) value = random.uniform() - 0.5f;
     Matrix known = std::move(Matrix::make(kStreamRows, kStreamDim)).value();
-    writer.begin(kStreamRows + 3, payload);
+    writer.begin(GetParam(), kStreamRows + 3, payload);
     for (int64_t i = 0; i < kStreamRows; ++i) {
       writer.change(known.row(i), now.row(i));  // one that does not count
       writer.change(now.row(i), known.row(i));
@@ -34,7 +34,7 @@ class EveryRowCodec : public testing::TestWithParam<CodecKind> {
 };
 
 TEST_P(EveryRowCodec, SaysOfEveryRowWhatTheReaderWillFind) {
-  RowWriter writer(GetParam(), kStreamDim);
+  RowWriter writer(kStreamDim);
   RowReader reader(kStreamDim);
   for (const uint64_t seed : {1, 2}) {  // memory is used again
     std::string payload;
@@ -47,7 +47,7 @@ TEST_P(EveryRowCodec, SaysOfEveryRowWhatTheReaderWillFind) {
 }
 
 TEST_P(EveryRowCodec, WritesWhatTheCodecDecodesAsAWhole) {
-  RowWriter writer(GetParam(), kStreamDim);
+  RowWriter writer(kStreamDim);
   std::string payload;
   const auto sent = write(writer, 3, payload);
   Matrix whole = std::move(Matrix::make(kStreamRows, kStreamDim)).value();
@@ -60,9 +60,9 @@ TEST_P(EveryRowCodec, WritesAChangeAsItWouldTheDifference) {
   Random random(5);
   RowBuffer rows;  // now, known, the difference
   rows.reserve_zeroed(3 * kStreamRows, kStreamDim);
-  RowWriter writer(GetParam(), kStreamDim);
+  RowWriter writer(kStreamDim);
   std::string payload, expected;
-  writer.begin(kStreamRows, payload);
+  writer.begin(GetParam(), kStreamRows, payload);
   for (int64_t i = 0; i < kStreamRows; ++i) {
     float *now = rows.row(i), *known = rows.row(kStreamRows + i), *change = rows.row(2 * kStreamRows + i);
     float squares = 0, of_known = 0;
@@ -87,7 +87,7 @@ TEST_P(EveryRowCodec, WritesAChangeAsItWouldTheDifference) {
 }
 
 TEST_P(EveryRowCodec, AddsARowByAScale) {
-  RowWriter writer(GetParam(), kStreamDim);
+  RowWriter writer(kStreamDim);
   std::string payload;
   const auto sent = write(writer, 6, payload);
   RowReader reader(kStreamDim);
@@ -103,7 +103,7 @@ TEST_P(EveryRowCodec, AddsARowByAScale) {
 }
 
 TEST_P(EveryRowCodec, RefusesAPayloadOfOtherRows) {
-  RowWriter writer(GetParam(), kStreamDim);
+  RowWriter writer(kStreamDim);
   std::string payload;
   write(writer, 4, payload);
   RowReader reader(kStreamDim);

@@ -22,6 +22,7 @@ struct Scheme {
   Admission admission = Admission::kBsp;
   Combine combine = Combine::kDamped;
   CodecKind codec = CodecKind::kOneBit;
+  bool finds_codec = false;  // of kFourBit: one bit a value where the wire is slow (cluster/codec_finder.h)
   int32_t backups = 1;    // of kBackup
   int64_t staleness = 2;  // of kSsp; more: waits less, and learns from older rows
   int32_t group = 2;      // of kSoftsync; more: fewer, steadier steps

@@ -94,6 +94,7 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim) {
                                                                                         : cluster.sync));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.combine, parse_combine(cluster.combine));
   STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec, dim));
+  scheme.finds_codec = cluster.codec == "auto" && scheme.codec == CodecKind::kFourBit;
   scheme.adaptive = cluster.sync == "auto";
   scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness;
   scheme.backups = cluster.backups;

@@ -33,5 +33,16 @@ TEST(ClusterSettings, ToShareTablesOutNeedACluster) {
   EXPECT_THAT(check_cluster(options).message(), HasSubstr("give --nodes"));
 }
 
+TEST(ClusterSettings, OnlyShortRowsWithoutACodecGivenFindIt) {
+  const auto finds = [](const char* codec, int64_t dim) {
+    ClusterSettings settings;
+    settings.codec = codec;
+    return scheme_of(settings, dim).value().finds_codec;
+  };
+  EXPECT_TRUE(finds("auto", 50) && finds("auto", 128));
+  EXPECT_FALSE(finds("auto", 200));  // one bit from the first
+  EXPECT_FALSE(finds("fourbit", 50) || finds("onebit", 50) || finds("fp32", 50));
+}
+
 }  // namespace
 }  // namespace streamvec

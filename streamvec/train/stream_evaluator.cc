@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "streamvec/core/clock.h"
+#include "streamvec/core/memory.h"
 #include "streamvec/eval/neighbours.h"
 #include "streamvec/model/subword_vectors.h"
 
@@ -18,13 +18,6 @@ constexpr size_t kNotesMax = 20;
 
 double through(double a, double b) {
   return b > 0 ? a / b : kNotMeasured;
-}
-
-int64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t pages = 0, resident = 0;
-  statm >> pages >> resident;
-  return resident * 4096;
 }
 
 // The stage that the others wait for, and how busy each one is.
@@ -266,7 +259,7 @@ StreamMetrics StreamEvaluator::gather() {
   metrics.updates_refused = learned.refused;
   metrics.sources = source_metrics(sources, previous_sources_, seconds);
   find_bottleneck(sources, previous_sources_, learned, before, metrics);
-  metrics.rss_bytes = resident_bytes();
+  metrics.rss_bytes = resident_memory();
   metrics.overlap_with_last = kNotMeasured;
   previous_totals_ = learned;
   previous_sources_ = sources;

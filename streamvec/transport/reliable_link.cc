@@ -1,5 +1,6 @@
 #include "streamvec/transport/reliable_link.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,10 @@ namespace {
 
 // number (0: only an acknowledgement), then the last number received in order, then the message.
 constexpr size_t kLinkHeader = 16;
+// Bytes: a rate is that of a wire only where they take longer than the way there and back. Messages far shorter than
+// others do not count either: many a network lets a little pass at once.
+constexpr size_t kLongMessage = 16 << 10, kAsLong = 4;
+constexpr size_t kCarried = 8;  // of these the best: the other side may be at work when they come
 
 }  // namespace
 
@@ -26,7 +31,31 @@ void ReliableLink::send(std::string message, double now_s, std::vector<std::stri
   unacknowledged_.push_back({sent_, now_s, now_s, std::move(message)});
 }
 
-Status ReliableLink::receive(std::string_view bytes, double, std::vector<std::string>& messages,
+// What was sent twice is not counted: which of the two was acknowledged is not known.
+void ReliableLink::take_acknowledged(uint64_t last, double now_s) {
+  size_t bytes = 0;
+  double since_s = now_s;
+  for (; !unacknowledged_.empty() && unacknowledged_.front().number <= last; unacknowledged_.pop_front()) {
+    const Sent& sent = unacknowledged_.front();
+    if (sent.sent_s > sent.first_sent_s) continue;
+    bytes += sent.message.size();
+    since_s = std::min(since_s, sent.first_sent_s);
+  }
+  if (bytes < kLongMessage || since_s >= now_s) return;
+  if (carried_.size() == kCarried) carried_.pop_front();
+  carried_.push_back({bytes, now_s - since_s});
+}
+
+double ReliableLink::bytes_per_s() const {
+  size_t longest = 0;
+  for (const Carried& one : carried_) longest = std::max(longest, one.bytes);
+  double best = 0;
+  for (const Carried& one : carried_)
+    if (one.bytes >= longest / kAsLong) best = std::max(best, static_cast<double>(one.bytes) / one.in_s);
+  return best;
+}
+
+Status ReliableLink::receive(std::string_view bytes, double now_s, std::vector<std::string>& messages,
                              std::vector<std::string>& frames) {
   if (bytes.size() < kLinkHeader)
     return error(Code::kInvalidArgument, "a frame of ", bytes.size(), " bytes; the other side is no streamvec");
@@ -35,7 +64,7 @@ Status ReliableLink::receive(std::string_view bytes, double, std::vector<std::st
   std::memcpy(&acknowledged, bytes.data() + 8, 8);
   if (acknowledged > sent_)
     return error(Code::kInvalidArgument, "a frame acknowledges message ", acknowledged, " of ", sent_);
-  while (!unacknowledged_.empty() && unacknowledged_.front().number <= acknowledged) unacknowledged_.pop_front();
+  take_acknowledged(acknowledged, now_s);
   if (number == 0) return {};
   if (number > received_ && static_cast<int64_t>(number - received_) <= options_.ahead_max)
     ahead_.try_emplace(number, bytes.substr(kLinkHeader));

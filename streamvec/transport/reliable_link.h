@@ -33,6 +33,9 @@ class ReliableLink {
   void tick(double now_s, std::vector<std::string>& frames);
 
   bool idle() const { return unacknowledged_.empty(); }
+  // What the link was seen to carry of late, at the best: the bytes of long messages over the time until they were
+  // acknowledged. 0: not known.
+  double bytes_per_s() const;
   // Since when the oldest message has waited for its acknowledgement; `now_s` when none does.
   double waiting_since_s(double now_s) const { return idle() ? now_s : unacknowledged_.front().first_sent_s; }
 
@@ -42,11 +45,17 @@ class ReliableLink {
     double first_sent_s = 0, sent_s = 0;
     std::string message;
   };
+  struct Carried {
+    size_t bytes = 0;
+    double in_s = 0;
+  };
   std::string frame(uint64_t number, std::string_view message) const;
+  void take_acknowledged(uint64_t last, double now_s);
 
   const Options options_;
   uint64_t sent_ = 0, received_ = 0;  // numbers of the last message sent, and of the last delivered
   std::deque<Sent> unacknowledged_;
+  std::deque<Carried> carried_;  // the last long messages
   std::map<uint64_t, std::string> ahead_;
 };
 

@@ -42,6 +42,47 @@ TEST(ReliableLink, IsIdleOnceEverythingIsAcknowledged) {
   EXPECT_TRUE(a.idle());
 }
 
+// An acknowledgement of the message in this frame and of all before it.
+std::string acknowledgement_of(const std::string& frame) {
+  return std::string(8, '\0') + frame.substr(0, 8);
+}
+
+void go_through(ReliableLink& link, size_t bytes, double sent_s, double acknowledged_s) {
+  std::vector<std::string> sent, got, back;
+  link.send(std::string(bytes, 'x'), sent_s, sent);
+  ASSERT_TRUE(link.receive(acknowledgement_of(sent.back()), acknowledged_s, got, back).ok());
+  ASSERT_TRUE(link.idle());
+}
+
+TEST(ReliableLink, SaysWhatItHasCarriedAtTheBestOfLate) {
+  ReliableLink link({});
+  EXPECT_EQ(link.bytes_per_s(), 0);
+  go_through(link, 1'000'000, 1, 1.5);
+  EXPECT_NEAR(link.bytes_per_s(), 2e6, 1);
+  go_through(link, 1'000'000, 2, 2.1);
+  go_through(link, 1'000'000, 3, 3.2);  // the other side was at work
+  EXPECT_NEAR(link.bytes_per_s(), 1e7, 10);
+  go_through(link, 100'000, 3.5, 3.501);  // what passes at once because it is little
+  EXPECT_NEAR(link.bytes_per_s(), 1e7, 10);
+  for (int i = 0; i < 6; ++i) go_through(link, 1'000'000, 4 + i, 5 + i);
+  EXPECT_NEAR(link.bytes_per_s(), 5e6, 10);
+  go_through(link, 1'000'000, 20, 21);
+  EXPECT_NEAR(link.bytes_per_s(), 1e6, 1);
+}
+
+TEST(ReliableLink, ShortMessagesAndThoseSentTwiceTellNothingOfTheWire) {
+  ReliableLink link({.resend_after_s = 1});
+  go_through(link, 100, 1, 1.00001);
+  EXPECT_EQ(link.bytes_per_s(), 0);
+  std::vector<std::string> sent, got, back;
+  link.send(std::string(1'000'000, 'x'), 2, sent);
+  link.tick(3.5, sent);
+  ASSERT_EQ(sent.size(), 2u);
+  ASSERT_TRUE(link.receive(acknowledgement_of(sent[0]), 3.6, got, back).ok());
+  ASSERT_TRUE(link.idle());
+  EXPECT_EQ(link.bytes_per_s(), 0);
+}
+
 TEST(ReliableLink, FramesThatNobodySendsAreRefused) {
   ReliableLink link({});
   std::vector<std::string> messages, frames;
