@@ -10,10 +10,6 @@ namespace streamvec {
 namespace {
 
 constexpr NodeId kNobody = UINT32_MAX;
-// Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster); and of these, for what
-// comes late.
-constexpr double kAcross = 0.4, kAlong = 20, kLate = 0.2;
-constexpr double kKept = 0.8;  // of a change that a coarse codec has to say, for the next pushes; by the same trials
 
 }  // namespace
 

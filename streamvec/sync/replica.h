@@ -33,6 +33,12 @@ namespace streamvec {
 // moved may be lost, as between themselves (Hogwild).
 class Replica {
  public:
+  // Of SyncOptions::pull, by trial on held-out loss, MTurk and MSR (docs/BENCHMARKS.md, Cluster); and of these, for
+  // what comes late.
+  static constexpr double kAcross = 0.4, kAlong = 20, kLate = 0.2;
+  // Of a change that a coarse codec has to say, for the next pushes; by the same trials.
+  static constexpr double kKept = 0.8;
+
   // `live`: the tables, borrowed, all of as many rows; key = row * live.size() + table. They hold their initial values.
   static Result<std::unique_ptr<Replica>> make(const SyncOptions& options, std::vector<Matrix*> live);
 

@@ -11,7 +11,6 @@ namespace {
 constexpr int64_t kReplicaDim = 4;
 constexpr double kPull = 0.5;
 constexpr float kLittle = 1e-12f;
-constexpr double kAcross = 0.4, kAlong = 20, kLate = 0.2, kKept = 0.8;  // as in replica.cc
 
 // Ones in the first table; the second pulls along the first column by 4, across by 1.
 void begin_row(RowKey key, std::span<float> row) {
@@ -203,8 +202,8 @@ TEST(Replica, DampsWhatIsPulledAndAddsWhatIsNot) {
   pair.push();
   pair.answer();
   for (auto& tables : pair.tables) {
-    EXPECT_NEAR(tables[0].row(0)[0], 1 + 2 * damped_share(kAlong * kPull * 4, 2), 0.01);
-    EXPECT_NEAR(tables[0].row(0)[1], 1 + 2 * damped_share(kAcross * kPull * 1, 2), 0.01);
+    EXPECT_NEAR(tables[0].row(0)[0], 1 + 2 * damped_share(Replica::kAlong * kPull * 4, 2), 0.01);
+    EXPECT_NEAR(tables[0].row(0)[1], 1 + 2 * damped_share(Replica::kAcross * kPull * 1, 2), 0.01);
     for (int64_t k = 0; k < 2; ++k) EXPECT_NEAR(tables[0].row(1)[k], 3, 1e-5);
   }
 }
@@ -219,8 +218,8 @@ TEST(Replica, ALateAnswerMovesWhatWasTrainedMeanwhileLess) {
   pair.push();
   pair.trained(11);
   pair.answer();
-  EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-kLate * kAlong * kPull * 4 * 10), 0.01);
-  EXPECT_NEAR(pair.tables[1][0].row(0)[1], 1 + std::exp(-kLate * kAcross * kPull * 1 * 10), 0.01);
+  EXPECT_NEAR(pair.tables[1][0].row(0)[0], 1 + std::exp(-Replica::kLate * Replica::kAlong * kPull * 4 * 10), 0.01);
+  EXPECT_NEAR(pair.tables[1][0].row(0)[1], 1 + std::exp(-Replica::kLate * Replica::kAcross * kPull * 1 * 10), 0.01);
   for (int64_t k = 0; k < 2; ++k) EXPECT_NEAR(pair.tables[1][0].row(1)[k], 2, 1e-5);
   std::vector<float> known(kReplicaDim);
   pair.replicas[1]->known_value(0, known);  // what the owner has is known in full
@@ -242,12 +241,15 @@ TEST(Replica, WhatACoarseCodecLeavesForLaterCountsByWhenItWasTrained) {
     pair.answer();
     return out.at(0).message.shares;
   };
-  const auto expected = [](double steps) { return pack_share(damped_share(kAcross * kPull * (1 - kKept) * steps, 2)); };
+  const auto expected = [](double steps) {
+    return pack_share(damped_share(Replica::kAcross * kPull * (1 - Replica::kKept) * steps, 2));
+  };
   pair.trained(50);
   shares_of_push();
   pair.trained(100);
-  EXPECT_EQ(shares_of_push().at(0), expected(50 + kKept * 50));
-  EXPECT_EQ(shares_of_push().at(0), expected(kKept * (50 + kKept * 50))) << "nothing was trained since";
+  EXPECT_EQ(shares_of_push().at(0), expected(50 + Replica::kKept * 50));
+  EXPECT_EQ(shares_of_push().at(0), expected(Replica::kKept * (50 + Replica::kKept * 50)))
+      << "nothing was trained since";
 }
 
 class EveryAdmission : public ::testing::TestWithParam<Admission> {};

@@ -297,6 +297,8 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
     if (all || options_.stamp_clocks || random_.uniform() < 0.5f) due.push_back(key);
   if (options_.stamp_clocks && !all) stamp(node);
   if (!all) mark(node, due);
+  if (options_.other_codec > 0)
+    node.replica->set_codec(random_.uniform() < options_.other_codec ? CodecKind::kFp16 : options_.scheme.codec);
   node.replica->begin(due, out);
   for (const RowKey key : due)
     if (options_.drop_residual)

@@ -32,9 +32,10 @@ class SimulatedCluster {
     int32_t nodes_ever = 16;  // as many columns as there will ever be nodes
     double loss = 0.05;       // of frames
     double repeat = 0.05;
-    int32_t steps = 400;   // before everything is left to settle
-    int32_t settling = 3;  // pushes of every worker then, twice; codecs that leave much out need more
-    double crash = 0.004;  // in a step
+    double other_codec = 0;  // of pushes that go by fp16 in place of the scheme's codec: the numbers here pass whole
+    int32_t steps = 400;     // before everything is left to settle
+    int32_t settling = 3;    // pushes of every worker then, twice; codecs that leave much out need more
+    double crash = 0.004;    // in a step
     double join = 0.004;
     // (Softsync) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares are
     // looked at in the end, in place of numbers that add up.

@@ -59,6 +59,14 @@ TEST_P(EveryScheme, AccountsForEveryChangeWhileNodesDieAndCome) {
   EXPECT_GT(crashes, seeds() / 2);
 }
 
+TEST_P(EveryScheme, AccountsForEveryChangeWhilePushesChangeTheirCodec) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto mixed = options(static_cast<uint64_t>(seed));
+    mixed.other_codec = 0.4;
+    ASSERT_EQ(SimulatedCluster(mixed).run(), "") << "seed " << seed;
+  }
+}
+
 TEST_P(EveryScheme, NewcomersThatBeganWithOtherRowsEndWithThoseOfAll) {
   for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
     auto joined = options(static_cast<uint64_t>(seed));
