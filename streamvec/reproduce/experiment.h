@@ -93,7 +93,7 @@ struct RowResult {
   double seconds_on_their_network = 0;
   std::string kernel;
   std::vector<SimilarityResult> similarity;
-  std::string failure;   // why there are no figures; "" there are
+  std::string failure;   // why there are no figures, or none of more epochs; "": nothing has failed
   bool stopped = false;  // before its last epoch, by who ran it
 
   double seconds_per_epoch() const { return pairs_per_s > 0 ? kPairs2018 / pairs_per_s : 0; }  // of kPairs2018 pairs

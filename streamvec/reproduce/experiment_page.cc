@@ -31,7 +31,7 @@ std::string short_name(const RowPlan& plan) {
 }
 
 bool measured(const RowResult& row) {
-  return row.failure.empty() && !row.points.empty();
+  return !row.points.empty();
 }
 
 std::string arm_text(Arm arm) {
@@ -78,7 +78,8 @@ std::vector<Cell> cells_of(const RowResult& row, double zero) {
   cells.push_back(number_text(last.pip.neighbour_overlap, 2));
   cells.push_back(best_similarity(row));
   cells.push_back(row.wire_bytes_per_pair > 0 ? number_text(row.wire_bytes_per_pair, 3) : "–");
-  cells.push_back(number_text(static_cast<double>(last.epochs), 6) + (row.stopped ? ", stopped" : ""));
+  const std::string epochs = number_text(static_cast<double>(last.epochs), 6) + (row.stopped ? ", stopped" : "");
+  cells.push_back(row.failure.empty() ? Cell(epochs) : Cell(epochs + ", then " + row.failure, "bad"));
   return cells;
 }
 

@@ -118,6 +118,17 @@ TEST(ExperimentPage, HoldsOursBesideThoseOf2018) {
     EXPECT_THAT(html, HasSubstr(text));
 }
 
+TEST(ExperimentPage, ARowThatFailedLateKeepsItsFigures) {
+  ExperimentReport late = report();
+  late.rows[0].failure = "node 3 fell silent";
+  EXPECT_THAT(page_of(late), HasSubstr("<td class=\"bad\">2, then node 3 fell silent</td>"));
+  EXPECT_THAT(page_of(late), HasSubstr("<td class=\"bad\">200</td>"));
+  const auto row = to_json(late)["rows"][0];
+  EXPECT_EQ(row["failure"], "node 3 fell silent");
+  EXPECT_EQ(row["epochs"], 2);
+  EXPECT_EQ(row["pip"]["best_mean_square"], 200);
+}
+
 TEST(ExperimentPage, MarksWhatIsWorseThanZeros) {
   EXPECT_THAT(page_of(report()), HasSubstr("<td class=\"bad\">200</td>"));
 }
