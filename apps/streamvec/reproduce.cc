@@ -350,8 +350,8 @@ class Reproduction {
   Status write() { return write_file_durably(arguments_.text("out"), page_of(report_)); }
 
   Result<int> finish(size_t planned) {
-    size_t failed = 0;
-    for (const RowResult& row : report_.rows) failed += !row.failure.empty();
+    size_t measured = 0;
+    for (const RowResult& row : report_.rows) measured += !row.points.empty();
     const bool stopped = !report_.rows.empty() && report_.rows.back().stopped;
     const size_t missing = planned - report_.rows.size();
     if (arguments_.flag("json")) {
@@ -359,7 +359,7 @@ class Reproduction {
       json["out"] = arguments_.text("out");
       STREAMVEC_RETURN_IF_ERROR(print_json(json));
     } else {
-      STREAMVEC_RETURN_IF_ERROR(print(arguments_.text("out") + ": " + std::to_string(report_.rows.size() - failed) +
+      STREAMVEC_RETURN_IF_ERROR(print(arguments_.text("out") + ": " + std::to_string(measured) +
                                       " rows" + (missing > 0 ? ", " + std::to_string(missing) + " not run" : "") +
                                       (stopped ? ", the last of them stopped" : "") + "\n"));
     }

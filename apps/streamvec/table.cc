@@ -331,7 +331,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"combine", Kind::kChoice, "damped|adasum|mean|sum", "damped", "", "train simulate",
      "what becomes of changes that several nodes made to one row"},
     {"codec", Kind::kChoice, "auto|onebit|fourbit|strom|fp16|fp32", "auto", "", "train simulate",
-     "how changes are sent: auto is fourbit up to --dim 128 where the network carries it, else onebit"},
+     "how changes are sent: auto is fourbit up to --dim 128 where the network carries it (simulate: on any), else "
+     "onebit"},
     {"staleness", Kind::kInteger, "N", "2", "", "train simulate",
      "of ssp: pushes that a node may be ahead of the slowest", 0, 1000000},
     {"backups", Kind::kInteger, "N", "1", "", "train simulate", "of backup: nodes that a round does not wait for", 0,

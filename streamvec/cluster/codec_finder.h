@@ -1,6 +1,6 @@
 // How many bits a value of a row is sent in, found on the way (--codec auto, short rows): four as long as the wire
-// needs little of the time between two pushes for them, one where it needs much. Each worker finds its own; owners
-// answer in what they are asked in. A pure state machine.
+// needs little of the time between two pushes for this node's changes, one where it needs much. Each worker finds its
+// own; owners answer in what they are asked in. A pure state machine.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class CodecFinder {
   explicit CodecFinder(int64_t dim) : CodecFinder(dim, Options{}) {}
   CodecFinder(int64_t dim, Options options);
 
-  // A push begins. `rows`: those of the last one, to each owner; `bytes_per_s`: what the slowest of the links to them
+  // A push begins. `rows`: those of the last one, to one owner; `bytes_per_s`: what the slowest of the links to them
   // was seen to carry (ReliableLink), 0: not known.
   void pushed(double now_s, int64_t rows, double bytes_per_s);
 
@@ -38,8 +38,7 @@ class CodecFinder {
   CodecKind codec_ = CodecKind::kFourBit;
   int64_t pushes_ = 0, rows_ = 0;  // since the last look
   double looked_s_ = -1;
-  // Little may pass at once where much does not: each time four bits prove too many again, they are tried again half as
-  // soon.
+  // Little may pass at once where much does not: each time four bits prove too many, they are tried again half as soon.
   int64_t patience_ = 1, looks_ = 0;
   std::vector<std::string> reasons_;
 };

@@ -197,6 +197,7 @@ class ClusterNode final : public Synchronizer {
   double stepped_s_ = 0;      // when this node was last seen to run
   StalenessFinder finder_;    // of an adaptive scheme
   CodecFinder codec_finder_;  // of a scheme that finds its codec
+  int64_t pushed_rows_ = 0;   // by the last push, to the owner of most of them
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   bool companion_over_ = true;
   std::string unwritten_;  // a note: why the registry had a membership late

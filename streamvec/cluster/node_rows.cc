@@ -95,20 +95,23 @@ void ClusterNode::find_codec(double now_s) {
     const double carried = link->second.bytes_per_s();
     if (owners++ == 0 || carried < slowest) slowest = carried;
   }
-  codec_finder_.pushed(now_s, owners > 0 ? std::ssize(due_) / std::ssize(view_.servers) : 0, slowest);
+  codec_finder_.pushed(now_s, pushed_rows_, slowest);
   replica_->set_codec(codec_finder_.codec());
 }
 
 void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
   ++stage_pushes_;
   if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(done.now_s);
-  if (options_.sync.scheme.finds_codec) find_codec(done.now_s);
+  if (options_.sync.scheme.finds_codec && phase_ == Phase::kTraining) find_codec(done.now_s);
   pace_.begin(done);
   begun_words_ = done.words;  // first: threads go on training while the push is made
   changed_.notify_all();
   take_due();
   replica_->set_trained(done.steps);
   replica_->begin(due_, out);
+  pushed_rows_ = 0;
+  for (const auto& [to, message] : out)
+    if (to != self_) pushed_rows_ = std::max(pushed_rows_, std::ssize(message.rows));
   ++stats_.pushes;
   stats_.rows_pushed += static_cast<int64_t>(due_.size());
 }

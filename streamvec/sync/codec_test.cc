@@ -159,6 +159,13 @@ TEST(Codec, UnknownNamesAndNumbersAreNamed) {
   EXPECT_FALSE(codec_of(5).ok());
 }
 
+TEST(Codec, IsByRowWhereItSaysSo) {
+  for (uint8_t number = 0; codec_of(number).ok(); ++number) {
+    const CodecKind kind = codec_of(number).value();
+    EXPECT_EQ(is_by_row(kind), make_codec(kind)->by_row() != nullptr) << name_of(kind);
+  }
+}
+
 TEST(Codec, ShortRowsHaveMoreBitsAValueUnlessOneIsNamed) {
   EXPECT_EQ(parse_codec("auto", 50).value(), CodecKind::kFourBit);
   EXPECT_EQ(parse_codec("auto", 128).value(), CodecKind::kFourBit);

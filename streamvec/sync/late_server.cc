@@ -157,7 +157,7 @@ class LateServer final : public Owner {
       for (const RowKey key : push->rows) moved(key);
     take_behind(told, message.rows);
     std::fill(told.behind.begin(), told.behind.end(), 0);
-    const int64_t parts = divide(message.rows.size(), push);
+    const int64_t parts = divide(message.rows.size());
     share_work(options_.crew, parts,
                [&](int64_t part) { answer_part(message.rows, push, told, parts_[static_cast<size_t>(part)]); });
     for (int64_t i = 0; i < parts; ++i) message.payload += parts_[static_cast<size_t>(i)].payload;
@@ -165,9 +165,8 @@ class LateServer final : public Owner {
   }
 
   // A payload whose rows depend on each other stays whole.
-  int64_t divide(size_t rows, const Push* push) {
-    const bool by_row = is_by_row(codec_) && (push == nullptr || is_by_row(push->codec));
-    const int64_t parts = by_row ? parts_of(options_.crew, rows) : 1;
+  int64_t divide(size_t rows) {
+    const int64_t parts = is_by_row(codec_) ? parts_of(options_.crew, rows) : 1;
     while (std::ssize(parts_) < parts) parts_.emplace_back(options_.dim);
     for (int64_t i = 0; i < parts; ++i) {
       Part& part = parts_[static_cast<size_t>(i)];

@@ -1,12 +1,14 @@
 // A Replica in a new membership: what it knows of rows that change owners, and what became of pushes to those that are
 // gone.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/sync/replica.h"
 
 namespace streamvec {
+
 void Replica::tell_base(NodeId to, Outbox& out) const {
   Message message;
   message.kind = MessageKind::kValues;
@@ -58,7 +60,7 @@ void Replica::set_view(const View& view, Outbox& out) {
   try_to_tell_values(out);
 }
 
-// Whether it was told is not known. Nothing is pushed before it is.
+// Whether its owner had taken it in is not known. Until it is, nothing is pushed.
 void Replica::orphan(NodeId server, int64_t clock, RowKey key, const float* change) {
   Orphan& orphan = orphans_[key];
   orphan.server = server;
@@ -123,10 +125,9 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
     if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
     const std::shared_ptr<const Told> state = state_of(key, now);
     Message& part = parts.try_emplace(state, start(*state)).first->second;
-    std::vector<float> value(static_cast<size_t>(options_.dim));
-    known_value(key, value);
     part.rows.push_back(key);
-    part.payload.append(reinterpret_cast<const char*>(value.data()), sizeof(float) * value.size());
+    part.payload.append(reinterpret_cast<const char*>(base_row(key)),
+                        sizeof(float) * static_cast<size_t>(options_.dim));
     if (static_cast<int64_t>(part.rows.size()) < options_.message_rows_max) continue;
     out.push_back({owner, std::exchange(part, start(*state))});
   }

@@ -57,6 +57,7 @@ class RoundServer final : public Owner {
   void drop_late(const Push& push, Outbox& out) {
     settle(push);
     out.push_back({push.from, update()});
+    out.back().message.codec = CodecKind::kFp32;  // no rows are no bytes, which not every codec has
   }
 
   // What one thread does of a round: the rows from a key up to another.

@@ -23,10 +23,10 @@ struct Scheme {
   Combine combine = Combine::kDamped;
   CodecKind codec = CodecKind::kOneBit;
   bool finds_codec = false;  // of kFourBit: one bit a value where the wire is slow (cluster/codec_finder.h)
-  int32_t backups = 1;    // of kBackup
-  int64_t staleness = 2;  // of kSsp; more: waits less, and learns from older rows
-  int32_t group = 2;      // of kSoftsync; more: fewer, steadier steps
-  bool adaptive = false;  // of kSsp: every node finds its own staleness (cluster/staleness_finder.h)
+  int32_t backups = 1;       // of kBackup
+  int64_t staleness = 2;     // of kSsp; more: waits less, and learns from older rows
+  int32_t group = 2;         // of kSoftsync; more: fewer, steadier steps
+  bool adaptive = false;     // of kSsp: every node finds its own staleness (cluster/staleness_finder.h)
 
   // Rounds have one state for all workers; the others answer each worker with what it has missed.
   bool in_rounds() const { return admission == Admission::kBsp || admission == Admission::kBackup; }

@@ -9,8 +9,8 @@ namespace {
 
 // number (0: only an acknowledgement), then the last number received in order, then the message.
 constexpr size_t kLinkHeader = 16;
-// Bytes: a rate is that of a wire only where they take longer than the way there and back. Messages far shorter than
-// others do not count either: many a network lets a little pass at once.
+// Bytes: below, the way there and back is most of the time. Messages far shorter than others do not count either: many
+// a network lets a little pass at once.
 constexpr size_t kLongMessage = 16 << 10, kAsLong = 4;
 constexpr size_t kCarried = 8;  // of these the best: the other side may be at work when they come
 
@@ -31,17 +31,16 @@ void ReliableLink::send(std::string message, double now_s, std::vector<std::stri
   unacknowledged_.push_back({sent_, now_s, now_s, std::move(message)});
 }
 
-// What was sent twice is not counted: which of the two was acknowledged is not known.
 void ReliableLink::take_acknowledged(uint64_t last, double now_s) {
   size_t bytes = 0;
   double since_s = now_s;
   for (; !unacknowledged_.empty() && unacknowledged_.front().number <= last; unacknowledged_.pop_front()) {
-    const Sent& sent = unacknowledged_.front();
-    if (sent.sent_s > sent.first_sent_s) continue;
-    bytes += sent.message.size();
-    since_s = std::min(since_s, sent.first_sent_s);
+    bytes += unacknowledged_.front().message.size();
+    since_s = std::min(since_s, unacknowledged_.front().first_sent_s);
   }
-  if (bytes < kLongMessage || since_s >= now_s) return;
+  if (bytes == 0 || since_s >= now_s) return;
+  way_s_ = way_s_ > 0 ? std::min(way_s_, now_s - since_s) : now_s - since_s;
+  if (bytes < kLongMessage) return;
   if (carried_.size() == kCarried) carried_.pop_front();
   carried_.push_back({bytes, now_s - since_s});
 }
@@ -50,8 +49,11 @@ double ReliableLink::bytes_per_s() const {
   size_t longest = 0;
   for (const Carried& one : carried_) longest = std::max(longest, one.bytes);
   double best = 0;
-  for (const Carried& one : carried_)
-    if (one.bytes >= longest / kAsLong) best = std::max(best, static_cast<double>(one.bytes) / one.in_s);
+  for (const Carried& one : carried_) {
+    if (one.bytes < longest / kAsLong) continue;
+    const double in_s = std::max(one.in_s - way_s_, one.in_s / kAsLong);
+    best = std::max(best, static_cast<double>(one.bytes) / in_s);
+  }
   return best;
 }
 

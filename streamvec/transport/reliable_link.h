@@ -34,7 +34,7 @@ class ReliableLink {
 
   bool idle() const { return unacknowledged_.empty(); }
   // What the link was seen to carry of late, at the best: the bytes of long messages over the time until they were
-  // acknowledged. 0: not known.
+  // acknowledged, less that of the quickest message ever. 0: not known.
   double bytes_per_s() const;
   // Since when the oldest message has waited for its acknowledgement; `now_s` when none does.
   double waiting_since_s(double now_s) const { return idle() ? now_s : unacknowledged_.front().first_sent_s; }
@@ -56,6 +56,7 @@ class ReliableLink {
   uint64_t sent_ = 0, received_ = 0;  // numbers of the last message sent, and of the last delivered
   std::deque<Sent> unacknowledged_;
   std::deque<Carried> carried_;  // the last long messages
+  double way_s_ = 0;             // there and back, at the best; 0: not known
   std::map<uint64_t, std::string> ahead_;
 };
 
