@@ -124,7 +124,8 @@ void measure(Text& text, int64_t tokens_max, StreamVocabulary& vocabulary) {
     std::printf("%14lld %12.1f %10.1f %12.2f %10d %14lld %12.1f\n", static_cast<long long>(now.tokens),
                 tokens / seconds / 1e6, 100 * static_cast<double>(now.outside - before.outside) / tokens,
                 1000 * static_cast<double>(now.evicted - before.evicted) / tokens, vocabulary.size(),
-                static_cast<long long>(vocabulary.memory_bytes()), static_cast<double>(resident_memory()) / 1e6);
+                static_cast<long long>(vocabulary.memory_bytes()),
+                static_cast<double>(streamvec::resident_memory()) / 1e6);
     std::fflush(stdout);
     before = now;
     report_at += tokens_max / 10;

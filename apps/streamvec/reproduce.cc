@@ -359,8 +359,8 @@ class Reproduction {
       json["out"] = arguments_.text("out");
       STREAMVEC_RETURN_IF_ERROR(print_json(json));
     } else {
-      STREAMVEC_RETURN_IF_ERROR(print(arguments_.text("out") + ": " + std::to_string(measured) +
-                                      " rows" + (missing > 0 ? ", " + std::to_string(missing) + " not run" : "") +
+      STREAMVEC_RETURN_IF_ERROR(print(arguments_.text("out") + ": " + std::to_string(measured) + " rows" +
+                                      (missing > 0 ? ", " + std::to_string(missing) + " not run" : "") +
                                       (stopped ? ", the last of them stopped" : "") + "\n"));
     }
     for (const RowResult& row : report_.rows)
