@@ -36,8 +36,8 @@ void CodecFinder::look(double now_s, double bytes_per_s) {
   if (fine) patience_ = std::min(2 * patience_, options_.looks_most);
   codec_ = fine ? CodecKind::kOneBit : CodecKind::kFourBit;
   std::ostringstream why;
-  why << "--codec auto: " << name_of(codec_) << ": a link carries " << std::llround(bytes_per_s / 1e6)
-      << " MB/s and would need " << std::llround(100 * share) << "% of the time for four bits a value";
+  why << "--codec auto: " << name_of(codec_) << ": a link carries " << std::llround(bytes_per_s / 1e3)
+      << " KB/s and would need " << std::llround(100 * share) << "% of the time for four bits a value";
   if (reasons_.size() == kReasons) reasons_.erase(reasons_.begin() + 1);
   reasons_.push_back(why.str());
 }

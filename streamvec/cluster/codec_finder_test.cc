@@ -38,7 +38,8 @@ TEST(CodecFinder, ASlowWireBringsOneBitAValueAndSaysWhy) {
   Wire wire;
   wire.carry(6e6, 20);
   EXPECT_EQ(wire.finder.codec(), CodecKind::kOneBit);
-  EXPECT_THAT(wire.finder.reasons(), ::testing::ElementsAre(::testing::HasSubstr("carries 6 MB/s and would need 53%")));
+  EXPECT_THAT(wire.finder.reasons(),
+              ::testing::ElementsAre(::testing::HasSubstr("carries 6000 KB/s and would need 53%")));
 }
 
 TEST(CodecFinder, FourBitsComeBackOnlyWhenTheWireHasRoomForThem) {

@@ -12,7 +12,8 @@ constexpr size_t kLinkHeader = 16;
 // Bytes: below, the way there and back is most of the time. Messages far shorter than others do not count either: many
 // a network lets a little pass at once.
 constexpr size_t kLongMessage = 16 << 10, kAsLong = 4;
-constexpr size_t kCarried = 8;  // of these the best: the other side may be at work when they come
+constexpr size_t kCarried = 8;       // of these the best: the other side may be at work when they come
+constexpr double kOnTheWire = 0.25;  // of a long message's time at least: the quickest one was short, or lucky
 
 }  // namespace
 
@@ -51,7 +52,7 @@ double ReliableLink::bytes_per_s() const {
   double best = 0;
   for (const Carried& one : carried_) {
     if (one.bytes < longest / kAsLong) continue;
-    const double in_s = std::max(one.in_s - way_s_, one.in_s / kAsLong);
+    const double in_s = std::max(one.in_s - way_s_, kOnTheWire * one.in_s);
     best = std::max(best, static_cast<double>(one.bytes) / in_s);
   }
   return best;
