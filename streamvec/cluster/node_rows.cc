@@ -1,6 +1,8 @@
 // A node's rows: what others send of them, when its own are pushed and which, and the end in two stages.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "streamvec/cluster/node.h"
@@ -87,15 +89,13 @@ void ClusterNode::find_staleness(double now_s) {
 }
 
 void ClusterNode::find_codec(double now_s) {
-  double slowest = 0;
-  int64_t owners = 0;
+  std::optional<double> slowest;
   for (const NodeId server : view_.servers) {
     const auto link = links_.find(server);
     if (server == self_ || link == links_.end()) continue;
-    const double carried = link->second.bytes_per_s();
-    if (owners++ == 0 || carried < slowest) slowest = carried;
+    slowest = std::min(slowest.value_or(INFINITY), link->second.bytes_per_s());
   }
-  codec_finder_.pushed(now_s, pushed_rows_, slowest);
+  codec_finder_.pushed(now_s, pushed_rows_, slowest.value_or(0));
   replica_->set_codec(codec_finder_.codec());
 }
 

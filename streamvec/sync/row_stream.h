@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,15 @@
 #include "streamvec/sync/codec.h"
 
 namespace streamvec {
+
+// The codec of a payload, made anew only where it is another than that of the last one.
+struct PayloadCodec {
+  void choose(CodecKind kind, int64_t dim);
+
+  std::unique_ptr<Codec> codec;
+  const RowCodec* by_row = nullptr;  // nullptr: rows depend on each other
+  size_t row_bytes = 0;              // by row
+};
 
 // Writes payloads. Keeps its memory from one to the next. Not thread-safe.
 class RowWriter {
@@ -29,12 +39,10 @@ class RowWriter {
   int64_t count() const { return count_; }
 
  private:
-  char* bytes_of(int64_t index) { return payload_->data() + row_bytes_ * static_cast<size_t>(index); }
+  char* bytes_of(int64_t index) { return payload_->data() + chosen_.row_bytes * static_cast<size_t>(index); }
 
   const int64_t dim_;
-  std::unique_ptr<Codec> codec_;
-  const RowCodec* by_row_ = nullptr;
-  size_t row_bytes_ = 0;
+  PayloadCodec chosen_;
   std::string* payload_ = nullptr;
   int64_t count_ = 0;
   RowBuffer rows_;
@@ -52,18 +60,16 @@ class RowReader {
   void add(int64_t index, float scale, float* to);
   // The row, until the next call; may be changed.
   float* row(int64_t index) {
-    if (by_row_ == nullptr) return rows_.row(index);
-    by_row_->decode_row(bytes_of(index), static_cast<int32_t>(dim_), rows_.row(0));
+    if (chosen_.by_row == nullptr) return rows_.row(index);
+    chosen_.by_row->decode_row(bytes_of(index), static_cast<int32_t>(dim_), rows_.row(0));
     return rows_.row(0);
   }
 
  private:
-  const char* bytes_of(int64_t index) const { return payload_.data() + row_bytes_ * static_cast<size_t>(index); }
+  const char* bytes_of(int64_t index) const { return payload_.data() + chosen_.row_bytes * static_cast<size_t>(index); }
 
   const int64_t dim_;
-  std::unique_ptr<Codec> codec_;
-  const RowCodec* by_row_ = nullptr;
-  size_t row_bytes_ = 0;
+  PayloadCodec chosen_;
   std::string_view payload_;
   RowBuffer rows_;
 };
