@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+from stream_support import Redis, planted_text
 from support import PROGRAM, TIMEOUT_S, newest, run, start, topical_text, vocabulary, wait_for
 
 # The first checkpoint tells that training has begun.
@@ -47,6 +48,23 @@ class TestSignals:
         process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert newest(tmp_path / "m").is_dir()
+
+    def test_what_it_saves_is_acknowledged_to_the_broker(self, tmp_path):
+        server = Redis()
+        try:
+            process = start("train", f"redis://127.0.0.1:{server.port}/news?group=g", "--out", tmp_path / "m", "--dim", "8",
+                            "--min-count", "1", "--checkpoint-every", "3600")
+            for entries in (40, 80):  # the second ones are asked for when the first are taken in
+                for number in range(40):
+                    server.add("news", planted_text("doc", number))
+                wait_for(lambda: server.pending("news", "g") == entries, f"{entries} entries to be handed out")
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == 0
+            saved = dict(vocabulary(tmp_path / "m"))["tells"]
+            assert saved >= 40 and server.pending("news", "g") == 80 - saved
+        finally:
+            server.close()
 
     def test_a_silent_standard_input_does_not_hold_it_up(self, tmp_path):
         process = start("train", "-", "--out", tmp_path / "m", *ENDLESS[:-2], "--json", stdin=-1)

@@ -55,13 +55,26 @@ class Redis(Server):
         super().__init__(port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
         self.connection = socket.create_connection(("127.0.0.1", port)).makefile("rwb")
 
-    def add(self, key, text):
-        parts = ["XADD", key, "*", "text", text]
+    def send(self, *parts):
         request = f"*{len(parts)}\r\n" + "".join(f"${len(part)}\r\n{part}\r\n" for part in parts)
         self.connection.write(request.encode())
         self.connection.flush()
+
+    def add(self, key, text):
+        self.send("XADD", key, "*", "text", text)
         assert self.connection.readline().startswith(b"$")
         self.connection.readline()
+
+    def pending(self, key, group):
+        """How many entries were handed out and not acknowledged; 0 as long as there is no such group."""
+        self.send("XPENDING", key, group, "-", "+", "100000")
+        head = self.connection.readline()
+        if head.startswith(b"-NOGROUP"):
+            return 0
+        assert head.startswith(b"*"), head
+        for _ in range(int(head[1:]) * 7):  # of an entry its length; id and consumer, each with its length; two numbers
+            self.connection.readline()
+        return int(head[1:])
 
 
 class Nats(Server):

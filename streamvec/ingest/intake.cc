@@ -59,7 +59,9 @@ struct Intake::Reader {
   std::string cursor;            // of the last document taken in since then; "" none
   std::string saved_cursor;      // of the last one in the checkpoint under way
   std::string committed_cursor;  // of the last one in a checkpoint that is safe
+  std::string told_cursor;       // the last of these that the source has taken
   bool commit_due = false;
+  bool gone = false;  // its thread has done with the source
 };
 
 Intake::Intake(std::vector<std::unique_ptr<Source>> sources, DocumentFilter filter, const Options& options,
@@ -125,9 +127,17 @@ void Intake::run(Reader& reader) {
     for (Document& document : reader.documents)
       if (!await_turn(reader) || !take(reader, document)) break;
   }
+  while (!leave(reader)) tell_committed(reader);
+}
+
+// False while there is something to tell its source.
+bool Intake::leave(Reader& reader) {
   const std::lock_guard lock(mutex_);
+  if (reader.commit_due) return false;
+  reader.gone = true;
   --running_;
   changed_.notify_all();
+  return true;
 }
 
 // Stands aside while the intake is paused. False when it is to stop.
@@ -318,17 +328,31 @@ void Intake::tell_committed(Reader& reader) {
     cursor = reader.committed_cursor;
   }
   const Status status = reader.source->commit(cursor);
-  if (!status.ok()) note_failure(reader, status);
+  if (!status.ok()) return note_failed_commit(reader, status);
+  const std::lock_guard lock(mutex_);
+  reader.told_cursor = cursor;
+}
+
+// The next commit tells it again. Reading goes on by itself.
+void Intake::note_failed_commit(Reader& reader, const Status& status) {
+  const std::lock_guard lock(mutex_);
+  ++reader.statistics.errors;
+  reader.statistics.last_error = status.message();
 }
 
 // ---- checkpoints
 
 void Intake::commit() {
-  const std::lock_guard lock(mutex_);
-  for (auto& reader : readers_) {
-    reader->commit_due = reader->saved_cursor != reader->committed_cursor;
-    reader->committed_cursor = reader->saved_cursor;
+  std::vector<Reader*> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& reader : readers_) {
+      reader->committed_cursor = reader->saved_cursor;
+      reader->commit_due = reader->committed_cursor != reader->told_cursor;
+      if (reader->gone) gone.push_back(reader.get());
+    }
   }
+  for (Reader* const reader : gone) tell_committed(*reader);
 }
 
 nlohmann::json Intake::state() {

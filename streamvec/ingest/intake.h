@@ -89,7 +89,8 @@ class Intake {
   // What came to attention on the way, a line each. REQUIRES: stopped.
   std::vector<std::string> notes() const;
 
-  // What state() returned when the checkpoint was taken that is now safe: its sources are told soon.
+  // What state() returned when the checkpoint was taken that is now safe: its sources are told soon, those that are not
+  // read any more at once.
   void commit();
   // Where the sources stand and what else must go on after a restart. REQUIRES: paused, not started yet, or stopped.
   nlohmann::json state();
@@ -118,7 +119,9 @@ class Intake {
   void map(Reader& reader, const Document& document);
   bool insert(Reader& reader);
   bool await_turn(Reader& reader);
+  bool leave(Reader& reader);
   void tell_committed(Reader& reader);
+  void note_failed_commit(Reader& reader, const Status& status);
   void finish_reader(Reader& reader, std::string_view state);
 
   const Options options_;

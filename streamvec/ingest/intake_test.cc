@@ -20,7 +20,7 @@ struct Script {
   int64_t documents = 0;
   std::map<int64_t, Status> faults;  // before document number ...; each once
   std::function<Document(int64_t)> document;
-  std::atomic<int64_t> committed{0}, reads{0};
+  std::atomic<int64_t> committed{0}, reads{0}, commit_faults{0};
 };
 
 class ScriptedSource : public Source {
@@ -48,6 +48,7 @@ class ScriptedSource : public Source {
   }
   std::string saved(const std::string& cursor) const override { return "saved:" + cursor; }
   Status commit(const std::string& cursor) override {
+    if (script_->commit_faults-- > 0) return error(Code::kUnavailable, "nobody takes it");
     script_->committed = std::stoll(cursor);
     return {};
   }
@@ -292,6 +293,35 @@ TEST(Intake, WhatIsCommittedIsWhatWasInTheState) {
   const int64_t saved = std::stoll(state["sources"][0]["cursor"].get<std::string>().substr(6));
   while (script->committed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(script->committed, saved);
+}
+
+TEST(Intake, ASourceIsToldOfTheCheckpointThatEndsTheRun) {
+  const auto endless = script_of(1'000'000, "a"), ended = script_of(3, "b");
+  Rig rig({{"one that ends", ended}, {"two", endless}});
+  rig.start();
+  while (rig.intake->totals().documents < 20 || rig.intake->statistics()[0].state != "ended")
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->stop();
+  const auto state = rig.intake->state();
+  rig.intake->commit();
+  EXPECT_EQ(endless->committed, std::stoll(state["sources"][1]["cursor"].get<std::string>().substr(6)));
+  EXPECT_EQ(ended->committed, 3);
+}
+
+TEST(Intake, WhatASourceCouldNotBeToldItIsToldAfterTheNextCheckpoint) {
+  const auto script = script_of(3, "a");
+  script->commit_faults = 1;
+  Rig rig({{"one", script}});
+  rig.start();
+  while (!rig.intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->stop();
+  for (const int64_t committed : {0, 3}) {
+    rig.intake->state();
+    rig.intake->commit();
+    EXPECT_EQ(script->committed, committed);
+  }
+  EXPECT_EQ(rig.intake->statistics()[0].state, "ended");
+  EXPECT_EQ(rig.intake->statistics()[0].errors, 1);
 }
 
 // The whole promise: stop anywhere without warning, go on from the last state.

@@ -185,6 +185,7 @@ Status StreamCluster::end(const TrainedTotals& own, const TrainedTotals& told) {
   TrainedTotals all = told;
   if (!leads()) {
     STREAMVEC_RETURN_IF_ERROR(node_->await_saved());
+    if (!leads() && options_.cluster.registry != nullptr) parts_.intake.commit();  // without one nobody waits for it
     if (!leads()) return {};
     STREAMVEC_ASSIGN_OR_RETURN(all, node_->finish(own));  // now as the leader's
   }
