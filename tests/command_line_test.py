@@ -75,6 +75,24 @@ class TestMisuse:
         assert "--products" in done.err and "--device cuda" in done.err
         assert_one_line(done.err)
 
+    @pytest.mark.parametrize("flag, value", [("--rank", 1), ("--servers", 2), ("--ingest", 1)])
+    def test_what_is_said_of_a_node_needs_nodes(self, text, tmp_path, flag, value):
+        done = run("train", text, "--out", tmp_path / "m", flag, value, exit=1)
+        assert f"{flag} {value} needs --nodes" in done.err
+        assert_one_line(done.err)
+        assert not (tmp_path / "m").exists()
+
+    @pytest.mark.parametrize("options, instead", [
+        (["--language", "en"], "add --stream"), (["--drop-duplicates"], "add --stream"),
+        (["--similarity", "set.tsv"], "streamvec eval"), (["--analogy", "set.txt"], "streamvec eval"),
+    ])
+    @pytest.mark.parametrize("source", ["file", "-"])
+    def test_what_only_streams_do_is_refused_of_files_and_pipes(self, text, tmp_path, options, instead, source):
+        done = run("train", text if source == "file" else source, "--out", tmp_path / "m", *options, input=b"words\n", exit=1)
+        assert options[0] in done.err and "streams" in done.err and instead in done.err
+        assert_one_line(done.err)
+        assert not (tmp_path / "m").exists()
+
     def test_auto_is_the_cpu_where_the_card_cannot_train_the_model(self, text, tmp_path):
         done = run("train", text, "--out", tmp_path / "m", "--device", "auto", "--model", "cbow", "--min-count", 1, "--json",
                    exit=0)

@@ -193,6 +193,24 @@ class TestNumpy:
         assert array.dtype == numpy.float32 and (array == some_vectors()).all()
         assert lines[0].startswith("#word\tcount") and [line.split("\t")[0] for line in lines[1:]] == WORDS
 
+    def test_words_of_another_export_are_refused_with_both_files(self, model, tmp_path):
+        (tmp_path / "other.txt").write_text("".join(f"o{row} {' '.join(['0.5'] * DIM)}\n" for row in range(len(WORDS))))
+        other = imported(tmp_path, tmp_path / "other.txt")
+        exported(model, "npy", tmp_path / "v.npy")
+        exported(other, "safetensors", tmp_path / "v.safetensors")
+        done = run("import", tmp_path / "v.npy", "--out", tmp_path / "mixed", exit=1)
+        assert str(tmp_path / "v.npy") in done.err and str(tmp_path / "v.vocab.tsv") in done.err
+        assert_one_line(done.err)
+        assert not (tmp_path / "mixed").exists()
+
+    def test_vectors_changed_in_numpy_are_imported_once_the_column_is_renamed(self, model, tmp_path):
+        array = numpy.load(exported(model, "npy", tmp_path / "v.npy"))
+        numpy.save(tmp_path / "v.npy", array[:, ::-1].copy())
+        assert "rename the column xxh3=" in run("import", tmp_path / "v.npy", "--out", tmp_path / "m", exit=1).err
+        words = tmp_path / "v.vocab.tsv"
+        words.write_text(words.read_text().replace("xxh3=", "was=", 1))
+        assert_holds(imported(tmp_path, tmp_path / "v.npy"), WORDS, array[:, ::-1])
+
     @pytest.mark.parametrize("kind", ["float32", "float64", "float16"])
     def test_what_numpy_saves_we_import(self, tmp_path, kind):
         array = numpy.random.default_rng(3).standard_normal((len(WORDS), DIM)).astype(kind)

@@ -1,6 +1,7 @@
 """Questions to a model: nearest, analogy, vector, eval."""
 import json
 import math
+import random
 
 import pytest
 from support import assert_one_line, run, topical_text, words_of_topic
@@ -32,6 +33,11 @@ class TestNearest:
         assert "xyzzy" in done.err
         assert_one_line(done.err)
 
+    def test_an_empty_word_is_called_empty(self, trained):
+        done = run("nearest", trained, "aaax", "", exit=1)
+        assert "WORD 2 is empty" in done.err
+        assert_one_line(done.err)
+
     def test_case_is_folded_when_the_word_as_written_is_unknown(self, trained):
         upper, lower = (json.loads(run("nearest", trained, word, "--json", exit=0).out)[0] for word in ("AAAX", "aaax"))
         assert upper["word"] == "AAAX" and upper["neighbours"] == lower["neighbours"]
@@ -39,6 +45,15 @@ class TestNearest:
     def test_people_get_a_table(self, trained):
         out = run("nearest", trained, "aaax", "-k", 3, exit=0).out
         assert out.splitlines()[0] == "aaax" and len(out.splitlines()) == 4
+
+
+class TestSourceCheck:
+    def test_a_file_is_told_what_it_takes(self, tmp_path):
+        (tmp_path / "text.txt").write_text("some text\n")
+        for what in (tmp_path / "text.txt", "text.txt"):
+            done = run("source", "check", what, exit=1)
+            assert str(what) in done.err and "http" in done.err and "Bad scheme" not in done.err
+            assert_one_line(done.err)
 
 
 class TestAnalogy:
@@ -138,6 +153,30 @@ class TestEval:
         run("train", "-", "--out", tmp_path / "m", "--dim", 8, "--json", input=text.read_bytes(), exit=0)
         done = run("eval", tmp_path / "m", "--pip", exit=1)
         assert "--text" in done.err
+        assert_one_line(done.err)
+
+    @pytest.mark.parametrize("kind", ["imported", "glove"])
+    @pytest.mark.parametrize("measure, key", [("--pip", "pip"), ("--choose-dim", "choose_dim")])
+    def test_what_needs_no_context_vectors_is_measured_without_the_loss(self, tmp_path, kind, measure, key):
+        text = tmp_path / "text.txt"  # of more topics than there are negatives: some pairs have positive SPPMI
+        draw = random.Random(1)
+        text.write_text("".join(" ".join(f"t{topic}w{draw.randrange(6)}" for _ in range(12)) + "\n"
+                                for topic in draw.choices(range(40), k=2000)))
+        run("train", text, "--out", tmp_path / "glove", "--model", "glove", "--dim", 8, "--min-count", 1, "--epochs", 2,
+            "--threads", 1, exit=0)
+        run("export", tmp_path / "glove", "--format", "word2vec", tmp_path / "v.txt", exit=0)
+        run("import", tmp_path / "v.txt", "--out", tmp_path / "imported", exit=0)
+        done = run("eval", tmp_path / kind, measure, "--text", text, "--json", exit=0)
+        result = json.loads(done.out)
+        assert result[key] and result["loss"] is None
+        assert "no held-out loss" in done.err
+        assert_one_line(done.err)
+
+    def test_text_alone_is_an_error_for_a_model_without_context_vectors(self, trained, sets, tmp_path):
+        run("export", trained, "--format", "word2vec", tmp_path / "v.txt", exit=0)
+        run("import", tmp_path / "v.txt", "--out", tmp_path / "m", exit=0)
+        done = run("eval", tmp_path / "m", "--text", sets / "held.txt", exit=1)
+        assert "no context vectors" in done.err and "--pip" in done.err
         assert_one_line(done.err)
 
     def test_choose_dim_names_a_dimension(self, trained, sets):

@@ -307,6 +307,16 @@ class TestSites:
         status, headers, _ = open_service.ask("OPTIONS", "/api/nearest", headers={"Origin": "https://friend.example"})
         assert status == 204 and "POST" in headers["Access-Control-Allow-Methods"]
 
+    def test_pages_that_were_allowed_can_read_events_and_refusals(self, open_service):
+        friend = {"Origin": "https://friend.example", "Sec-Fetch-Site": "cross-site"}
+        for method, path, status in [("HEAD", "/api/events", 200), ("POST", "/api/nearest", 415), ("PUT", "/api/nearest", 405)]:
+            answered, headers, _ = open_service.ask(method, path, headers=friend)
+            assert answered == status and headers["Access-Control-Allow-Origin"] == "https://friend.example", (method, path)
+        connection = open_service.connect()
+        connection.request("GET", "/api/events", headers=friend)
+        assert connection.getresponse().headers["Access-Control-Allow-Origin"] == "https://friend.example"
+        connection.close()
+
     @pytest.mark.parametrize("path", ["/../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/etc/passwd", "/./index.html",
                                       "//etc/passwd", "/index.html/../../etc/passwd", "/..\\..\\etc\\passwd", "/%5c..%5cetc",
                                       "/%252e%252e/etc/passwd", "/index.html%00.js", "http://evil.example/"])

@@ -107,6 +107,12 @@ class TestSizes:
                     connection.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
             assert status_of(read_all(connection)) == 413
 
+    def test_a_cap_above_what_all_bodies_may_have_still_lets_one_in(self, trained):
+        head = b"POST /api/nearest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        with serving(trained, "--body-max", "100000000") as running:
+            answer = running.raw(head + b"Transfer-Encoding: chunked\r\n\r\n16\r\n" + b'{"word":"aaax","k":3} ' + b"\r\n0\r\n\r\n")
+            assert status_of(answer) == 200
+
     def test_a_client_that_sends_on_still_gets_its_refusal(self, service):
         status, _, body = service.ask("POST", "/api/nearest", b" " * 3_000_000, {"Content-Type": "application/json"})
         assert status == 413 and b"too large" in body

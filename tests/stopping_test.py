@@ -1,9 +1,10 @@
-"""Ctrl-C and SIGTERM save and leave with 0."""
+"""Ctrl-C, SIGTERM and a terminal that is gone save and leave with 0; what is closed at the start does no harm."""
 import json
 import os
 import pty
 import select
 import signal
+import subprocess
 import time
 
 import pytest
@@ -28,7 +29,7 @@ def words_saved(model):
 
 
 class TestSignals:
-    @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     @pytest.mark.parametrize("threads", [1, 2])
     def test_a_signal_saves_and_leaves_with_0(self, text, tmp_path, which, threads):
         process = start("train", text, "--out", tmp_path / "m", *ENDLESS, "--threads", threads, "--json")
@@ -39,6 +40,17 @@ class TestSignals:
         result = json.loads(stdout)
         assert result["stopped"] is True and result["tokens"] > 0
         run("nearest", tmp_path / "m", "aaax", exit=0)
+
+    def test_under_nohup_a_hangup_does_not_stop_it(self, text, tmp_path):
+        process = start("train", text, "--out", tmp_path / "m", *ENDLESS, "--json",
+                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        await_training(tmp_path / "m")
+        process.send_signal(signal.SIGHUP)
+        step = newest(tmp_path / "m").name
+        wait_for(lambda: newest(tmp_path / "m").name != step, "another checkpoint")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
 
     def test_the_same_signal_sent_twice_at_once_still_saves(self, text, tmp_path):
         process = start("train", text, "--out", tmp_path / "m", *ENDLESS)
@@ -83,6 +95,35 @@ class TestSignals:
         process.send_signal(signal.SIGTERM)
         assert json.loads(process.stdout.read())["stopped"] is True
         assert process.wait(timeout=PATIENCE_S) == 0
+
+
+def run_with(redirection, *args):
+    return subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', PROGRAM, *map(str, args)],
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S)
+
+
+class TestClosedDescriptors:
+    def test_a_closed_standard_input_reads_as_empty(self, tmp_path):
+        done = run_with("<&-", "train", "-", "--out", tmp_path / "m", "--dim", 8)
+        assert done.returncode == 1 and b"standard input is empty" in done.stderr
+
+    @pytest.mark.parametrize("number, redirection", [(0, "<&-"), (1, ">&-"), (2, "2>&-")])
+    def test_no_file_of_the_program_gets_a_standard_descriptor(self, text, tmp_path, number, redirection):
+        process = subprocess.Popen(["sh", "-c", f'exec "$0" "$@" {redirection}', PROGRAM, "train", str(text), "--out",
+                                    str(tmp_path / "m"), *ENDLESS], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        await_training(tmp_path / "m")
+        opened = os.readlink(f"/proc/{process.pid}/fd/{number}")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE_S) == 0 and opened == "/dev/null"
+
+    def test_progress_to_a_closed_standard_error_goes_into_no_file(self, text, tmp_path):
+        args = ["train", text, "--dim", 8, "--min-count", 1, "--epochs", 3, "--threads", 1]
+        assert run_with("2>&-", *args, "--out", tmp_path / "closed").returncode == 0
+        assert run_with("2>/dev/null", *args, "--out", tmp_path / "open").returncode == 0
+        for name in ("closed", "open"):
+            process, *rest = (tmp_path / name / ".lock").read_text().split()
+            assert process.isdigit() and not rest, name
 
 
 class TestTerminal:

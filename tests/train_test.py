@@ -1,13 +1,14 @@
 """The loop: what it prints, that it repeats itself, that it goes on where it stopped."""
 import gzip
+import itertools
 import json
 import random
 import signal
 import time
 
 import pytest
-from support import (QUICK, SANITIZED, await_handlers, newest, run, start, tensor_shapes, topical_text, train, tree,
-                     vocabulary, weights)
+from support import (QUICK, SANITIZED, assert_one_line, await_handlers, newest, run, start, tensor_shapes, topical_text,
+                     train, tree, vocabulary, wait_for, weights)
 
 # Long enough to be interrupted several times.
 LONG = ["--dim", "32", "--threads", "1", "--min-count", "1", "--epochs", "20" if SANITIZED else "60", "--json"]
@@ -131,6 +132,78 @@ class TestContinue:
         train(tmp_path / "more.txt", "--out", tmp_path / "m")
         new = run("vector", tmp_path / "m", "dabx", exit=0).out
         assert old == new  # a word the new text lacks is no centre; as input row it stays as it was
+
+    @pytest.mark.parametrize("first, second", itertools.permutations(["file", "pipe", "stream"], 2))
+    def test_files_pipes_and_streams_go_on_from_each_other(self, text, tmp_path, first, second):
+        ways = {"file": ([text], None), "pipe": (["-"], text.read_bytes()), "stream": ([text, "--stream"], None)}
+        for args, piped in (ways[first], ways[second]):
+            train(*args, "--out", tmp_path / "m", input=piped)
+        after = dict(vocabulary(tmp_path / "m"))
+        assert len(after) == 120 and after["aaax"] == 2 * text.read_text().split().count("aaax")
+
+    @pytest.mark.parametrize("model", ["sgns", "subword", "hybrid", "glove"])
+    def test_a_file_adds_to_the_words_and_rows_of_a_stream(self, text, tmp_path, model):
+        train(text, "--stream", "--out", tmp_path / "m", "--model", model)
+        before = vocabulary(tmp_path / "m")
+        old = run("vector", tmp_path / "m", "dabx", exit=0).out
+        (tmp_path / "more.txt").write_text("zoo zebra\n" * 50)
+        train(tmp_path / "more.txt", "--out", tmp_path / "m")
+        assert vocabulary(tmp_path / "m") == [*before, ("zebra", 50), ("zoo", 50)]
+        if model in ("sgns", "glove"):  # the others make something of each word's spelling, too
+            assert run("vector", tmp_path / "m", "dabx", exit=0).out == old
+
+
+class TestStreamsThatLearnNothing:
+    @pytest.mark.parametrize("line, options, reasons", [
+        ("the cat sat on the mat", ["--min-count", 100_000], ["no word 100000 times", "tokens: 300", "--min-count 1"]),
+        ("the cat sat on the mat", ["--language", "ko"], ["in other languages: 1", "another --language"]),
+        ("  ", [], ["no word 3 times", "tokens: 0", "more text"]),
+    ])
+    def test_fail_and_say_why_when_they_have_ended(self, tmp_path, line, options, reasons):
+        (tmp_path / "text.txt").write_text((line + "\n") * 50)
+        done = run("train", tmp_path / "text.txt", "--stream", "--out", tmp_path / "m", *options, exit=1)
+        assert_one_line(done.err)
+        for reason in ["documents read here: 1", *reasons]:
+            assert reason in done.err
+        assert done.out == "" and not (tmp_path / "m" / "latest").exists()
+
+    def test_are_no_failure_when_they_were_stopped(self, tmp_path):
+        (tmp_path / "log.txt").write_text("")
+        process = start("train", f"tail:{tmp_path}/log.txt", "--out", tmp_path / "m", "--json")
+        await_handlers(process)
+        wait_for((tmp_path / "m").exists, "training to begin")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+        assert process.returncode == 0 and json.loads(stdout)["stopped"] is True, stderr.decode()
+
+    def test_are_no_failure_where_a_model_is(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m")
+        (tmp_path / "blank.txt").write_text(" \n")
+        assert train(tmp_path / "blank.txt", "--stream", "--out", tmp_path / "m")["vocab"] == 120
+
+
+class TestTextThatIsCutShort:
+    SAVED = "what was learnt before is saved"
+
+    def learn(self, way, data, tmp_path):
+        """The error that training ends with, and whether there are words in the directory then."""
+        (tmp_path / "cut.gz").write_bytes(data)
+        args, piped = (["-"], data) if way == "pipe" else ([tmp_path / "cut.gz", "--stream"], None)
+        done = run("train", *args, "--out", tmp_path / "m", *QUICK, input=piped, exit=1)
+        assert_one_line(done.err)
+        return done.err, (tmp_path / "m" / "latest").exists() and vocabulary(tmp_path / "m") != []
+
+    @pytest.mark.parametrize("way", ["pipe", "stream"])
+    def test_is_learnt_from_as_far_as_it_goes(self, tmp_path, way):
+        data = gzip.compress(topical_text(200_000).encode())
+        error, has_words = self.learn(way, data[:-100], tmp_path)
+        assert self.SAVED in error and has_words
+
+    @pytest.mark.parametrize("way", ["pipe", "stream"])
+    def test_is_not_said_to_be_saved_when_nothing_was_read(self, tmp_path, way):
+        error, has_words = self.learn(way, gzip.compress(topical_text(1000).encode())[:40], tmp_path)
+        assert "cut.gz" in error or "-: " in error
+        assert self.SAVED not in error and not has_words
 
 
 class TestMemory:

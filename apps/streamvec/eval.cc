@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iomanip>
+#include <iostream>
 
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/models.h"
@@ -100,6 +101,19 @@ Status measure_pip_of(const Snapshot& snapshot, const SentenceStream& stream, co
   return {};
 }
 
+// A model without context vectors (imported, glove) has no loss; what else was asked of the text does not need one.
+Status measure_loss(const Snapshot& snapshot, const SentenceStream& stream, const PairOptions& pairs, bool alone,
+                    EvalReport& report) {
+  const auto held_out = measure_held_out(snapshot, stream, pairs);
+  if (held_out.ok()) {
+    report.held_out = *held_out;
+    return {};
+  }
+  if (alone || held_out.status().code() != Code::kFailedPrecondition) return held_out.status();
+  std::cerr << "note: no held-out loss: " << held_out.status().message() << std::endl;
+  return {};
+}
+
 Status measure_text(const Arguments& arguments, const Snapshot& snapshot, Products& products, EvalReport& report) {
   const bool pip = arguments.flag("pip"), choose = arguments.flag("choose-dim"), loss = arguments.given("text");
   if (!pip && !choose && !loss) return {};
@@ -107,9 +121,7 @@ Status measure_text(const Arguments& arguments, const Snapshot& snapshot, Produc
   STREAMVEC_ASSIGN_OR_RETURN(const auto paths,
                              loss ? Result(arguments.list("text")) : sources_still_there(trained, arguments.words[0]));
   const SentenceStream stream = sentences_of(paths, trained.tokenizer, snapshot.vocabulary);
-  if (loss) {
-    STREAMVEC_ASSIGN_OR_RETURN(report.held_out, measure_held_out(snapshot, stream, trained.pairs));
-  }
+  if (loss) STREAMVEC_RETURN_IF_ERROR(measure_loss(snapshot, stream, trained.pairs, !pip && !choose, report));
   if (pip) STREAMVEC_RETURN_IF_ERROR(measure_pip_of(snapshot, stream, trained.pairs, products, report));
   if (!choose) return {};
   ChooseDimOptions options;

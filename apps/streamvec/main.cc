@@ -1,4 +1,8 @@
 // streamvec: finds the command, reads its options, runs it, and turns what came of it into an exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <iostream>
 #include <new>
 #include <string>
@@ -14,6 +18,15 @@ namespace streamvec::cli {
 namespace {
 
 constexpr int kDone = 0, kFailed = 1, kMisuse = 2;
+
+// A standard descriptor that is closed (`<&-`) would be given to the next file that is opened, and then be read as text
+// or written over with progress. open() gives the lowest that is free, so that each comes in its turn.
+void fill_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDWR);
+}
+// main would be too late: gRPC opens an eventfd while it is loaded, and this section comes before any library's code.
+[[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)() = fill_standard_descriptors;
 
 int complain(const Status& status, int exit_code) {
   std::cerr << "streamvec: " << status.message() << std::endl;

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -51,6 +52,7 @@ Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const
   options.limits.header_s = arguments.real("request-timeout");
   options.limits.body_s = 3 * options.limits.header_s;
   options.limits.body_bytes_max = arguments.integer("body-max");
+  options.limits.bodies_bytes_max = std::max(options.limits.bodies_bytes_max, options.limits.body_bytes_max);
   STREAMVEC_RETURN_IF_ERROR(add_tokens(arguments, options.access));
   return Service::start(std::move(options));
 }
@@ -62,6 +64,7 @@ std::string with_grpc(const Service& service) {
 Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, const std::string& directory) {
   if (!arguments.given("listen")) {
     if (arguments.flag("keep")) return error(Code::kInvalidArgument, "--keep needs --listen");
+    if (arguments.given("listen-grpc")) return error(Code::kInvalidArgument, "--listen-grpc needs --listen");
     return std::unique_ptr<Service>();
   }
   STREAMVEC_ASSIGN_OR_RETURN(auto service, start_service(arguments, directory, "train"));

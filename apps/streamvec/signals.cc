@@ -35,6 +35,12 @@ void on_signal(int signal) {
   errno = errno_before;
 }
 
+// `nohup` has a program ignore it, and it stays ignored.
+bool ignores_hangup() {
+  struct sigaction action {};
+  return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 const std::atomic<bool>& stop_on_signals(const char* said) {
@@ -44,6 +50,7 @@ const std::atomic<bool>& stop_on_signals(const char* said) {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  if (!ignores_hangup()) ::sigaction(SIGHUP, &action, nullptr);
   ::sigaddset(&action.sa_mask, SIGTERM);
   ::sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);
   return stop_wanted;

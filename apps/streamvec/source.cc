@@ -67,6 +67,11 @@ Result<int> run_source(const Arguments& arguments) {
               << std::endl;
     return 2;
   }
+  if (arguments.words[1].find("://") == std::string::npos)
+    return error(Code::kInvalidArgument, arguments.words[1],
+                 " is no web address; source check takes one that begins with http:// or https:// (files need no "
+                 "check: streamvec train ",
+                 arguments.words[1], ")");
   Fetcher::Options fetching;
   fetching.private_hosts = arguments.list("allow-private");
   fetching.ca = arguments.text("ca");

@@ -49,8 +49,9 @@ Advice advice_for(int error_number) {
     case EISDIR:
       return {Code::kInvalidArgument, "give the path of a file"};
     case ENAMETOOLONG:
-    case ELOOP:
       return {Code::kInvalidArgument, "choose a shorter path"};
+    case ELOOP:
+      return {Code::kInvalidArgument, "its symbolic links lead in a circle; look where they point (ls -l)"};
     case EIO:
       return {Code::kDataLoss, "the device reports errors; check the disk and its cable or network"};
     default:

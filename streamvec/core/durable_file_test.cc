@@ -122,6 +122,12 @@ TEST_F(DurableFileTest, ErrorsNameThePathAndWhatToTry) {
   EXPECT_EQ(FileReader::open(directory_.string()).status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(DurableFileTest, LinksThatLeadInACircleAreCalledThat) {
+  fs::create_symlink(path("b"), path("a"));
+  fs::create_symlink(path("a"), path("b"));
+  EXPECT_THAT(FileReader::open(path("a")).status().message(), HasSubstr("in a circle"));
+}
+
 TEST_F(DurableFileTest, APipeIsRefusedWithoutWaitingForItsWriter) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(FileReader::open(path("pipe")).status().code(), Code::kInvalidArgument);

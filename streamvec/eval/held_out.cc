@@ -98,9 +98,9 @@ Result<HeldOutLoss> measure_held_out(const Snapshot& snapshot, const SentenceStr
                                      const PairOptions& options) {
   STREAMVEC_RETURN_IF_ERROR(check(options));
   if (snapshot.output.rows() == 0)
-    return error(Code::kFailedPrecondition,
-                 "the model has word vectors but no context vectors, so it has no loss; "
-                 "train it first");
+    return error(
+        Code::kFailedPrecondition,
+        "the model has word vectors but no context vectors, as imported and glove models do; --pip needs none");
   LossMeter meter(snapshot, options);
   HeldOutLoss result;
   const SentenceStream counted = [&](const SentenceVisitor& visitor) {

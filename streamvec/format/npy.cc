@@ -67,7 +67,7 @@ Result<std::string> read_header(const FileReader& file, StoredTable& table) {
 
 }  // namespace
 
-Status write_npy(MatrixView<const float> table, FileWriter& file) {
+Result<uint64_t> write_npy(MatrixView<const float> table, FileWriter& file) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(table.rows) + ", " +
                        std::to_string(table.cols) + "), }";
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');  // values start at a multiple of 64
@@ -76,7 +76,7 @@ Status write_npy(MatrixView<const float> table, FileWriter& file) {
   start += static_cast<char>(header.size() & 255);
   start += static_cast<char>(header.size() >> 8);
   STREAMVEC_RETURN_IF_ERROR(file.write(start + header));
-  return write_rows(file, table).status();
+  return write_rows(file, table);
 }
 
 Result<StoredTable> find_npy_table(const FileReader& file) {

@@ -9,7 +9,8 @@
 
 namespace streamvec {
 
-Status write_npy(MatrixView<const float> table, FileWriter& file);
+// Returns the XXH3 sum of the values, as they stand behind the header.
+Result<uint64_t> write_npy(MatrixView<const float> table, FileWriter& file);
 
 // The table's place, after the header was checked and found to describe the whole file. kDataLoss, with a byte offset,
 // for a header that is damaged, or promises more or fewer bytes than there are; kInvalidArgument for another kind of

@@ -1,16 +1,15 @@
 #include "streamvec/format/vectors.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <istream>
-#include <ostream>
+#include <utility>
 
 #include "streamvec/core/durable_file.h"
 #include "streamvec/format/fasttext_bin.h"
-#include "streamvec/format/file_streambuf.h"
 #include "streamvec/format/input_stream.h"
 #include "streamvec/format/npy.h"
 #include "streamvec/format/safetensors.h"
@@ -18,7 +17,7 @@
 #include "streamvec/format/stored_table.h"
 #include "streamvec/format/text_vectors.h"
 #include "streamvec/format/word2vec_binary.h"
-#include "streamvec/vocab/vocab_file.h"
+#include "streamvec/format/word_list.h"
 
 namespace streamvec {
 namespace {
@@ -37,25 +36,12 @@ constexpr FormatName kFormatNames[] = {{VectorFormat::kWord2vecText, "word2vec"}
                                        {VectorFormat::kProjector, "projector"},
                                        {VectorFormat::kFasttextBin, "fasttext-bin"}};
 
-std::string without_ending(const std::string& path, std::string_view ending) {
-  return path.ends_with(ending) ? path.substr(0, path.size() - ending.size()) : path;
-}
-
 Status check_finite(const Snapshot& snapshot) {
   for (Slot slot = 0; slot < snapshot.vocabulary.size(); ++slot)
     if (count_not_finite(snapshot.input.row(slot), snapshot.dim()) > 0)
       return error(Code::kInvalidArgument, "the vector of '", snapshot.vocabulary.word(slot),
                    "' is not finite; train with a smaller --lr");
   return {};
-}
-
-Status write_word_list(const Vocabulary& vocabulary, const std::string& path) {
-  STREAMVEC_ASSIGN_OR_RETURN(DurableFile file, DurableFile::create(path));
-  FileWriterBuf buffer(file.writer());
-  std::ostream out(&buffer);
-  write_vocabulary(vocabulary, out);
-  STREAMVEC_RETURN_IF_ERROR(buffer.status());
-  return file.commit();
 }
 
 template <typename Write>
@@ -65,69 +51,94 @@ Status export_file(const std::string& path, Write write) {
   return file.commit();
 }
 
+// The file that a rename has to replace so that a symbolic link stays one.
+std::string behind_links(const std::string& path) {
+  std::error_code failed;
+  const fs::path real = fs::canonical(path, failed);
+  return failed ? path : real.string();
+}
+
+// One of two files that belong together: written and synced beside its place, so that a full disk is met before either
+// of the two has changed. Without move_in() nothing of it remains.
+class StagedFile {
+ public:
+  static Result<StagedFile> create(const std::string& path) {
+    struct stat info;
+    const bool there = ::stat(path.c_str(), &info) == 0;
+    if (there && S_ISDIR(info.st_mode)) return file_error(EISDIR, "write", path);
+    if (there && !S_ISREG(info.st_mode))
+      return error(Code::kInvalidArgument, path, " is not a regular file, and this format has two files; give the ",
+                   "path of a file, or choose a format of one file, such as word2vec");
+    std::string place = behind_links(path), beside = place + ".partial-" + std::to_string(::getpid());
+    STREAMVEC_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::create(beside));
+    return StagedFile(std::move(place), std::move(beside), std::move(writer));
+  }
+  StagedFile(StagedFile&& other) noexcept
+      : place_(std::move(other.place_)), beside_(std::exchange(other.beside_, {})), writer_(std::move(other.writer_)) {}
+  ~StagedFile() {
+    if (!beside_.empty()) ::unlink(beside_.c_str());
+  }
+
+  FileWriter& writer() { return writer_; }
+  Status move_in() {
+    STREAMVEC_RETURN_IF_ERROR(rename_path(beside_, place_));
+    beside_.clear();
+    return sync_directory(directory_of(place_));
+  }
+
+ private:
+  StagedFile(std::string place, std::string beside, FileWriter writer)
+      : place_(std::move(place)), beside_(std::move(beside)), writer_(std::move(writer)) {}
+
+  std::string place_, beside_;
+  FileWriter writer_;
+};
+
+// The words first: a crash between the two leaves words that say that the old values are not theirs.
+Status move_in_both(StagedFile& words, StagedFile& values) {
+  STREAMVEC_RETURN_IF_ERROR(values.writer().close());
+  STREAMVEC_RETURN_IF_ERROR(words.writer().close());
+  STREAMVEC_RETURN_IF_ERROR(words.move_in());
+  return values.move_in();
+}
+
+// `write` puts the table into a FileWriter and returns the sum of the word vectors' values.
+template <typename Write>
+Status export_with_words(const Snapshot& snapshot, const std::string& path, std::string_view ending, Write write) {
+  STREAMVEC_ASSIGN_OR_RETURN(StagedFile values, StagedFile::create(path));
+  STREAMVEC_ASSIGN_OR_RETURN(StagedFile words, StagedFile::create(word_list_path(path, ending)));
+  STREAMVEC_ASSIGN_OR_RETURN(const uint64_t sum, write(values.writer()));
+  STREAMVEC_RETURN_IF_ERROR(write_word_list(snapshot.vocabulary, sum, words.writer()));
+  return move_in_both(words, values);
+}
+
 Status export_npy(const Snapshot& snapshot, const std::string& path) {
-  STREAMVEC_RETURN_IF_ERROR(write_word_list(snapshot.vocabulary, without_ending(path, ".npy") + ".vocab.tsv"));
-  return export_file(path, [&](FileWriter& file) { return write_npy(snapshot.input.view(), file); });
+  return export_with_words(snapshot, path, ".npy",
+                           [&](FileWriter& file) { return write_npy(snapshot.input.view(), file); });
 }
 
 Status export_safetensors(const Snapshot& snapshot, const std::string& path) {
-  STREAMVEC_RETURN_IF_ERROR(write_word_list(snapshot.vocabulary, without_ending(path, ".safetensors") + ".vocab.tsv"));
   std::vector<NamedMatrix> tensors = {{"input", snapshot.input.view()}};
   if (snapshot.output.rows() > 0) tensors.push_back({"output", snapshot.output.view()});
-  return export_file(path, [&](FileWriter& file) {
-    return write_safetensors(file, {{"format", "streamvec"}, {"model", snapshot.model}}, tensors).status();
+  return export_with_words(snapshot, path, ".safetensors", [&](FileWriter& file) -> Result<uint64_t> {
+    STREAMVEC_ASSIGN_OR_RETURN(const std::vector<FilePart> parts,
+                               write_safetensors(file, {{"format", "streamvec"}, {"model", snapshot.model}}, tensors));
+    return parts[1].checksum;  // behind the header
   });
 }
 
 Status export_projector(const Snapshot& snapshot, const std::string& path) {
   STREAMVEC_RETURN_IF_ERROR(check_words(snapshot.vocabulary, kColumnEnds, "projector"));
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return file_error(errno, "create the directory", path);
-  STREAMVEC_ASSIGN_OR_RETURN(DurableFile tensors, DurableFile::create(path + "/tensors.tsv"));
-  STREAMVEC_ASSIGN_OR_RETURN(DurableFile metadata, DurableFile::create(path + "/metadata.tsv"));
+  STREAMVEC_ASSIGN_OR_RETURN(StagedFile tensors, StagedFile::create(path + "/tensors.tsv"));
+  STREAMVEC_ASSIGN_OR_RETURN(StagedFile metadata, StagedFile::create(path + "/metadata.tsv"));
   STREAMVEC_RETURN_IF_ERROR(write_projector(snapshot, tensors.writer(), metadata.writer()));
-  STREAMVEC_RETURN_IF_ERROR(metadata.commit());
-  return tensors.commit();
+  return move_in_both(metadata, tensors);
 }
 
 bool exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-// A word a line, nothing else.
-Result<Vocabulary> read_plain_words(const std::string& path) {
-  STREAMVEC_ASSIGN_OR_RETURN(InputStream input, InputStream::open(path));
-  Vocabulary vocabulary;
-  while (true) {
-    STREAMVEC_ASSIGN_OR_RETURN(const auto word, input.next_line());
-    if (!word) break;
-    if (word->empty() || word->size() > Vocabulary::kWordBytesMax || vocabulary.find(*word) != kNoSlot)
-      return error(Code::kInvalidArgument, path, ": line ", input.line(), ": an empty, overlong or repeated word");
-    vocabulary.add(*word, 0);
-  }
-  give_pseudo_counts(vocabulary);
-  return vocabulary;
-}
-
-Result<Vocabulary> read_word_list(const std::string& path) {
-  STREAMVEC_ASSIGN_OR_RETURN(const FileReader file, FileReader::open(path));
-  FileReaderBuf buffer(file);
-  std::istream in(&buffer);
-  auto vocabulary = read_vocabulary(in, path);
-  STREAMVEC_RETURN_IF_ERROR(buffer.status());
-  if (vocabulary.ok()) give_pseudo_counts(*vocabulary);
-  return vocabulary;
-}
-
-// The words that belong to a table without any.
-Result<Vocabulary> find_words(const std::string& path, std::string_view ending) {
-  const std::string stem = without_ending(path, ending);
-  const std::string neighbour = directory_of(path) + "/vocab.tsv";
-  if (exists(stem + ".vocab.tsv")) return read_word_list(stem + ".vocab.tsv");
-  if (exists(stem + ".vocab.txt")) return read_plain_words(stem + ".vocab.txt");
-  if (exists(neighbour)) return read_word_list(neighbour);
-  return error(Code::kNotFound, "the words of ", path, " are neither in ", stem, ".vocab.tsv nor in ", stem,
-               ".vocab.txt; write one of the two, a line per row");
 }
 
 // Whether a table of numbers belongs to its words, and holds what vectors hold.
@@ -145,18 +156,20 @@ Status check_table(const std::string& path, int64_t rows, int64_t words, const T
 Result<Snapshot> import_npy(const std::string& path) {
   STREAMVEC_ASSIGN_OR_RETURN(const FileReader file, FileReader::open(path));
   STREAMVEC_ASSIGN_OR_RETURN(const StoredTable table, find_npy_table(file));
+  STREAMVEC_ASSIGN_OR_RETURN(WordList words, find_word_list(path, ".npy"));
+  STREAMVEC_RETURN_IF_ERROR(check_table(path, table.rows, words.vocabulary.size(), {}));
   Snapshot snapshot;
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.vocabulary, find_words(path, ".npy"));
   TableReading reading;
-  STREAMVEC_RETURN_IF_ERROR(check_table(path, table.rows, snapshot.vocabulary.size(), reading));
   STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, read_table(file, table, 0, reading));
   STREAMVEC_RETURN_IF_ERROR(check_table(path, table.rows, table.rows, reading));
+  STREAMVEC_RETURN_IF_ERROR(check_same_export(words, path, reading.checksum));
+  snapshot.vocabulary = std::move(words.vocabulary);
   return snapshot;
 }
 
-Result<Matrix> read_checked(const SafetensorsReader& file, const TensorInfo& tensor, int64_t words) {
+Result<Matrix> read_checked(const SafetensorsReader& file, const TensorInfo& tensor, int64_t words,
+                            TableReading& reading) {
   if (!tensor.shape.empty()) STREAMVEC_RETURN_IF_ERROR(check_table(file.path(), tensor.shape[0], words, {}));
-  TableReading reading;
   STREAMVEC_ASSIGN_OR_RETURN(Matrix table, file.read(tensor, 0, reading));
   STREAMVEC_RETURN_IF_ERROR(check_table(file.path(), table.rows(), words, reading));
   return table;
@@ -169,11 +182,15 @@ Result<Snapshot> import_safetensors(const std::string& path) {
   if (input == nullptr)
     return error(Code::kInvalidArgument, path, " has ", file.tensors().size(),
                  " tensors and none is named 'input'; save the vectors under that name");
+  STREAMVEC_ASSIGN_OR_RETURN(WordList words, find_word_list(path, ".safetensors"));
   Snapshot snapshot;
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.vocabulary, find_words(path, ".safetensors"));
-  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, read_checked(file, *input, snapshot.vocabulary.size()));
+  TableReading reading, output_reading;
+  STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, read_checked(file, *input, words.vocabulary.size(), reading));
+  STREAMVEC_RETURN_IF_ERROR(check_same_export(words, path, reading.checksum));
+  snapshot.vocabulary = std::move(words.vocabulary);
   if (const TensorInfo* output = file.find("output"); output != nullptr && output->shape == input->shape) {
-    STREAMVEC_ASSIGN_OR_RETURN(snapshot.output, read_checked(file, *output, snapshot.vocabulary.size()));
+    STREAMVEC_ASSIGN_OR_RETURN(snapshot.output,
+                               read_checked(file, *output, snapshot.vocabulary.size(), output_reading));
   }
   const auto model = file.metadata().find("model");
   if (model != file.metadata().end()) snapshot.model = model->second;

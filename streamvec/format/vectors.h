@@ -24,14 +24,16 @@ Result<VectorFormat> parse_format(std::string_view name);
 std::string_view format_name(VectorFormat format);
 
 // Writes the word vectors (safetensors and fasttext-bin: the context vectors too, where there are any). Each file
-// appears whole or not at all; of two files the words come first. kInvalidArgument: the format cannot carry a word, or
-// a value is not finite; then nothing is written. Float32 survive every format bit for bit.
+// appears whole or not at all; of two files both are on the disk before the words and then the vectors appear.
+// kInvalidArgument: the format cannot carry a word, or a value is not finite; then nothing is written. Float32 survive
+// every format bit for bit.
 Status export_vectors(const Snapshot& snapshot, VectorFormat format, const std::string& out_path);
 
 // Finds out which of the formats `path` is and reads it; text formats and word2vec's binary also compressed (gzip,
 // zstd, xz, bzip2). `path` may also be a directory that holds projector files. For .npy and .safetensors the words are
 // sought in PATH less its ending + .vocab.tsv, then + .vocab.txt (a word a line), then in vocab.tsv in the same
-// directory. Words get the counts of their file or, where it has none, pseudo counts (snapshot_builder.h).
+// directory; a list that was exported with other values (word_list.h) is refused. Words get the counts of their file
+// or, where it has none, pseudo counts (snapshot_builder.h).
 // Memory is taken for what is there, not for what a header says. Errors name the file and the line or byte offset.
 Result<Snapshot> import_vectors(const std::string& path);
 

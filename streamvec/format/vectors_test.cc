@@ -4,8 +4,11 @@
 #include <archive_entry.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <limits>
+#include <map>
 
 #include "streamvec/core/durable_file.h"
 #include "streamvec/format/test_support.h"
@@ -141,6 +144,69 @@ INSTANTIATE_TEST_SUITE_P(Every, VectorsTest, ::testing::ValuesIn(kEveryFormat), 
   return name;
 });
 
+// While it lives no file grows beyond this: what a full disk does, at a place of our choosing.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+class PairOfFilesTest : public ::testing::TestWithParam<VectorFormat> {
+ protected:
+  // Exports `next` over `first` where no file may have more than 2,000 bytes: one of its two files has.
+  void expect_first_stays(const Snapshot& first, const Snapshot& next) {
+    const std::string out = scratch_.path("v");
+    ASSERT_TRUE(export_vectors(first, GetParam(), out).ok());
+    const auto before = contents();
+    Status status;
+    {
+      const FileSizeLimit full(2000);
+      status = export_vectors(next, GetParam(), out);
+    }
+    EXPECT_EQ(status.code(), Code::kResourceExhausted) << status.message();
+    EXPECT_EQ(contents(), before);
+  }
+  std::map<std::string, std::string> contents() const {
+    std::map<std::string, std::string> all;
+    for (const std::string& file : files_of(scratch_.path())) all[file] = read_bytes(file);
+    return all;
+  }
+
+  ScratchDirectory scratch_;
+};
+
+TEST_P(PairOfFilesTest, AFullDiskLeavesBothFilesOfTheExportBefore) {
+  const Snapshot first = make_snapshot({"one", "two"}, 3);
+  expect_first_stays(first, make_snapshot({"three", "four"}, 800, 2));
+  expect_first_stays(first, make_snapshot({std::string(3000, 'x'), "four"}, 3, 2));
+}
+
+TEST_P(PairOfFilesTest, ADeviceIsRefusedAndStays) {
+  fs::create_symlink("/dev/null", scratch_.path("v"));
+  fs::create_directory(scratch_.path("d"));
+  fs::create_symlink("/dev/null", scratch_.path("d/tensors.tsv"));
+  const bool projector = GetParam() == VectorFormat::kProjector;
+  const Status status = export_vectors(make_snapshot({"one"}, 3), GetParam(), scratch_.path(projector ? "d" : "v"));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("is not a regular file"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, PairOfFilesTest,
+                         ::testing::Values(VectorFormat::kNpy, VectorFormat::kSafetensors, VectorFormat::kProjector),
+                         [](const auto& param) { return std::string(format_name(param.param)); });
+
 class ImportTest : public ::testing::Test {
  protected:
   Result<Snapshot> import(const std::string& name, const std::string& bytes) {
@@ -272,6 +338,49 @@ TEST_F(ImportTest, ATableWithoutWordsIsRefusedWithWhereToPutThem) {
   const auto result = import_vectors(scratch_.path("v.npy"));
   EXPECT_EQ(result.status().code(), Code::kNotFound);
   EXPECT_THAT(result.status().message(), HasSubstr("v.vocab.tsv"));
+}
+
+TEST_F(ImportTest, WordsOfAnotherExportAreRefusedWithBothPaths) {
+  const std::string npy = scratch_.path("v.npy"), safetensors = scratch_.path("v.safetensors");
+  ASSERT_TRUE(export_vectors(make_snapshot({"one", "two"}, 3, 1), VectorFormat::kNpy, npy).ok());
+  ASSERT_TRUE(export_vectors(make_snapshot({"uno", "due"}, 3, 2), VectorFormat::kSafetensors, safetensors).ok());
+  const Status mixed = import_vectors(npy).status();
+  EXPECT_EQ(mixed.code(), Code::kInvalidArgument);
+  EXPECT_THAT(mixed.message(), HasSubstr(npy));
+  EXPECT_THAT(mixed.message(), HasSubstr(scratch_.path("v.vocab.tsv")));
+  EXPECT_THAT(mixed.message(), HasSubstr("different exports"));
+  const auto own = import_vectors(safetensors);
+  ASSERT_TRUE(own.ok()) << own.status().message();
+  EXPECT_EQ(own->vocabulary.word(0), "uno");
+  ASSERT_TRUE(export_vectors(make_snapshot({"one", "two"}, 3, 1), VectorFormat::kNpy, npy).ok());
+  EXPECT_THAT(import_vectors(safetensors).status().message(), HasSubstr("different exports"));
+}
+
+TEST_F(ImportTest, OneModelInTwoFormatsSharesItsWords) {
+  Snapshot snapshot = make_snapshot({"one", "two"}, 3);
+  snapshot.output = Matrix::make(2, 3).value();
+  snapshot.vocabulary.add_alias("ones and all", 0);
+  ASSERT_TRUE(export_vectors(snapshot, VectorFormat::kNpy, scratch_.path("v.npy")).ok());
+  ASSERT_TRUE(export_vectors(snapshot, VectorFormat::kSafetensors, scratch_.path("v.safetensors")).ok());
+  for (const char* name : {"v.npy", "v.safetensors"}) {
+    const auto back = import_vectors(scratch_.path(name));
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(back->vocabulary.find("ones and all"), 0);
+  }
+}
+
+TEST_F(ImportTest, AListWithoutASumOrWithTheColumnRenamedFitsAnyValues) {
+  ASSERT_TRUE(export_vectors(make_snapshot({"one", "two"}, 3, 1), VectorFormat::kNpy, scratch_.path("v.npy")).ok());
+  std::string renamed = read_bytes(scratch_.path("v.vocab.tsv"));
+  ASSERT_NE(renamed.find("\txxh3="), std::string::npos);
+  renamed.replace(renamed.find("xxh3="), 4, "mine");
+  ASSERT_TRUE(export_vectors(make_snapshot({"one", "two"}, 3, 2), VectorFormat::kNpy, scratch_.path("v.npy")).ok());
+  for (const std::string& list : {std::string("#word\tcount\none\t2\ntwo\t1\n"), renamed}) {
+    write_bytes(scratch_.path("v.vocab.tsv"), list);
+    const auto back = import_vectors(scratch_.path("v.npy"));
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(back->vocabulary.word(1), "two");
+  }
 }
 
 TEST_F(ImportTest, CountsAndContextVectorsTravelInSafetensors) {

@@ -1,8 +1,35 @@
 #include "streamvec/model/block_step.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace streamvec {
+namespace {
+
+int64_t times_named(Slot slot, std::span<const Slot> slots) {
+  return std::count(slots.begin(), slots.end(), slot);
+}
+
+// Whether a slot may be named more than kNamedOften times: always true where one is, seldom otherwise. Every block
+// asks.
+bool may_repeat(std::span<const Slot> slots) {
+  constexpr size_t kPlaces = 64;
+  std::array<uint8_t, kPlaces> named{};
+  bool often = false;
+  for (const Slot slot : slots) often |= ++named[static_cast<size_t>(slot) % kPlaces] > kNamedOften;
+  return often;
+}
+
+}  // namespace
+
+float step_share_of(std::span<const Slot> positives, std::span<const Slot> outputs) {
+  if (!may_repeat(positives)) return 1;
+  int64_t most = kNamedOften;
+  for (const Slot slot : positives)
+    if (times_named(slot, positives) > kNamedOften) most = std::max(most, times_named(slot, outputs));
+  return static_cast<float>(kNamedOften) / static_cast<float>(most);
+}
 
 void BlockStep::begin(size_t inputs, size_t outputs_max) {
   inputs_ = inputs;
@@ -98,7 +125,8 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
     if (pace_ != nullptr) find_paces(inputs);
-    const PairBlockResult result = call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax, pace_ != nullptr);
+    const PairBlockResult result =
+        call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax * step_share(), pace_ != nullptr);
     note_changed(inputs);
     return result;
   }
@@ -124,7 +152,7 @@ PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* cons
 
 PairBlockResult BlockStep::run_sgd(std::span<const float* const> inputs, float* const* steps, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
-  return call_kernel(inputs.data(), steps, y_.data(), lr, kSgdStepMax);
+  return call_kernel(inputs.data(), steps, y_.data(), lr, kSgdStepMax * step_share());
 }
 
 void BlockStep::find_paces(std::span<const Slot> inputs) {

@@ -17,6 +17,11 @@ namespace streamvec {
 // PairBlock::step_max of plain SGD, which takes a block's pairs at one point instead of one after the other, so that a
 // row which meets many of them can be carried too far. docs/BENCHMARKS.md (Choosing the defaults) has how it was found.
 constexpr float kSgdStepMax = 0.25f;
+// A row that a block names more often than this has shorter steps, since it takes as many as it is named: text that
+// says one word again and again would throw its rows from side to side, further each time, and all negatives with them.
+constexpr int64_t kNamedOften = 4;
+// 1, or less for such a block: of its steps' length.
+float step_share_of(std::span<const Slot> positives, std::span<const Slot> outputs);
 
 // Filled by a model, then run. Outputs are rows of the output table: positives first, then negatives.
 class BlockStep {
@@ -58,6 +63,8 @@ class BlockStep {
   // What this thread has kept to itself goes to the tables. REQUIRES: no block is begun.
   void settle();
 
+  // Of the block that was filled (kNamedOften): for steps that are not cut by themselves.
+  float step_share() const { return step_share_of(outputs().first(positives_), outputs()); }
   std::span<const Slot> outputs() const { return std::span(outputs_).first(count_); }
   std::string kernel_name() const { return kernel_->name(); }
 

@@ -119,6 +119,10 @@ TEST_P(CbowKernels, BringPlantedClassesTogetherWithEveryOptimizer) {
   }
 }
 
+TEST_P(CbowKernels, TextThatSaysFewWordsAgainAndAgainThrowsNoRowAbout) {
+  expect_calm("cbow", GetParam());
+}
+
 TEST_P(CbowKernels, GiveTheSameBitsForTheSameSeed) {
   const SamplingTables tables(equal_words(100), 1e-2);
   const auto run = [&] {

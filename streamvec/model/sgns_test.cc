@@ -7,6 +7,7 @@
 #include <set>
 
 #include "streamvec/kernel/pair_block.h"
+#include "streamvec/model/block_step.h"
 #include "streamvec/model/model.h"
 #include "streamvec/model/testing.h"
 
@@ -206,6 +207,19 @@ TEST_P(SgnsKernels, KeepARateFarTooHighWithinBounds) {
   const auto worker = make_worker("sgns", GetParam(), {.negatives = 5}, parameters);
   const auto [first, last] = train_planted(*worker, 2.0f, 30);
   EXPECT_LT(last, 10 * first);
+}
+
+TEST_P(SgnsKernels, TextThatSaysFewWordsAgainAndAgainThrowsNoRowAbout) {
+  expect_calm("sgns", GetParam());
+}
+
+TEST(BlockStep, TakesShorterStepsWhereAWordIsNamedOften) {
+  const std::vector<Slot> plain = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 65, 129};  // some in one place of the first look
+  EXPECT_EQ(step_share_of(plain, plain), 1);
+  const std::vector<Slot> positives(10, 7);
+  std::vector<Slot> outputs = positives;
+  outputs.insert(outputs.end(), {8, 7, 7, 9});
+  EXPECT_FLOAT_EQ(step_share_of(positives, outputs), 4.0f / 12);
 }
 
 std::vector<uint32_t> bits_of(const Parameters& parameters) {

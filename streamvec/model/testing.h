@@ -156,4 +156,19 @@ inline std::unique_ptr<ModelWorker> make_worker(const std::string& model, const 
   return std::move(make_model_worker({model, windows, kernel}, parameters)).value();
 }
 
+// A text of four words that come round and round, at the usual rate: no row grows out of bounds.
+inline void expect_calm(const std::string& model, const std::string& kernel) {
+  Parameters parameters = std::move(Parameters::make({.rows = 4, .dim = 20})).value();
+  const auto worker = make_worker(model, kernel, {}, parameters);
+  const SamplingTables tables(equal_words(4, 1'000), 0);
+  std::vector<Slot> round_and_round;
+  for (Slot i = 0; i < 4'000; ++i) round_and_round.push_back(i % 4);
+  Random random(3);
+  for (int pass = 0; pass < 5; ++pass) {
+    const StepStats stats = worker->step(chunk_of({round_and_round}), tables, 0.05f, random);
+    EXPECT_EQ(stats.refused, 0);
+    EXPECT_LT(stats.loss / static_cast<double>(stats.pairs), 20);
+  }
+}
+
 }  // namespace streamvec::testing

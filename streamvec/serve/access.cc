@@ -98,6 +98,18 @@ Result<std::vector<Token>> read_tokens(const std::string& path) {
   return tokens;
 }
 
+Access::Access(Options options) : options_(std::move(options)) {
+  for (std::string& host : options_.hosts) host = name_of(host);
+  for (std::string& origin : options_.origins) {
+    origin = lower(origin);
+    if (origin.ends_with('/')) origin.pop_back();
+  }
+}
+
+bool Access::is_allowed(std::string_view origin) const {
+  return std::find(options_.origins.begin(), options_.origins.end(), lower(origin)) != options_.origins.end();
+}
+
 std::optional<HttpResponse> Access::check_site(const HttpRequest& request, bool tls, bool is_page) const {
   const std::string_view host = request.header("host");
   const std::string name = name_of(host);
@@ -107,10 +119,12 @@ std::optional<HttpResponse> Access::check_site(const HttpRequest& request, bool 
     return error_response(421, "this service does not go by that name; see --allow-host");
   if (request.header_count("origin") > 1) return error_response(403, "a request has one Origin at most");
   const std::string_view origin = request.header("origin");
-  const bool allowed = std::find(options_.origins.begin(), options_.origins.end(), origin) != options_.origins.end();
-  if (!origin.empty() && !allowed && lower(origin) != (tls ? "https://" : "http://") + lower(host))
-    return error_response(403, "pages of other sites may not ask here; see --allow-origin");
+  const bool allowed = is_allowed(origin);
+  // What a browser says of the page itself holds behind a proxy, too, which may speak TLS where we do not.
   const std::string_view site = request.header("sec-fetch-site");
+  const bool own = site == "same-origin" || lower(origin) == (tls ? "https://" : "http://") + lower(host);
+  if (!origin.empty() && !allowed && !own)
+    return error_response(403, "pages of other sites may not ask here; see --allow-origin");
   const bool led_here = is_page && request.method == "GET" && request.header("sec-fetch-mode") == "navigate";
   if (!site.empty() && site != "same-origin" && site != "none" && !led_here && !(allowed && !origin.empty()))
     return error_response(403, "pages of other sites may not ask here; see --allow-origin");
@@ -153,8 +167,7 @@ std::optional<HttpResponse> Access::check_role(const HttpRequest& request, Role 
 
 std::string Access::allowed_origin(const HttpRequest& request) const {
   const std::string_view origin = request.header("origin");
-  const bool allowed = std::find(options_.origins.begin(), options_.origins.end(), origin) != options_.origins.end();
-  return allowed && !origin.empty() ? std::string(origin) : "";
+  return is_allowed(origin) && !origin.empty() ? std::string(origin) : "";
 }
 
 }  // namespace streamvec

@@ -31,10 +31,11 @@ class Access {
   struct Options {
     std::vector<Token> tokens;
     bool certificates = false;         // clients have shown one when they are here
-    std::vector<std::string> hosts;    // names this service goes by, beside localhost and addresses
+    std::vector<std::string> hosts;    // names this service goes by, beside localhost and addresses; of any port
     std::vector<std::string> origins;  // "https://example.org": pages elsewhere that may ask
   };
-  explicit Access(Options options) : options_(std::move(options)) {}
+  // Names and origins may be written in capitals, an origin with a slash at its end.
+  explicit Access(Options options);
 
   // Refuses names that are not ours in Host (a foreign name that leads here is DNS rebinding), and pages of other
   // sites in Origin and Sec-Fetch-Site. A page of a site may be led here by a link: `is_page`.
@@ -53,7 +54,9 @@ class Access {
   bool asks_for_certificates() const { return options_.certificates; }
 
  private:
-  const Options options_;
+  bool is_allowed(std::string_view origin) const;
+
+  Options options_;
 };
 
 constexpr std::string_view kTokenCookie = "streamvec_token";

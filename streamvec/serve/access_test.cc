@@ -91,6 +91,30 @@ TEST(Access, RefusesNamesThatAreNotOurs) {
   EXPECT_EQ(status({{"host", "localhost"}, {"host", "localhost"}}), 421);
 }
 
+TEST(Access, TakesNamesAndSitesHoweverTheyAreWritten) {
+  Access::Options options;
+  options.hosts = {"Words.Example", "other.example:8080"};
+  options.origins = {"https://Friend.Example/"};
+  const Access access(options);
+  for (const char* host : {"words.example", "WORDS.example:80", "other.example", "other.example:8080"}) {
+    const HttpRequest request = request_with({{"host", host}, {"origin", "https://friend.example"}});
+    EXPECT_FALSE(access.check_site(request, false, false)) << host;
+    EXPECT_EQ(access.allowed_origin(request), "https://friend.example");
+  }
+}
+
+TEST(Access, TakesPagesOfItsOwnBehindAProxyThatSpeaksTls) {
+  const auto status = [](const char* site) {
+    const HttpRequest request =
+        request_with({{"host", "localhost"}, {"origin", "https://localhost"}, {"sec-fetch-site", site}});
+    const auto refusal = Access({}).check_site(request, false, false);
+    return refusal ? refusal->status : 200;
+  };
+  EXPECT_EQ(status("same-origin"), 200);
+  EXPECT_EQ(status("same-site"), 403);
+  EXPECT_EQ(status("cross-site"), 403);
+}
+
 TEST(Access, RefusesPagesOfOtherSites) {
   Access::Options options;
   options.origins = {"https://friend.example"};

@@ -114,7 +114,7 @@ Result<ApiAnswer> ask_similarity(const ApiParts&, const ServedModel* model, cons
 }
 
 Result<ApiAnswer> ask_words(const ApiParts&, const ServedModel* model, const CallArguments& arguments) {
-  const std::string prefix = arguments.text_or("prefix", "");
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string prefix, arguments.text_or("prefix", ""));
   STREAMVEC_ASSIGN_OR_RETURN(const int64_t limit, arguments.integer("limit", 20, 1, kWordsListedMax));
   Json list = Json::array();
   for (const Slot slot : model->words_with(prefix, limit))
@@ -164,8 +164,9 @@ Json json_of(const WordDrift& word) {
 
 Result<ApiAnswer> ask_drift(const ApiParts& parts, const ServedModel* model, const CallArguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const int64_t k, arguments.integer("k", 20, 1, kMovedMax));
-  STREAMVEC_ASSIGN_OR_RETURN(const DriftAnswer found, parts.history.drift(*model, arguments.text_or("from", ""),
-                                                                          arguments.text_or("to", ""), k));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string from, arguments.moment("from"));
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string to, arguments.moment("to"));
+  STREAMVEC_ASSIGN_OR_RETURN(const DriftAnswer found, parts.history.drift(*model, from, to, k));
   Json moved = Json::array();
   for (const WordDrift& word : found.report.moved) moved.push_back(json_of(word));
   return ApiAnswer{{{"from", json_of(found.from)},
@@ -242,7 +243,7 @@ const std::vector<ApiCall>& table() {
        Lane::kCalls,
        "Vectors of words; seen is false where one was made from the spelling, found where there is one",
        {{"word", "string[]", "one or more, at most 1000", true}},
-       R"({"vectors":[{"word":"string","found":"boolean","seen":"boolean","vector":["number"]}],"dim":"integer",)" MODEL_STAMP
+       R"({"vectors":[{"word":"string","found":"boolean","seen":"boolean","vector":"number[]?"}],"dim":"integer",)" MODEL_STAMP
        "}",
        "application/json",
        ask_vector},

@@ -71,9 +71,13 @@ Result<std::string> CallArguments::text(const std::string& name) const {
   return value->get<std::string>();
 }
 
-std::string CallArguments::text_or(const std::string& name, const std::string& otherwise) const {
-  const auto value = text(name);
-  return value.ok() ? *value : otherwise;
+Result<std::string> CallArguments::text_or(const std::string& name, const std::string& otherwise) const {
+  return given(name) ? text(name) : Result<std::string>(otherwise);
+}
+
+Result<std::string> CallArguments::moment(const std::string& name) const {
+  if (typed_ && given(name) && values_[name].is_number_integer()) return values_[name].dump();
+  return text_or(name, "");
 }
 
 Result<std::vector<std::string>> CallArguments::texts(const std::string& name) const {

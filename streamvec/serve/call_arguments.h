@@ -22,7 +22,9 @@ class CallArguments {
 
   bool given(const std::string& name) const { return values_.contains(name); }
   Result<std::string> text(const std::string& name) const;  // must be given
-  std::string text_or(const std::string& name, const std::string& otherwise) const;
+  Result<std::string> text_or(const std::string& name, const std::string& otherwise) const;
+  // Of a stream: a step or a time, in a POST a step may be a number; "" when it is not given.
+  Result<std::string> moment(const std::string& name) const;
   Result<std::vector<std::string>> texts(const std::string& name) const;  // one or several
   Result<int64_t> integer(const std::string& name, int64_t otherwise, int64_t min, int64_t max) const;
   Result<std::vector<float>> numbers(const std::string& name) const;

@@ -41,6 +41,21 @@ TEST(CallArguments, HaveNumbersInTheirRangeOnly) {
     EXPECT_FALSE(of_body(std::string("{\"k\":") + json + "}").value().integer("k", 10, 1, 100).ok()) << json;
 }
 
+TEST(CallArguments, OfTheWrongKindAreErrorsAlsoWhereTheyMayBeLeftOut) {
+  EXPECT_EQ(of_query({}).text_or("prefix", "x").value(), "x");
+  EXPECT_FALSE(of_query({{"prefix", "a"}, {"prefix", "b"}}).text_or("prefix", "").ok());
+  for (const char* json : {"5", "[\"a\"]", "null"})
+    EXPECT_FALSE(of_body(std::string("{\"prefix\":") + json + "}").value().text_or("prefix", "").ok()) << json;
+}
+
+TEST(CallArguments, NameAMomentByATextOrAStep) {
+  EXPECT_EQ(of_query({}).moment("from").value(), "");
+  EXPECT_EQ(of_query({{"from", "36"}}).moment("from").value(), "36");
+  EXPECT_EQ(of_body(R"({"from":36})").value().moment("from").value(), "36");
+  EXPECT_EQ(of_body(R"({"from":"2024-05-01"})").value().moment("from").value(), "2024-05-01");
+  EXPECT_FALSE(of_body(R"({"from":[36]})").value().moment("from").ok());
+}
+
 TEST(CallArguments, GiveWordsTheirWeights) {
   const auto typed = of_body(R"({"words":["a:1",{"word":"b","weight":-0.5},{"word":"c"}]})").value();
   const auto words = typed.weighted_words("words").value();

@@ -1,12 +1,12 @@
 #include "streamvec/serve/directory_follower.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <deque>
 #include <fstream>
 
+#include "streamvec/serve/file_sign.h"
 #include "streamvec/train/checkpoint.h"
 
 namespace streamvec {
@@ -16,13 +16,10 @@ constexpr int64_t kTailBytes = 4 << 20;  // of metrics, read at once at most
 
 // What is different once another checkpoint is the newest: DIR/latest is replaced by renaming.
 std::string sign_of(const std::string& directory) {
-  struct stat info {};
-  const std::string path = directory + "/latest";
-  if (::stat(path.c_str(), &info) != 0) return "";
+  const std::string path = directory + "/latest", sign = sign_of_file(path);
   std::string step;
   std::ifstream(path) >> step;
-  return step + "/" + std::to_string(info.st_ino) + "/" + std::to_string(info.st_mtim.tv_sec) + "." +
-         std::to_string(info.st_mtim.tv_nsec);
+  return sign.empty() ? "" : step + sign;
 }
 
 }  // namespace

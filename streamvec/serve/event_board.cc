@@ -17,6 +17,7 @@ class SseReader final : public EventReader {
     static const auto kComment = std::make_shared<const std::string>(": alive\n\n");
     return sink_->send(kComment);
   }
+  bool is_there() const override { return sink_->is_open(); }
 
  private:
   const std::shared_ptr<EventSink> sink_;
@@ -43,9 +44,10 @@ void EventBoard::tell(const std::string& kind, const Json& data, bool remembered
   // Words are bytes of the stream: what is no UTF-8 becomes U+FFFD. JSON on one line cannot end an event early.
   std::string json = json_text(data);
   const std::lock_guard lock(mutex_);
-  auto text = std::make_shared<const std::string>("id: " + std::to_string(next_id_++) + "\nevent: " + kind +
-                                                  "\ndata: " + json + "\n\n");
-  const auto event = std::make_shared<const BoardEvent>(BoardEvent{kind, std::move(json), std::move(text)});
+  const int64_t id = next_id_++;
+  auto text = std::make_shared<const std::string>("id: " + std::to_string(id) + "\nevent: " + kind + "\ndata: " + json +
+                                                  "\n\n");
+  const auto event = std::make_shared<const BoardEvent>(BoardEvent{id, kind, std::move(json), std::move(text)});
   last_event_[kind] = event;
   if (kind != "map") last_[kind] = data;  // large, and the board of models has it
   if (remembered) remember(kind, data);
@@ -63,10 +65,15 @@ void EventBoard::remember(const std::string& kind, const Json& data) {
 
 bool EventBoard::add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds) {
   const std::lock_guard lock(mutex_);
-  if (static_cast<int64_t>(readers_.size()) >= options_.readers_max) return false;
+  leave_gone();
+  if (std::ssize(readers_) >= options_.readers_max) return false;
   Reader added{std::move(reader), std::move(kinds)};
+  std::vector<std::shared_ptr<const BoardEvent>> last;
   for (const auto& [kind, event] : last_event_)
-    if (wants(added, kind) && !added.reader->tell(event)) return true;
+    if (wants(added, kind)) last.push_back(event);
+  std::sort(last.begin(), last.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+  for (const auto& event : last)
+    if (!added.reader->tell(event)) return true;
   readers_.push_back(std::move(added));
   return true;
 }
@@ -95,9 +102,14 @@ EventBoard::Json EventBoard::last(const std::string& kind) const {
   return known == last_.end() ? Json(nullptr) : known->second;
 }
 
-int64_t EventBoard::readers() const {
+int64_t EventBoard::readers() {
   const std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(readers_.size());
+  leave_gone();
+  return std::ssize(readers_);
+}
+
+void EventBoard::leave_gone() {
+  std::erase_if(readers_, [](const Reader& reader) { return !reader.reader->is_there(); });
 }
 
 }  // namespace streamvec

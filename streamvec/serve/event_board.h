@@ -17,6 +17,7 @@ namespace streamvec {
 
 // Immutable.
 struct BoardEvent {
+  int64_t id = 0;
   std::string kind;
   std::string json;                         // on one line
   std::shared_ptr<const std::string> text;  // the same as a server-sent event
@@ -28,6 +29,7 @@ class EventReader {
   virtual ~EventReader() = default;
   virtual bool tell(const std::shared_ptr<const BoardEvent>& event) = 0;
   virtual bool keep_alive() = 0;
+  virtual bool is_there() const = 0;
 };
 std::shared_ptr<EventReader> sse_reader(std::shared_ptr<EventSink> sink);
 
@@ -43,8 +45,8 @@ class EventBoard {
   EventBoard() : EventBoard(Options()) {}
   explicit EventBoard(const Options& options) : options_(options) {}
 
-  // To every reader that wants `kind`. The last of each kind is given to readers when they come; `remembered` kinds are
-  // kept for history(), thinned with age.
+  // To every reader that wants `kind`. The last of each kind is given to readers when they come, oldest first;
+  // `remembered` kinds are kept for history(), thinned with age.
   void tell(const std::string& kind, const Json& data, bool remembered = false);
   // A reader of the kinds named; of all but `map` when none is. False: there are too many readers.
   bool add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds);
@@ -53,8 +55,8 @@ class EventBoard {
 
   // What was told of a kind, oldest first, at most `count` of it, evenly spread.
   Json history(const std::string& kind, int64_t count) const;
-  Json last(const std::string& kind) const;  // null when there was none
-  int64_t readers() const;
+  Json last(const std::string& kind) const;      // null when there was none
+  int64_t readers();                             // those that have gone left out
   static bool is_kind(const std::string& kind);  // one that is told of
 
  private:
@@ -63,6 +65,7 @@ class EventBoard {
     std::vector<std::string> kinds;
   };
   static bool wants(const Reader& reader, const std::string& kind);
+  void leave_gone();
   void remember(const std::string& kind, const Json& data);
 
   const Options options_;

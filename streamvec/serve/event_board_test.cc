@@ -20,6 +20,7 @@ struct Listener final : EventReader {
     return --left > 0;
   }
   bool keep_alive() override { return left > 0; }
+  bool is_there() const override { return left > 0; }
 };
 
 TEST(EventBoard, TellsReadersTheKindsTheyWant) {
@@ -33,14 +34,14 @@ TEST(EventBoard, TellsReadersTheKindsTheyWant) {
   EXPECT_THAT(one->kinds, ElementsAre("map"));
 }
 
-TEST(EventBoard, TellsNewReadersTheLastOfEachKind) {
+TEST(EventBoard, TellsNewReadersTheLastOfEachKindInTheOrderOfTheirIds) {
   EventBoard board;
   board.tell("progress", {{"loss", 0.5}});
   board.tell("progress", {{"loss", 0.25}});
   board.tell("model", {{"number", 1}});
   const auto late = std::make_shared<Listener>();
   board.add_reader(late, {});
-  EXPECT_THAT(late->kinds, ElementsAre("model", "progress"));
+  EXPECT_THAT(late->kinds, ElementsAre("progress", "model"));
   EXPECT_THAT(late->text, HasSubstr("event: progress\ndata: {\"loss\":0.25}\n\n"));
 }
 
@@ -68,6 +69,15 @@ TEST(EventBoard, HasRoomForSoManyReaders) {
   EXPECT_TRUE(board.add_reader(std::make_shared<Listener>(), {}));
   EXPECT_TRUE(board.add_reader(std::make_shared<Listener>(), {}));
   EXPECT_FALSE(board.add_reader(std::make_shared<Listener>(), {}));
+}
+
+TEST(EventBoard, ReadersThatAreGoneMakeRoomAtOnce) {
+  EventBoard board({.readers_max = 1});
+  const auto first = std::make_shared<Listener>();
+  EXPECT_TRUE(board.add_reader(first, {}));
+  first->left = 0;
+  EXPECT_EQ(board.readers(), 0);
+  EXPECT_TRUE(board.add_reader(std::make_shared<Listener>(), {}));
 }
 
 TEST(EventBoard, RemembersWithinBoundsFromFirstToLast) {

@@ -6,6 +6,7 @@
 
 #include "streamvec/eval/set_file.h"
 #include "streamvec/kernel/top_k.h"
+#include "streamvec/serve/file_sign.h"
 
 namespace streamvec {
 namespace {
@@ -81,8 +82,8 @@ Result<Matrix> rows_if_parted(const Snapshot& snapshot) {
 }  // namespace
 
 std::shared_ptr<HistoryReader::Kept> HistoryReader::load(const HistoryEntry& entry) {
-  const auto known =
-      std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->path == entry.path; });
+  const std::string sign = sign_of_file(entry.path);
+  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->sign == sign; });
   if (known != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, known);
     return kept_.front();
@@ -91,7 +92,7 @@ std::shared_ptr<HistoryReader::Kept> HistoryReader::load(const HistoryEntry& ent
   if (!snapshot.ok()) return nullptr;
   auto unit = unit_rows(snapshot->input.view());
   if (!unit.ok()) return nullptr;
-  kept_.push_front(std::make_shared<Kept>(Kept{entry.path, std::move(snapshot->vocabulary), std::move(*unit), {}}));
+  kept_.push_front(std::make_shared<Kept>(Kept{sign, std::move(snapshot->vocabulary), std::move(*unit), {}}));
   const std::shared_ptr<Kept> loaded = kept_.front();
   int64_t bytes = 0;
   for (auto at = kept_.begin(); at != kept_.end();) {
@@ -102,13 +103,13 @@ std::shared_ptr<HistoryReader::Kept> HistoryReader::load(const HistoryEntry& ent
 }
 
 const Eigen::MatrixXd* HistoryReader::rotation(Kept& from, const Kept& onto) {
-  if (from.path == onto.path) return nullptr;
-  const auto known = from.rotations.find(onto.path);
+  if (from.sign == onto.sign) return nullptr;
+  const auto known = from.rotations.find(onto.sign);
   if (known != from.rotations.end()) return &known->second;
   auto found = rotation_between(from.vocabulary, from.unit.view(), onto.vocabulary, onto.unit.view());
   if (!found) return nullptr;
   from.rotations.clear();  // one reference is enough
-  return &from.rotations.emplace(onto.path, std::move(*found)).first->second;
+  return &from.rotations.emplace(onto.sign, std::move(*found)).first->second;
 }
 
 Result<std::vector<Station>> HistoryReader::path(const ServedModel& model, const std::string& word, int32_t k) {
@@ -137,7 +138,7 @@ Result<std::vector<Station>> HistoryReader::path(const ServedModel& model, const
   const bool newer = path.empty() || model.snapshot().step > path.back().when.step;
   if (const Slot slot = find_word(model.vocabulary(), word); slot != kNoSlot && newer) {
     Station station;
-    station.when = {model.snapshot().step, static_cast<int64_t>(model.time_s()), model.vocabulary().tokens()};
+    station.when = {model.snapshot().step, 0, model.vocabulary().tokens()};
     STREAMVEC_ASSIGN_OR_RETURN(const Matrix whole, rows_if_parted(model.snapshot()));
     const MatrixView<const float> unit = whole.rows() > 0 ? whole.view() : model.search_rows();
     fill(station, model.vocabulary(), unit, slot, k);
@@ -174,8 +175,9 @@ Result<DriftAnswer> HistoryReader::drift(const ServedModel& model, const std::st
   }
   STREAMVEC_RETURN_IF_ERROR(check_range(moments, range, "from and to"));
   const Moment &then = moments[range.from], &now = moments[range.to];
-  const std::string key =
-      std::to_string(then.when.step) + "-" + std::to_string(now.when.step) + "-" + std::to_string(count);
+  const std::string key = sign_of_file(then.entry->path) + " " +
+                          (now.entry ? sign_of_file(now.entry->path) : std::to_string(model.number())) + " " +
+                          std::to_string(count);
   if (const auto known = reports_.find(key); known != reports_.end()) return known->second;
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot old_snapshot, History::load(*then.entry));
   std::optional<Snapshot> new_snapshot;

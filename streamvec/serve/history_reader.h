@@ -52,10 +52,10 @@ class HistoryReader {
  private:
   // Unit rows, most frequent words first.
   struct Kept {
-    std::string path;
+    std::string sign;  // of its file
     Vocabulary vocabulary;
     Matrix unit;
-    std::map<std::string, Eigen::MatrixXd> rotations;  // onto other entries, by their path
+    std::map<std::string, Eigen::MatrixXd> rotations;  // onto other entries, by their sign
   };
   std::shared_ptr<Kept> load(const HistoryEntry& entry);
   const Eigen::MatrixXd* rotation(Kept& from, const Kept& onto);

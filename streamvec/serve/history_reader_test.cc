@@ -106,6 +106,22 @@ TEST_F(HistoryReaderTest, AnswersTheSameAfterForgettingWhatItRead) {
     }
 }
 
+TEST_F(HistoryReaderTest, FollowsAnotherModelThatTakesTheDirectory) {
+  HistoryReader reader(directory_);
+  const auto model = served(model_at(5));
+  EXPECT_THAT(reader.path(*model, "g0w0", 5).value()[2].words, Each(StartsWith("g1")));
+  EXPECT_EQ(reader.drift(*model, "10", "40", 3).value().report.moved.at(0).word, "g0w0");
+  std::filesystem::remove_all(directory_);
+  std::filesystem::create_directories(directory_);
+  History history(directory_);
+  for (int64_t step = 1; step <= 4; ++step)
+    ASSERT_TRUE(history.add(*model_at(1), {step * 10, step * 1'000'000, step * 100}).ok());
+  const auto other = served(model_at(1));
+  EXPECT_THAT(reader.path(*other, "g0w0", 5).value()[2].words, Each(StartsWith("g0")));
+  for (const WordDrift& word : reader.drift(*other, "10", "40", 3).value().report.moved)
+    EXPECT_NEAR(word.change, 0, 1e-3);
+}
+
 TEST_F(HistoryReaderTest, HasOneStationWithoutAHistory) {
   HistoryReader reader(directory_ + "/nowhere");
   EXPECT_EQ(reader.path(*served(model_at(1)), "g0w0", 3).value().size(), 1u);

@@ -222,6 +222,12 @@ void HttpConnection::respond(HttpResponse response) {
   });
 }
 
+std::string HttpConnection::common_headers() const {
+  std::string text = host_->options().common_headers;
+  for (const auto& [name, value] : host_->handler().headers_for(request_)) text += name + ": " + value + "\r\n";
+  return text;
+}
+
 void HttpConnection::put_answer(const HttpResponse& response, bool last) {
   give_back_body();
   keep_ = !last;
@@ -234,7 +240,7 @@ void HttpConnection::put_answer(const HttpResponse& response, bool last) {
     text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   }
   for (const auto& [name, value] : response.headers) text += name + ": " + value + "\r\n";
-  text += host_->options().common_headers;
+  text += common_headers();
   if (last) text += "Connection: close\r\n";
   if (!last && http_1_0_) text += "Connection: keep-alive\r\n";
   text += "\r\n";
@@ -253,7 +259,7 @@ std::shared_ptr<EventSink> HttpConnection::begin_events() {
       self->enter(Stage::kEvents, 0);
       self->host_->count_events(1);
       std::string text = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n" +
-                         self->host_->options().common_headers + "Connection: close\r\n\r\n";
+                         self->common_headers() + "Connection: close\r\n\r\n";
       self->put(std::make_shared<const std::string>(std::move(text)));
       self->read();  // to notice when the reader goes
     });

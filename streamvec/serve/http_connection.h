@@ -57,6 +57,7 @@ class HttpConnection final : public HttpExchange,
   void respond(HttpResponse response) override;
   std::shared_ptr<EventSink> begin_events() override;
   bool send(std::shared_ptr<const std::string> bytes) override;
+  bool is_open() const override { return !dead_; }
 
  private:
   enum class Stage { kHandshake, kIdle, kHeader, kBody, kAnswering, kWriting, kEvents, kLingering, kClosed };
@@ -71,6 +72,7 @@ class HttpConnection final : public HttpExchange,
   Status fill_request();
   void body_is_there();
   void refuse(int status, std::string_view message);
+  std::string common_headers() const;
   void put_answer(const HttpResponse& response, bool last);
   void put(std::shared_ptr<const std::string> bytes);
   void write();

@@ -76,7 +76,7 @@ class Core final : public HttpConnectionHost, public std::enable_shared_from_thi
     return {};
   }
 
-  void start() {
+  void begin() {
     accept();
     sweep_later();
     thread_ = std::thread([this] {
@@ -244,6 +244,7 @@ class Server final : public HttpServer {
  public:
   explicit Server(std::shared_ptr<Core> core) : core_(std::move(core)) {}
   ~Server() override { stop(0); }
+  void begin() override { core_->begin(); }
   uint16_t port() const override { return core_->port(); }
   Statistics statistics() const override { return core_->statistics(); }
   void stop(double grace_s) override { core_->stop(grace_s); }
@@ -254,14 +255,13 @@ class Server final : public HttpServer {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, HttpHandler& handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const Options& options, HttpHandler& handler) {
   std::unique_ptr<StreamMaker> streams = plain_streams();
   if (options.tls.on()) {
     STREAMVEC_ASSIGN_OR_RETURN(streams, tls_streams(options.tls));
   }
   auto core = std::make_shared<Core>(options, handler, std::move(streams));
   STREAMVEC_RETURN_IF_ERROR(core->listen());
-  core->start();
   return std::unique_ptr<HttpServer>(std::make_unique<Server>(std::move(core)));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "streamvec/core/address.h"
 #include "streamvec/core/status.h"
@@ -38,6 +39,7 @@ class EventSink {
   virtual ~EventSink() = default;
   // Hands over bytes in order, without waiting. False when the reader is gone or too far behind: it gets no more.
   virtual bool send(std::shared_ptr<const std::string> bytes) = 0;
+  virtual bool is_open() const = 0;
 };
 
 // One request and the way back. Exactly one of respond() and begin_events() is called, once, from any thread.
@@ -58,6 +60,8 @@ class HttpHandler {
   // `proven` is what the client's certificate proves.
   virtual std::optional<HttpResponse> admit(HttpRequest& request, Role proven, bool tls) = 0;
   virtual void handle(std::shared_ptr<HttpExchange> exchange) = 0;
+  // What every answer to this request has in its header, refusals and event streams included.
+  virtual std::vector<NameAndText> headers_for(const HttpRequest& request) const = 0;
 };
 
 class HttpServer {
@@ -73,9 +77,11 @@ class HttpServer {
     int64_t too_slow = 0, event_readers = 0;  // connections that were closed for being slow; readers now
   };
 
-  // Listens at once. kUnavailable when the address cannot be had. The handler must outlive the server.
-  static Result<std::unique_ptr<HttpServer>> start(const Options& options, HttpHandler& handler);
+  // Has the address: connections wait there until begin(). kUnavailable when it cannot be had. The handler must outlive
+  // the server.
+  static Result<std::unique_ptr<HttpServer>> listen(const Options& options, HttpHandler& handler);
   virtual ~HttpServer() = default;  // stops
+  virtual void begin() = 0;
   virtual uint16_t port() const = 0;
   virtual Statistics statistics() const = 0;
   // Takes no more connections, gives answers under way `grace_s` to leave, then closes all. Returns when the thread is

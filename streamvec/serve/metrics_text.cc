@@ -1,7 +1,9 @@
 #include "streamvec/serve/metrics_text.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <vector>
 
 #include "streamvec/core/json.h"
 #include "streamvec/core/memory.h"
@@ -80,6 +82,19 @@ void add_similarity(Lines& lines, const Json& metrics) {
     lines.value("streamvec_similarity{set=\"" + label_text(name) + "\"}", value);
 }
 
+// Names of sources as labels, by number; one that comes again is told apart, since a series must not come twice.
+std::vector<std::string> source_labels(const Json& sources) {
+  std::vector<std::string> labels;
+  std::map<std::string, int> times;
+  for (const Json& source : sources) {
+    const bool named = source.contains("name") && source["name"].is_string();
+    const std::string name = named ? source["name"].get<std::string>() : "";
+    const int time = ++times[name];
+    labels.push_back("{source=\"" + label_text(time == 1 ? name : name + " (" + std::to_string(time) + ")") + "\"}");
+  }
+  return labels;
+}
+
 void add_sources(Lines& lines, const Json& sources) {
   if (!sources.is_array() || sources.empty()) return;
   constexpr const char* kFigures[][4] = {
@@ -87,12 +102,11 @@ void add_sources(Lines& lines, const Json& sources) {
       {"errors", "streamvec_source_errors_total", "counter", "Errors met."},
       {"lag_s", "streamvec_source_lag_seconds", "gauge", "Age of the newest document when it was read."},
       {"documents_per_s", "streamvec_source_documents_per_second", "gauge", "Documents a second, lately."}};
+  const std::vector<std::string> labels = source_labels(sources);
   for (const auto& [key, name, kind, help] : kFigures) {
     lines.head(name, kind, help);
-    for (const Json& source : sources)
-      if (source.contains(key) && source.contains("name") && source["name"].is_string())
-        lines.value(std::string(name) + "{source=\"" + label_text(source["name"].get<std::string>()) + "\"}",
-                    source[key]);
+    for (size_t i = 0; i < sources.size(); ++i)
+      if (sources[i].contains(key)) lines.value(name + labels[i], sources[i][key]);
   }
 }
 

@@ -5,12 +5,15 @@
 namespace streamvec {
 namespace {
 
-// "integer?" and the like as JSON Schema.
+// "integer?", "number[]?" and the like as JSON Schema.
 Json schema_of_name(std::string type) {
   const bool nullable = type.ends_with('?');
   if (nullable) type.pop_back();
   Json schema = Json::object();
-  if (type != "any") schema["type"] = type;
+  if (type.ends_with("[]"))
+    schema = {{"type", "array"}, {"items", schema_of_name(type.substr(0, type.size() - 2))}};
+  else if (type != "any")
+    schema["type"] = type;
   if (nullable) schema["nullable"] = true;
   return schema;
 }

@@ -70,6 +70,8 @@ Result<PlannedSearch> plan_nearest(const ServedModel& model, const NearestQuery&
                  model.dim());
   if (!std::all_of(query.vector.begin(), query.vector.end(), [](float value) { return std::isfinite(value); }))
     return error(Code::kInvalidArgument, "the vector given holds values that are no numbers");
+  if (std::all_of(query.vector.begin(), query.vector.end(), [](float value) { return value == 0; }))
+    return error(Code::kInvalidArgument, "the vector given has no direction, so nothing is near to it");
   PlannedSearch planned;
   planned.request = {unit_of(model.own_part(query.vector)), {}, static_cast<int32_t>(query.k)};
   return planned;

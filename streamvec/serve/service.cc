@@ -1,7 +1,6 @@
 #include "streamvec/serve/service.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -104,12 +103,13 @@ class ServiceCore final : public Service, public HttpHandler {
     server.limits = options_.limits;
     server.tls = options_.tls;
     server.common_headers = common_headers(options_.tls.on());
-    STREAMVEC_ASSIGN_OR_RETURN(server_, HttpServer::start(server, *this));
-    network_ = server_.get();
+    STREAMVEC_ASSIGN_OR_RETURN(server_, HttpServer::listen(server, *this));
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = (options_.tls.on() ? "https://" : "http://") + host + ":" + std::to_string(server_->port());
+    if (!options_.listen_grpc.empty()) STREAMVEC_RETURN_IF_ERROR(listen_grpc());
+    server_->begin();
     alive_ = std::thread([this] { keep_alive(); });
-    return options_.listen_grpc.empty() ? Status() : listen_grpc();
+    return {};
   }
 
   Status listen_grpc() {
@@ -202,14 +202,16 @@ class ServiceCore final : public Service, public HttpHandler {
 
   // Adds what every answer of a call has, and measures it.
   void respond(const ApiCall& call, HttpExchange& exchange, HttpResponse response, Clock::time_point begin) {
-    if (const std::string origin = access_.allowed_origin(exchange.request()); !origin.empty()) {
-      response.headers.push_back({"Access-Control-Allow-Origin", origin});
-      response.headers.push_back({"Vary", "Origin"});
-    }
     if (response.content_type == "application/json") response.headers.push_back({"Cache-Control", "no-store"});
     meter_.record(static_cast<size_t>(&call - api_calls().data()), response.status,
                   std::chrono::duration<double>(Clock::now() - begin).count());
     exchange.respond(std::move(response));
+  }
+
+  std::vector<NameAndText> headers_for(const HttpRequest& request) const override {
+    const std::string origin = access_.allowed_origin(request);
+    if (origin.empty()) return {};
+    return {{"Access-Control-Allow-Origin", origin}, {"Vary", "Origin"}};
   }
 
   const ApiParts& parts() const {
@@ -294,12 +296,10 @@ class ServiceCore final : public Service, public HttpHandler {
     HttpResponse response;
     response.status = 204;
     response.headers = {{"Allow", allowed_methods(call)}};
-    if (const std::string origin = access_.allowed_origin(request); !origin.empty()) {
-      response.headers.push_back({"Access-Control-Allow-Origin", origin});
+    if (!access_.allowed_origin(request).empty()) {
       response.headers.push_back({"Access-Control-Allow-Methods", allowed_methods(call)});
       response.headers.push_back({"Access-Control-Allow-Headers", "Authorization, Content-Type"});
       response.headers.push_back({"Access-Control-Max-Age", "600"});
-      response.headers.push_back({"Vary", "Origin"});
     }
     return response;
   }
@@ -346,7 +346,7 @@ class ServiceCore final : public Service, public HttpHandler {
 
   std::string figures() const {
     const auto model = models_.current();
-    return metrics_text(events_.last("progress"), events_.last("metrics"), model.get(), network_.load()->statistics(),
+    return metrics_text(events_.last("progress"), events_.last("metrics"), model.get(), server_->statistics(),
                         calls_.waiting() + slow_.waiting()) +
            meter_.text();
   }
@@ -436,7 +436,6 @@ class ServiceCore final : public Service, public HttpHandler {
   const ApiParts parts_;
   const std::shared_ptr<const std::string> openapi_;
   std::unique_ptr<HttpServer> server_;
-  std::atomic<HttpServer*> network_{nullptr};
   std::string url_;
   std::thread alive_;
   std::string grpc_address_;

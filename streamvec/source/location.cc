@@ -83,15 +83,30 @@ bool parse_query(std::string_view query, Location& location) {
   return true;
 }
 
-// The name with its password hidden.
+// What stands after ?, the values of secret settings hidden (Kafka's sasl.password and its like).
+std::string presentable_query(std::string_view query) {
+  std::string shown;
+  while (!query.empty()) {
+    const std::string_view setting = take_until(query, '&');
+    const std::string_view key = setting.substr(0, setting.find('='));
+    const bool secret = key.find("password") != key.npos || key.find("secret") != key.npos;
+    shown += (shown.empty() ? "?" : "&") + std::string(secret ? key : setting) + (secret ? "=***" : "");
+  }
+  return shown;
+}
+
+// The name with its password hidden, or its token, which stands alone before the @.
 std::string presentable(std::string_view name) {
   const size_t begin = name.find("://");
   if (begin == std::string_view::npos) return std::string(name);
   const size_t end = std::min(name.find('/', begin + 3), name.size());
   const size_t at = name.substr(0, end).rfind('@');
+  const size_t query = std::min(name.find('?', at == name.npos ? begin : at), name.size());
+  const std::string shown_query = presentable_query(name.substr(std::min(query + 1, name.size())));
+  if (at == std::string_view::npos) return std::string(name.substr(0, query)) + shown_query;
   const size_t colon = name.find(':', begin + 3);
-  if (at == std::string_view::npos || colon == std::string_view::npos || colon > at) return std::string(name);
-  return std::string(name.substr(0, colon + 1)) + "***" + std::string(name.substr(at));
+  const size_t shown = colon < at ? colon + 1 : begin + 3;
+  return std::string(name.substr(0, shown)) + "***" + std::string(name.substr(at, query - at)) + shown_query;
 }
 
 }  // namespace

@@ -27,7 +27,10 @@ TEST(Location, ReadsAnAddressInBracketsAndASchemeWithoutAHost) {
   EXPECT_EQ(path->path, "/data/a.warc.gz");
 }
 
-TEST(Location, HidesThePasswordInItsName) {
+TEST(Location, HidesPasswordsAndTokensInItsName) {
+  EXPECT_EQ(Location::parse("nats://token@h/s?x=1")->name, "nats://***@h/s?x=1");
+  EXPECT_EQ(Location::parse("kafka://h/t?sasl.username=me&sasl.password=secret&group=g")->name,
+            "kafka://h/t?sasl.username=me&sasl.password=***&group=g");
   EXPECT_EQ(Location::parse("nats://me:secret@h/s")->name, "nats://me:***@h/s");
   EXPECT_EQ(Location::parse("nats://h:4222/s@t")->name, "nats://h:4222/s@t");
   const auto bad = Location::parse("nats://me:secret@h:0/s");

@@ -65,7 +65,7 @@ TailSource::TailSource(std::string name, std::string path, bool from_end, Record
 void TailSource::reset() {
   file_.reset();
   inode_ = 0;
-  started_ = live_next_ = ended_ = dropping_ = false;
+  started_ = ended_ = dropping_ = false;
   head_.clear();
   last_.clear();
   buffer_.clear();
@@ -168,11 +168,7 @@ Status TailSource::seek(const std::string& cursor) {
   // The same file under any name first; a copy or a compressed one else.
   std::stable_partition(found.begin(), found.end(), [&](const Candidate& each) { return each.inode == place.inode; });
   for (const Candidate& candidate : found)
-    if (place.is_in(candidate.path)) {
-      live_next_ = candidate.inode != place.inode && !found.empty() && found.front().inode == place.inode &&
-                   found.front().path == path_;  // PATH was copied and cut
-      return open_at(candidate.path, place.offset);
-    }
+    if (place.is_in(candidate.path)) return open_at(candidate.path, place.offset);
   ++losses_;
   if (const auto next = next_candidate(place.mtime_ns, 0)) return open_at(next->path, 0);
   return {};
@@ -229,7 +225,6 @@ Result<bool> TailSource::after_truncation() {
     STREAMVEC_RETURN_IF_ERROR(open_at(candidate.path, place.offset));
     buffer_ = kept;
     offset_ = kept_offset;
-    live_next_ = true;
     return true;
   }
   ++truncations_;
@@ -257,9 +252,7 @@ Result<bool> TailSource::follow_rotation() {
     ended_ = true;  // its last line has no end
     return true;
   }
-  const auto next = live_next_ ? Candidate{path_, live.st_ino, mtime_ns_of(live)}
-                               : next_candidate(mtime_ns_of(mine), inode_).value_or(Candidate{path_, 0, 0});
-  live_next_ = false;
+  const auto next = next_candidate(mtime_ns_of(mine), inode_).value_or(Candidate{path_, 0, 0});
   STREAMVEC_RETURN_IF_ERROR(open_at(next.path, 0));
   return true;
 }

@@ -78,7 +78,6 @@ class TailSource : public Source {
   int64_t mtime_ns_ = 0;     // when it was looked at last
   bool was_live_ = false;    // it was PATH when it was opened
   bool started_ = false;     // the first file was found
-  bool live_next_ = false;   // after a copy that was cut off, PATH itself comes next
   std::string head_, last_;  // the first bytes of the file, and the last that were read of it
   std::string buffer_;       // read; what begins at begin_ is not handed out yet
   size_t begin_ = 0;

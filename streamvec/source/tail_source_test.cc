@@ -188,17 +188,26 @@ TEST_P(TailAfterRestart, FindsItsPlaceAgain) {
         fs::resize_file(path, 0);
         append(path, record(4) + record(5) + record(6) + record(7));
       },
+      [&] {  // copied and cut twice
+        fs::copy_file(path, path + ".2");
+        fs::resize_file(path, 0);
+        append(path, record(4) + record(5));
+        fs::copy_file(path, path + ".1");
+        fs::resize_file(path, 0);
+        append(path, record(6) + record(7));
+        later(path + ".2", -10), later(path + ".1", -5);
+      },
   };
   rotations[GetParam()]();
   const auto resumed = open_ok<TailSource>(name);
   ASSERT_TRUE(resumed->seek(cursor).ok());
   std::vector<std::string> expected = {"line 2", "line 3", "line 4"};
-  if (GetParam() == 5) expected.insert(expected.end(), {"line 5", "line 6", "line 7"});
+  if (GetParam() >= 5) expected.insert(expected.end(), {"line 5", "line 6", "line 7"});
   EXPECT_EQ(awaited(*resumed, expected.size()), expected);
   EXPECT_THAT(resumed->notes(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Rotations, TailAfterRestart, ::testing::Range<size_t>(0, 6));
+INSTANTIATE_TEST_SUITE_P(Rotations, TailAfterRestart, ::testing::Range<size_t>(0, 7));
 
 TEST(TailSource, TellsAFileThatBeganAgainFromItsFormerSelfWithTheSameFirstBytes) {
   TemporaryDirectory directory;

@@ -125,8 +125,17 @@ Result<std::unique_ptr<StreamEvaluator>> StreamEvaluator::create(Options options
 void StreamEvaluator::start(const Parts& parts) {
   parts_.emplace(parts);
   measured_s_ = unix_now();
-  previous_tokens_ = remembered_tokens_ = parts.intake->totals().tokens;
+  previous_tokens_ = parts.intake->totals().tokens;
+  remembered_tokens_ = tokens_in_history(previous_tokens_);
   thread_ = std::thread([this] { run(); });
+}
+
+// Of the tokens that an earlier run read: one that was killed may have read more than its last snapshot has.
+int64_t StreamEvaluator::tokens_in_history(int64_t tokens_read) const {
+  if (options_.snapshot_every <= 0) return tokens_read;
+  const auto entries = history_.list();
+  if (!entries.ok()) return tokens_read;
+  return entries->empty() ? 0 : std::min(tokens_read, entries->back().moment.tokens);
 }
 
 void StreamEvaluator::stop() {

@@ -85,6 +85,7 @@ class StreamEvaluator {
   void run();
   void follow_at_first();
   bool has_seen_all() const;
+  int64_t tokens_in_history(int64_t tokens_read) const;
   void look(bool last);
   void measure(const Snapshot& snapshot, StreamMetrics& metrics);
   void remember(const Snapshot& snapshot, int64_t tokens, StreamMetrics& metrics);

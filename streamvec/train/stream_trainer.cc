@@ -120,7 +120,8 @@ class StreamTraining {
     STREAMVEC_RETURN_IF_ERROR(parted);
     if (cluster_ != nullptr && cluster_->leads()) cluster_->saved();
     if (const Status failed = intake_->status(); !failed.ok())
-      return Status(failed.code(), failed.message() + "; what was learnt before is saved");
+      return has_words() ? Status(failed.code(), failed.message() + "; what was learnt before is saved") : failed;
+    if (writes() && !has_words() && ended_by_itself()) return nothing_learnt();
     TrainProgress result = progress_.total();
     result.notes.insert(result.notes.begin(), notes_.begin(), notes_.end());
     for (const auto& lines : {intake_->notes(), evaluator_ ? evaluator_->notes() : std::vector<std::string>()})
@@ -133,6 +134,21 @@ class StreamTraining {
   bool clustered() const { return options_.cluster.on(); }
   // Of a cluster the node that leads writes: at first the first.
   bool writes() const { return writer_.has_value(); }
+  // Once the last save is through: whether there was something to save.
+  bool has_words() const { return model_->vocabulary.size() > 0; }
+  bool ended_by_itself() const { return !is_to_stop() && (cluster_ == nullptr || !cluster_->asked_to_stop()); }
+
+  // Why there is no model, though all was read.
+  Status nothing_learnt() const {
+    const Intake::Totals read = intake_->totals();
+    std::string notes;
+    for (const std::string& note : intake_->notes()) notes += "; " + note;
+    return error(Code::kInvalidArgument, "the stream has ended and has no word ", options_.min_count,
+                 " times (documents read here: ", read.documents, ", in other languages: ", read.other_languages,
+                 ", duplicates: ", read.duplicates, ", tokens: ", read.tokens, "); try --min-count 1",
+                 read.other_languages > 0 ? ", another --language" : "",
+                 read.duplicates > 0 ? ", no --drop-duplicates" : "", " or more text", notes);
+  }
 
   Status make_evaluator() {
     STREAMVEC_ASSIGN_OR_RETURN(StreamEvaluator::Options options, evaluator_options(options_, model_->parameters.dim()));
@@ -236,7 +252,8 @@ class StreamTraining {
   Status go_on(const Checkpoint& existing) {
     step_ = saved_step_ = existing.step;  // never saved over: what `latest` names stays whole whenever a kill comes
     notes_ = existing.notes;
-    if (existing.extra.count(kVocabularyState) == 0) return {};  // the vectors of a run that was no stream
+    const bool was_stream = existing.state.contains("stream") && existing.extra.count(kVocabularyState) > 0;
+    if (!was_stream) return {};  // the vectors of a run of files or of a pipe
     progress_.restore(existing.state.value("stream", json::object()));
     STREAMVEC_RETURN_IF_ERROR(restore_sources(options_.cluster, existing, *intake_));
     if (const auto found = existing.extra.find(kReplayState); found != existing.extra.end()) {

@@ -173,6 +173,38 @@ TEST_F(StreamTrainer, GoesOnFromAModelThatWasNoStream) {
   EXPECT_EQ(words().count(words().find("comes")), 400);
 }
 
+TEST_F(StreamTrainer, ItsModelGoesOnWithFilesFromTheRowsThatItHas) {
+  const std::string source = write_records(200);
+  ASSERT_TRUE(train_on(source).ok());
+  const Checkpoint before = load_checkpoint(path("model")).value();
+  options_.stream.on = false;
+  options_.lr = 1e-30;  // rows stay as they are
+  const auto result = train_on(source);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const Checkpoint after = load_checkpoint(path("model")).value();
+  ASSERT_EQ(after.vocabulary.size(), before.vocabulary.size());
+  for (Slot slot = 0; slot < before.vocabulary.size(); ++slot) {
+    ASSERT_EQ(after.vocabulary.word(slot), before.vocabulary.word(slot));
+    ASSERT_EQ(after.vocabulary.count(slot), 2 * before.vocabulary.count(slot));
+    const auto then = before.input.view().row_span(slot), now = after.input.view().row_span(slot);
+    ASSERT_TRUE(std::equal(then.begin(), then.end(), now.begin())) << slot;
+  }
+}
+
+TEST_F(StreamTrainer, NothingLearntIsAnErrorThatCountsWhatWasLeftOut) {
+  {
+    std::ofstream file(path("same.tsv"));
+    for (int i = 0; i < 5; ++i) file << i << "\ta text of which a copy comes again and again all day long\n";
+  }
+  options_.min_count = 5;
+  options_.stream.drop_duplicates = true;
+  const Status failed = train_on("tsv:" + path("same.tsv") + "?id=1&text=2").status();
+  EXPECT_EQ(failed.code(), Code::kInvalidArgument);
+  EXPECT_THAT(failed.message(), HasSubstr("documents read here: 5, in other languages: 0, duplicates: 4"));
+  EXPECT_THAT(failed.message(), HasSubstr("no --drop-duplicates"));
+  EXPECT_FALSE(std::filesystem::exists(path("model") + "/latest"));
+}
+
 TEST_F(StreamTrainer, KeepsAHistoryWithBothHalvesAndALineOfMetrics) {
   options_.stream.snapshot_every = 1000;
   ASSERT_TRUE(train_on(write_records(1000)).ok());

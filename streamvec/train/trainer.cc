@@ -103,7 +103,8 @@ class Training {
     STREAMVEC_RETURN_IF_ERROR(parted);
     if (node_ != nullptr && node_->leads()) node_->saved();
     if (Status failed = feed_.status(); !failed.ok())
-      return Status(failed.code(), failed.message() + "; what was learnt before is saved");
+      return mapper_->slots() > 0 ? Status(failed.code(), failed.message() + "; what was learnt before is saved")
+                                  : failed;
     return progress(state, state.mean_loss());
   }
 
@@ -353,6 +354,18 @@ TrainOptions settled(TrainOptions options, const std::string& model, bool read_a
   return options;
 }
 
+// What files would pass over without a word.
+Status check_of_files(const StreamOptions& stream) {
+  if (!stream.languages.empty() || stream.drop_duplicates)
+    return error(Code::kInvalidArgument, stream.drop_duplicates ? "--drop-duplicates" : "--language",
+                 " is for streams; add --stream");
+  if (!stream.similarity.empty() || !stream.analogy.empty())
+    return error(Code::kInvalidArgument, stream.similarity.empty() ? "--analogy" : "--similarity",
+                 " is measured while streams are trained on; add --stream, or leave it out and give it to `streamvec ",
+                 "eval` afterwards");
+  return {};
+}
+
 // As they turn out to be meant.
 TrainOptions as(TrainOptions options, const std::optional<std::string>& model, bool stream) {
   options.model = model;
@@ -366,6 +379,7 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   // What several nodes share has to be there to be counted: what is not is a stream of theirs.
   const bool stream = given.stream.on || any_endless(opened) || (given.cluster.on() && !all_replayable(opened));
   STREAMVEC_RETURN_IF_ERROR(check_cluster(as(given, given.model, stream)));
+  if (!stream) STREAMVEC_RETURN_IF_ERROR(check_of_files(given.stream));
   std::optional<CheckpointWriter> writer;
   if (given.cluster.rank == 0) {
     STREAMVEC_ASSIGN_OR_RETURN(writer, CheckpointWriter::open(out, given.cluster.job));

@@ -105,7 +105,7 @@ namespace {
 // Goes on where the stopped run was; false when this is another run, or its text is no longer the same.
 Result<bool> resume(const Checkpoint& existing, const std::string& out, TrainingStart& start) {
   const nlohmann::json before = existing.state.value("run", nlohmann::json());
-  if (before.is_null()) return false;  // imported vectors
+  if (before.is_null() || existing.state.contains("stream")) return false;  // imported vectors, or a stream's
   STREAMVEC_ASSIGN_OR_RETURN(RunState state,
                              run_state_from_json(existing.state.value("progress", nlohmann::json()), existing.cursors));
   if (state.finished || !start.source->capabilities().replayable) return false;
@@ -168,6 +168,17 @@ Status check_stream(const StreamOptions& stream) {
   return {};
 }
 
+// What says which of several nodes this is, or what they do: one that takes itself for the second would save nothing.
+Status check_alone(const ClusterSettings& cluster) {
+  if (cluster.on()) return {};
+  for (const auto& [option, value] : {std::pair{"--rank", cluster.rank}, std::pair{"--servers", cluster.servers},
+                                      std::pair{"--ingest", cluster.ingest}})
+    if (value != 0)
+      return error(Code::kInvalidArgument, option, " ", value, " needs --nodes, the nodes of a cluster; give them, or ",
+                   "leave it out");
+  return {};
+}
+
 }  // namespace
 
 Status check_options(const TrainOptions& options) {
@@ -189,6 +200,7 @@ Status check_options(const TrainOptions& options) {
   for (const std::string_view model : model_names())
     STREAMVEC_RETURN_IF_ERROR(make_model_state(model)->check_options(options));
   STREAMVEC_RETURN_IF_ERROR(check_stream(options.stream));
+  STREAMVEC_RETURN_IF_ERROR(check_alone(options.cluster));
   STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
   STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
   return make_pair_kernel(options.kernel).status();

@@ -26,7 +26,7 @@ export class Login {
     try {
       await api.login(this.token.value);
     } catch (problem) {
-      const refused = problem instanceof CallError && (problem.status === 401 || problem.status === 403);
+      const refused = problem instanceof CallError && problem.status === 401;
       return this.ask(refused ? "This is not the token, or it has expired." : problem instanceof CallError ? visible(problem.message) : "No answer.");
     }
     this.token.value = "";

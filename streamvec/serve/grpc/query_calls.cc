@@ -48,7 +48,8 @@ class RpcReader final : public EventReader {
  public:
   explicit RpcReader(std::shared_ptr<GrpcExchange> exchange) : exchange_(std::move(exchange)) {}
   bool tell(const std::shared_ptr<const BoardEvent>& event) override { return exchange_->send(event_message(*event)); }
-  bool keep_alive() override { return exchange_->is_open(); }  // gRPC has pings of its own
+  bool keep_alive() override { return is_there(); }  // gRPC has pings of its own
+  bool is_there() const override { return exchange_->is_open(); }
 
  private:
   const std::shared_ptr<GrpcExchange> exchange_;

@@ -27,6 +27,7 @@ constexpr int64_t kNanosecondsPerSecond = 1'000'000'000,
                   kBatchBytes = int64_t{72} << 20;  // a message has 64 MiB at most
 constexpr int kBatch = 256, kRequestWaitMs = 1'000, kRequestSeconds = 30;
 constexpr size_t kMarksMax = 65'536;
+constexpr int64_t kNoLimit = 1'000'000'000;  // the client library leaves out -1, and the server then takes 1,000
 
 template <auto destroy>
 struct Destroy {
@@ -291,7 +292,7 @@ Status NatsStream::make_consumer() {
   config.AckPolicy = queue ? js_AckExplicit : acknowledge_ == Acknowledge::kUpTo ? js_AckAll : js_AckNone;
   if (acknowledge_ != Acknowledge::kNothing) {
     config.AckWait = 3'600 * kNanosecondsPerSecond;  // checkpoints may be far apart
-    config.MaxAckPending = queue ? settings_.pending_max : -1;
+    config.MaxAckPending = queue ? settings_.pending_max : kNoLimit;
   }
   if (consumer.empty()) config.InactiveThreshold = 300 * kNanosecondsPerSecond;
   jsConsumerInfo* made = nullptr;

@@ -197,6 +197,14 @@ TEST(NatsSource, AcknowledgesOnlyWhatIsCommitted) {
   EXPECT_EQ(source->commit("nonsense").code(), Code::kInvalidArgument);
 }
 
+TEST(NatsSource, ANamedConsumerHandsOutAnyNumberBeforeTheyAreCommitted) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 1'200);
+  EXPECT_EQ(read_documents(*open_nats(server, "/NEWS?durable=reader"), 1'200).size(), 1'200u);
+}
+
 TEST(NatsSource, AWorkQueueLosesMessagesOnlyAsTheyAreCommitted) {
   ServerProcess server(nats_server());
   NatsClient client(server);

@@ -159,7 +159,7 @@ Status Transfer::judge(CURLcode code) {
   if (!failure_.ok()) return failure_;
   if (code != CURLE_OK && !refusal_.empty())
     return error(Code::kPermissionDenied, host_, " has the address ", refusal_,
-                 "; only public addresses are read unless the host is allowed");
+                 "; only public addresses are read unless the host is allowed by --allow-private ", host_);
   if (code == CURLE_FILESIZE_EXCEEDED)
     return error(Code::kResourceExhausted, "larger than ", limits_.body_bytes_max, " bytes");
   if (code == CURLE_UNSUPPORTED_PROTOCOL) return error(Code::kUnavailable, "the answer is no HTTP");
