@@ -34,17 +34,22 @@ struct WordVectors::State {
 
 namespace {
 
-void make_unit(std::vector<float>& vector) {
-  double squares = 0;
-  for (const float value : vector) squares += double{value} * value;
-  if (!(squares > 0) || !std::isfinite(squares)) return;
-  const double scale = 1 / std::sqrt(squares);
-  for (float& value : vector) value = static_cast<float>(value * scale);
-}
+constexpr double kRoundingError = 1e-6;  // of sums that would be 0, by the lengths of what was added
 
 double dot(std::span<const float> a, std::span<const float> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
                             [](float x, float y) { return double{x} * y; });
+}
+
+double length_of(std::span<const float> vector) {
+  return std::sqrt(dot(vector, vector));
+}
+
+void make_unit(std::vector<float>& vector) {
+  const double length = length_of(vector);
+  if (!(length > 0) || !std::isfinite(length)) return;
+  const double scale = 1 / length;
+  for (float& value : vector) value = static_cast<float>(value * scale);
 }
 
 bool all_finite(std::span<const float> values) {
@@ -131,6 +136,7 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
   STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex* index, state_->neighbours());
   std::vector<float> sum(static_cast<size_t>(vector_size()));
   std::vector<Slot> given;
+  double lengths = 0;
   for (const auto& [terms, weight] : {std::pair{&positive, 1.0}, std::pair{&negative, -1.0}})
     for (const WordOrVector& term : *terms) {
       if (const auto* values = std::get_if<std::vector<float>>(&term)) {
@@ -138,15 +144,20 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
           return error(Code::kInvalidArgument, "a vector of ", values->size(), " values was given, the model has ",
                        sum.size());
         if (!all_finite(*values)) return error(Code::kInvalidArgument, "the vector given holds NaN or Inf");
-        add(sum, weight, index->own_part(*values));
+        const std::vector<float> own = index->own_part(*values);
+        add(sum, weight, own);
+        lengths += length_of(own);
         continue;
       }
       STREAMVEC_ASSIGN_OR_RETURN(const WordVector word, vector_of(snapshot(), std::get<std::string>(term)));
       std::vector<float> own = index->own_part(word.values);
       make_unit(own);
       add(sum, weight, own);
+      lengths += length_of(own);
       if (word.seen()) given.push_back(word.slot);
     }
+  if (length_of(sum) < kRoundingError * lengths)
+    return error(Code::kInvalidArgument, "the words given cancel each other out; nothing is left to look for");
   std::vector<ScoredWord> words;
   for (const Neighbour& neighbour : index->nearest_to_sum(sum, given, std::max(topn, 0)))
     words.push_back({std::string(word(neighbour.slot)), neighbour.cosine});

@@ -64,8 +64,8 @@ class WordVectors {
   // The topn words nearest to the mean of the positive words' unit vectors less the negative ones', nearest first;
   // those words themselves are left out. Vectors count as they are. Of a hybrid model all are seen without the mean of
   // all words (SearchSpace, eval/neighbours.h), so that scores are not those of similarity(). kInvalidArgument: none
-  // given, a vector of another size or not finite. The first call makes a copy of all vectors with length 1
-  // (kResourceExhausted).
+  // given, all of them cancel each other out, a vector of another size or not finite. The first call makes a copy of
+  // all vectors with length 1 (kResourceExhausted).
   Result<std::vector<ScoredWord>> most_similar(const std::vector<WordOrVector>& positive,
                                                const std::vector<WordOrVector>& negative = {}, int32_t topn = 10) const;
   // The cosine of two words.

@@ -75,8 +75,19 @@ TEST(WordVectors, BadQuestionsAreRefused) {
   EXPECT_EQ(vectors.most_similar({std::vector<float>{1}}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(vectors.most_similar({std::vector<float>{NAN, 1}}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(vectors.most_similar({"west"}).status().code(), Code::kNotFound);
+  EXPECT_THAT(vectors.most_similar({"far"}, {"far"}).status().message(), HasSubstr("cancel each other out"));
+  EXPECT_THAT(vectors.most_similar({"north", "south"}).status().message(), HasSubstr("cancel each other out"));
   EXPECT_THAT(vectors.similarity("north", "west").status().message(), HasSubstr("west"));
   EXPECT_EQ(vectors.doesnt_match({}).status().code(), Code::kInvalidArgument);
+}
+
+TEST(WordVectors, WordsWithoutADirectionHaveNeighboursAtCosineZero) {
+  const std::vector<std::string> words = {"nothing", "one"};
+  const std::vector<float> values = {0, 1};
+  const auto vectors = WordVectors::from_vectors(words, {values.data(), 2, 1, 1});
+  const auto near = vectors->most_similar({"nothing"});
+  EXPECT_THAT(words_of(near), ElementsAre("one"));
+  EXPECT_EQ((*near)[0].score, 0);
 }
 
 TEST(WordVectors, TheWordFarthestFromTheMeanDoesNotMatch) {

@@ -10,7 +10,7 @@ Status check_holds_no_model(const std::string& dir) {
   const auto checkpoints = list_checkpoints(dir);
   if (!checkpoints.ok() && checkpoints.status().code() != Code::kNotFound) return checkpoints.status();
   if (checkpoints.ok() && !checkpoints->empty())
-    return error(Code::kAlreadyExists, dir, " holds a model already; try another --out");
+    return error(Code::kAlreadyExists, dir, " holds a model already; try another directory");
   return {};
 }
 

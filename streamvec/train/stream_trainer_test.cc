@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -246,6 +247,19 @@ TEST_F(StreamTrainer, RefusesWhatAStreamCannotDo) {
   options_.stream.languages = {"klingon"};
   EXPECT_EQ(train_on(source).status().code(), Code::kInvalidArgument);
   EXPECT_FALSE(std::filesystem::exists(path("model") + "/latest"));
+}
+
+TEST_F(StreamTrainer, TimesOutOfRangeAreRefusedByName) {
+  const std::string source = write_records(10);
+  for (const double seconds : {-1.0, 2e9, double{NAN}, double{INFINITY}}) {
+    options_.checkpoint_every_s = seconds;
+    EXPECT_THAT(train_on(source).status().message(), HasSubstr("--checkpoint-every is"));
+    options_.checkpoint_every_s.reset();
+    options_.stream.evaluate_every_s = seconds;
+    EXPECT_THAT(train_on(source).status().message(), HasSubstr("--evaluate-every is"));
+    options_.stream.evaluate_every_s = 0;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("model")));
 }
 
 TEST_F(StreamTrainer, AnotherHalfLifeThanTheStreamsIsRefusedWithBoth) {

@@ -1,7 +1,7 @@
 #include "streamvec/train/training_start.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kDimDefault = 200, kDimMax = 65536;
 constexpr int32_t kBatchMax = 1'000'000;
 constexpr int64_t kReplayChunksMax = int64_t{1} << 31;
+constexpr int64_t kVocabMax = std::numeric_limits<Slot>::max();
+constexpr double kSecondsMax = 1e9;
 
 }  // namespace
 
@@ -152,9 +154,10 @@ Status begin_new_run(const TrainOptions& options, const TrainHooks& hooks, Train
   return {};
 }
 
-}  // namespace
-
-namespace {
+Status check_seconds(const char* name, double seconds) {
+  if (seconds >= 0 && seconds <= kSecondsMax) return {};
+  return error(Code::kInvalidArgument, name, " is ", seconds, "; it must be 0 to 1000000000 seconds");
+}
 
 Status check_stream(const StreamOptions& stream) {
   if (!(stream.replay_ratio > 0) || stream.replay_ratio > 1000)
@@ -165,7 +168,7 @@ Status check_stream(const StreamOptions& stream) {
                  kReplayChunksMax);
   if (stream.snapshot_every < 0)
     return error(Code::kInvalidArgument, "--snapshot-every is ", stream.snapshot_every, "; it must be 0 or more");
-  return {};
+  return check_seconds("--evaluate-every", stream.evaluate_every_s);
 }
 
 // What says which of several nodes this is, or what they do: one that takes itself for the second would save nothing.
@@ -188,14 +191,16 @@ Status check_options(const TrainOptions& options) {
   if (options.dim && (*options.dim < 1 || *options.dim > kDimMax)) return wrong("--dim", *options.dim, "1 to 65536");
   if (options.window < 1 || options.window > 1000) return wrong("--window", options.window, "1 to 1000");
   if (options.negatives < 1 || options.negatives > 1000) return wrong("--negatives", options.negatives, "1 to 1000");
-  if (!(options.sample >= 0)) return wrong("--sample", options.sample, "0 or more");
+  if (!(options.sample >= 0 && options.sample <= 1)) return wrong("--sample", options.sample, "0 to 1");
   if (!(options.pace >= 1 && options.pace <= 100)) return wrong("--pace", options.pace, "1 to 100");
   if (options.min_count < 1) return wrong("--min-count", options.min_count, "1 or more");
-  if (options.epochs < 0) return wrong("--epochs", options.epochs, "1 or more");
+  if (options.epochs < 0 || options.epochs > 1'000'000) return wrong("--epochs", options.epochs, "1 to 1000000");
   if (options.threads < 0 || options.threads > 1024) return wrong("--threads", options.threads, "0 to 1024");
   if (options.batch < 0 || options.batch > kBatchMax) return wrong("--batch", options.batch, "0 to 1000000");
-  if (options.vocab_max < 0) return wrong("--vocab-max", options.vocab_max, "0 or more");
-  if (options.lr && !(*options.lr > 0 && std::isfinite(*options.lr))) return wrong("--lr", *options.lr, "above 0");
+  if (options.vocab_max < 0 || options.vocab_max > kVocabMax)
+    return wrong("--vocab-max", options.vocab_max, "0 to 2147483647");
+  if (options.lr && !(*options.lr > 0 && *options.lr <= 100)) return wrong("--lr", *options.lr, "above 0, at most 100");
+  STREAMVEC_RETURN_IF_ERROR(check_seconds("--checkpoint-every", options.checkpoint_every_s.value_or(0)));
   STREAMVEC_RETURN_IF_ERROR(check_model(options.model.value_or("sgns")));
   for (const std::string_view model : model_names())
     STREAMVEC_RETURN_IF_ERROR(make_model_state(model)->check_options(options));
