@@ -12,12 +12,6 @@ constexpr size_t kAheadBytes = size_t{256} << 10;      // of documents that wait
 constexpr std::chrono::milliseconds kTurn{20};         // reading ahead looks up after this long
 constexpr std::chrono::milliseconds kSignalEvery{50};  // how long Ctrl-C may go unnoticed
 
-// Any str has bytes: what is no UTF-8 is replaced and counted when it is tokenised.
-std::string text_of(py::handle text) {
-  if (PyBytes_Check(text.ptr())) return py::reinterpret_borrow<py::bytes>(text);
-  return word_of(text);
-}
-
 // Words in a row, as gensim's sentences are.
 std::string joined(py::handle words) {
   std::string text;

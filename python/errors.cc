@@ -1,7 +1,7 @@
 // Status as exceptions, and strings both ways.
 #include <pybind11/pybind11.h>
 
-#include <cctype>
+#include <algorithm>
 #include <map>
 
 #include "python/binding.h"
@@ -60,23 +60,47 @@ const char* name_of(Code code) {
   return found == kNames.end() ? "UNKNOWN" : found->second;
 }
 
-// "--min-count 1" as "min_count 1": where two dashes begin a word, up to its end.
+// The keyword of an option (without its dashes); "" when only the command line has it.
+std::string keyword_of(std::string_view option) {
+  static const std::map<std::string_view, const char*> kOtherNames = {{"char-dim", "character_dim"},
+                                                                      {"memory", "memory_mb"},
+                                                                      {"checkpoint-every", "checkpoint_every_s"},
+                                                                      {"evaluate-every", "evaluate_every_s"},
+                                                                      {"language", "languages"},
+                                                                      {"keep-case", "fold_case=False"},
+                                                                      {"no-nfkc", "nfkc=False"},
+                                                                      {"no-drift", "drift=False"},
+                                                                      {"out", "out"},
+                                                                      {"format", "format"}};
+  if (const auto found = kOtherNames.find(option); found != kOtherNames.end()) return found->second;
+  std::string name(option);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return is_option(name) ? name : "";
+}
+
+// Where a message begins to say what to type in a shell; its size when it does not.
+size_t command_begin(std::string_view message) {
+  return std::min({message.find(" with: "), message.find(" try: "), message.size()});
+}
+
+// "--min-count 1" as "min_count 1": where two dashes begin a word, up to its end. Commands stay as they are.
 std::string with_python_names(std::string_view message) {
+  constexpr std::string_view kDashes = "--", kOfNames = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  const size_t end = command_begin(message);
   std::string text;
-  bool in_option = false;
-  for (size_t i = 0; i < message.size(); ++i) {
-    const bool begins_word = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(';
-    if (begins_word && message.substr(i, 2) == "--" && i + 2 < message.size() &&
-        std::islower(static_cast<unsigned char>(message[i + 2])) != 0) {
-      in_option = true;
-      ++i;
-      continue;
+  size_t at = 0;
+  while (at < end) {
+    const bool begins_word = at == 0 || message[at - 1] == ' ' || message[at - 1] == '(';
+    if (begins_word && message.substr(at).starts_with(kDashes)) {
+      const size_t name = at + kDashes.size(), after = std::min(message.find_first_not_of(kOfNames, name), end);
+      const std::string keyword = keyword_of(message.substr(name, after - name));
+      text += keyword.empty() ? message.substr(at, after - at) : keyword;
+      at = after;
+    } else {
+      text += message[at++];
     }
-    const auto byte = static_cast<unsigned char>(message[i]);
-    in_option = in_option && (std::isalnum(byte) != 0 || byte == '-');
-    text += in_option && byte == '-' ? '_' : message[i];
   }
-  return text;
+  return text.append(message.substr(end));
 }
 
 }  // namespace
@@ -110,6 +134,13 @@ std::string word_of(py::handle word) {
   return py::reinterpret_steal<py::bytes>(bytes);
 }
 
+std::string text_of(py::handle text) {
+  if (PyBytes_Check(text.ptr())) return py::reinterpret_borrow<py::bytes>(text);
+  if (!PyUnicode_Check(text.ptr()))
+    throw py::type_error("a text is a str or bytes, not " + std::string(Py_TYPE(text.ptr())->tp_name));
+  return word_of(text);
+}
+
 std::string path_of(py::handle path) {
   PyObject* encoded = nullptr;
   if (PyUnicode_FSConverter(path.ptr(), &encoded) == 0) throw py::error_already_set();
@@ -120,8 +151,8 @@ void bind_errors(py::module_& module) {
   error_class = PyErr_NewExceptionWithDoc(
       "streamvec.Error",
       "What went wrong has no closer Python exception: another model in the directory, a damaged checkpoint.\n\n"
-      "Every exception of this module has the name of its code (\"FAILED_PRECONDITION\", \"DATA_LOSS\", ...) as "
-      "`code`.",
+      "Every exception of this module but TypeError has the name of its code (\"FAILED_PRECONDITION\", "
+      "\"DATA_LOSS\", ...) as `code`.",
       PyExc_RuntimeError, nullptr);
   const py::tuple bases =
       py::make_tuple(py::handle(error_class), py::handle(PyExc_MemoryError), py::handle(PyExc_OSError));

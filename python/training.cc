@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <type_traits>
 
 #include "python/binding.h"
 #include "python/caller.h"
@@ -20,11 +22,16 @@ struct Field {
 
 template <typename T>
 void assign(T& field, py::handle value) {
-  field = value.cast<T>();
+  try {
+    field = value.cast<T>();
+  } catch (const py::cast_error&) {
+    if (std::is_arithmetic_v<T> && PyLong_Check(value.ptr())) throw std::out_of_range("");
+    throw;
+  }
 }
 template <typename T>
 void assign(std::optional<T>& field, py::handle value) {
-  field = value.cast<T>();
+  assign(field.emplace(), value);
 }
 void assign(HalfLife& field, py::handle value) {
   field = value_or_raise(HalfLife::parse(py::str(value).cast<std::string>()));
@@ -32,7 +39,7 @@ void assign(HalfLife& field, py::handle value) {
 void assign(TokenizerOptions::Split& field, py::handle value) {
   const auto name = value.cast<std::string>();
   if (name != "words" && name != "whitespace")
-    throw py::value_error("tokenizer is \"" + name + "\"; it must be words or whitespace");
+    raise(error(Code::kInvalidArgument, "tokenizer is \"", name, "\"; it must be words or whitespace"));
   field = name == "words" ? TokenizerOptions::Split::kWords : TokenizerOptions::Split::kWhitespace;
 }
 
@@ -90,19 +97,30 @@ constexpr std::array kFields = {STREAMVEC_FIELD(model, model),
                                 STREAMVEC_FIELD(analogy, stream.analogy)};
 #undef STREAMVEC_FIELD
 
+const Field* find_field(std::string_view name) {
+  const auto field = std::find_if(kFields.begin(), kFields.end(), [&](const Field& f) { return name == f.name; });
+  return field == kFields.end() ? nullptr : &*field;
+}
+
+void set_field(const std::string& name, py::handle value, TrainOptions& options) {
+  const Field* field = find_field(name);
+  if (field == nullptr) throw py::type_error("there is no option " + name);
+  try {
+    field->set(options, value);
+  } catch (const py::cast_error&) {
+    throw py::type_error(name + " cannot be " + py::repr(value).cast<std::string>());
+  } catch (const std::out_of_range&) {
+    raise(error(Code::kInvalidArgument, name, " is ", py::repr(value).cast<std::string>(), ", which is out of range"));
+  }
+}
+
 // As on the command line, some options of streams make a stream of what they are given for.
 TrainOptions options_of(const py::dict& given) {
   TrainOptions options;
-  for (const auto& [key, value] : given) {
-    const auto name = key.cast<std::string>();
-    const auto field = std::find_if(kFields.begin(), kFields.end(), [&](const Field& f) { return name == f.name; });
-    if (field == kFields.end()) throw py::type_error("there is no option " + name);
-    try {
-      field->set(options, value);
-    } catch (const py::cast_error&) {
-      throw py::type_error(name + " cannot be " + py::repr(value).cast<std::string>());
-    }
-  }
+  for (const auto& [key, value] : given) set_field(key.cast<std::string>(), value, options);
+  // The library's 0 stands for the model's own number, which is had by leaving the keyword out.
+  if (given.contains("epochs") && options.epochs == 0)
+    raise(error(Code::kInvalidArgument, "epochs is 0; it must be 1 to 1000000"));
   for (const char* name : {"half_life", "replay", "replay_ratio"})
     if (given.contains(name)) options.stream.on = true;
   return options;
@@ -165,17 +183,26 @@ void bind_progress(py::module_& module) {
 
 void bind_document(py::module_& module) {
   py::class_<Document>(module, "Document", "A document with what a stream can make use of.")
-      .def(py::init([](std::string text, std::string id, int64_t time_s, bool deleted) {
-             return Document{std::move(text), "", std::move(id), time_s, deleted};
+      .def(py::init([](const py::object& text, const py::object& id, int64_t time_s, bool deleted) {
+             return Document{text_of(text), "", text_of(id), time_s, deleted};
            }),
            py::arg("text"), py::kw_only(), py::arg("id") = "", py::arg("time_s") = 0, py::arg("deleted") = false)
-      .def_readwrite("text", &Document::text)
-      .def_readwrite("id", &Document::id, "Names the record, so that it can be deleted later; \"\": it has no name.")
+      .def_property(
+          "text", [](const Document& self) { return str_of(self.text); },
+          [](Document& self, const py::object& text) { self.text = text_of(text); })
+      .def_property(
+          "id", [](const Document& self) { return str_of(self.id); },
+          [](Document& self, const py::object& id) { self.id = text_of(id); },
+          "Names the record, so that it can be deleted later; \"\": it has no name.")
       .def_readwrite("time_s", &Document::time_s, "When it was written, in seconds since 1970; 0: not known.")
       .def_readwrite("deleted", &Document::deleted, "The record `id` was withdrawn: what replay has of it goes.");
 }
 
 }  // namespace
+
+bool is_option(std::string_view name) {
+  return find_field(name) != nullptr;
+}
 
 void bind_training(py::module_& module) {
   bind_progress(module);

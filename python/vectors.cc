@@ -168,11 +168,38 @@ Vectors import_vectors(const py::object& file) {
   return {value_or_raise(std::move(imported)), {}};
 }
 
+// 3, 3.0 or what numpy has for them.
+int64_t count_of(const std::string& word, py::handle count) {
+  constexpr double kTooLarge = 9223372036854775808.0;  // 2^63
+  double value = PyFloat_AsDouble(count.ptr());
+  if (value == -1 && PyErr_Occurred() != nullptr) {
+    const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    PyErr_Clear();
+    if (!too_large)
+      throw py::type_error("a count is a whole number, not " + std::string(Py_TYPE(count.ptr())->tp_name));
+    value = kTooLarge;
+  }
+  if (std::trunc(value) != value || !(std::abs(value) < kTooLarge))
+    raise(error(Code::kInvalidArgument, "the count of \"", word, "\" is ", value,
+                "; counts are whole numbers below 2^63"));
+  return PyIndex_Check(count.ptr()) != 0 ? count.cast<int64_t>() : static_cast<int64_t>(value);
+}
+
+std::vector<int64_t> counts_of(const std::vector<std::string>& words, const py::object& counts) {
+  std::vector<int64_t> numbers;
+  if (counts.is_none()) return numbers;
+  for (const py::handle count : counts)
+    numbers.push_back(count_of(numbers.size() < words.size() ? words[numbers.size()] : "", count));
+  return numbers;
+}
+
 Vectors from_vectors(const py::iterable& words, const FloatRows& vectors, const py::object& counts) {
-  if (vectors.ndim() != 2) throw py::value_error("vectors must have two dimensions: words x values");
+  if (vectors.ndim() != 2)
+    raise(error(Code::kInvalidArgument, "vectors have ", vectors.ndim(),
+                " dimensions; they must have two: words x values"));
   std::vector<std::string> each;
   for (const py::handle word : words) each.push_back(word_of(word));
-  const auto numbers = counts.is_none() ? std::vector<int64_t>() : counts.cast<std::vector<int64_t>>();
+  const std::vector<int64_t> numbers = counts_of(each, counts);
   const MatrixView<const float> rows{vectors.data(), vectors.shape(0), vectors.shape(1), vectors.shape(1)};
   return {value_or_raise(WordVectors::from_vectors(each, rows, numbers)), {}};
 }
@@ -220,8 +247,8 @@ void bind_vectors(py::module_& module) {
                   "Vectors that another program wrote: word2vec (text, binary), GloVe, fastText (.vec, .bin), npy,\n"
                   "safetensors, TensorBoard's projector; also compressed. The format is found out.")
       .def_static("from_vectors", from_vectors, py::arg("words"), py::arg("vectors"), py::arg("counts") = py::none(),
-                  "A copy of words and an array (words x values) at hand. Without counts, words count as a text with\n"
-                  "words in this order of frequency would have them.")
+                  "A copy of words and an array (words x values) at hand. Counts are whole numbers, as floats, too.\n"
+                  "Without them, words count as a text with words in this order of frequency would have them.")
       .def("save", save, py::arg("directory"),
            "Makes a new model directory of these vectors, which `train` can go on with. FileExistsError when it holds\n"
            "a model. Models that read spellings by a network (hybrid, rbsg) are copied with their directory instead.")
@@ -279,7 +306,8 @@ void bind_vectors(py::module_& module) {
            py::arg("topn") = 10,
            "[(word, cosine)], nearest first: the words nearest to the mean of the positive words (unit vectors) less\n"
            "the negative ones. Each may be a word, a vector, or a list of both; words given are left out. Of a hybrid\n"
-           "model all are taken without the mean of its vectors.")
+           "model all are taken without the mean of its vectors and with long directions shortened. ValueError when\n"
+           "they cancel each other out.")
       .def("similarity", similarity, py::arg("a"), py::arg("b"), "The cosine of two words.")
       .def("doesnt_match", doesnt_match, py::arg("words"), "The word that lies farthest from the mean of all.");
 }

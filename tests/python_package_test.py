@@ -108,7 +108,30 @@ class TestTypes:
         assert told <= set(re.findall(r"(\w+)(?:\s*=[^;,]*)?(?=[;,])", fields))
 
 
+class TestPages:
+    def test_keywords_that_the_command_line_names_otherwise_are_told(self):
+        options = re.findall(r'^ +\{"([a-z-]+)", Kind::', (ROOT / "apps/streamvec/table.cc").read_text(), re.MULTILINE)
+        own = set(streamvec._native.option_names) - {option.replace("-", "_") for option in options}
+        told = set(re.findall(r"`(\w+)(?:=False)?`", (ROOT / "docs/PYTHON.md").read_text()))
+        assert {"character_dim", "fold_case"} <= own <= told
+
+    def test_the_fields_of_the_progress_are_told(self):
+        fields = {name for name in vars(streamvec.TrainProgress) if not name.startswith("_")}
+        assert fields <= set(re.findall(r"`(\w+)`", (ROOT / "docs/PYTHON.md").read_text()))
+
+
 class TestPackage:
+    @pytest.mark.parametrize("prefix", ["/usr/local", "/usr"])
+    def test_what_is_installed_lies_where_debians_python_looks(self, prefix, tmp_path):
+        look = "import sys; print(*sys.path, sep='\\n')"
+        paths = subprocess.run(["/usr/bin/python3", "-I", "-c", look], capture_output=True, text=True).stdout.splitlines()
+        if not any(path.endswith("dist-packages") for path in paths):
+            pytest.skip("this Python is not Debian's")
+        subprocess.run(["cmake", "--install", pathlib.Path(MODULE).parent, "--prefix", prefix, "--component", "python"],
+                       check=True, capture_output=True, env={**os.environ, "DESTDIR": str(tmp_path)})
+        (found,) = [path for path in paths if (tmp_path / path.lstrip("/") / "streamvec/__init__.py").is_file()]
+        assert found.startswith(prefix + "/lib")
+
     def test_the_wheel_installs_without_a_network(self, tmp_path):
         wheels = list(pathlib.Path(MODULE).glob("streamvec-*.whl"))
         assert len(wheels) == 1

@@ -2,6 +2,7 @@
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import weakref
 
 import pytest
 import support
-from python_support import MODULE, numpy, streamvec
+from python_support import MODULE, ROOT, numpy, streamvec
 
 QUICK = {"dim": 16, "threads": 1, "min_count": 1}
 LINES = support.topical_text(20_000).splitlines()
@@ -136,6 +137,12 @@ class TestVectors:
         with pytest.raises(TypeError, match="several words"):
             v.doesnt_match("word")
 
+    def test_words_that_cancel_each_other_out_are_a_value_error(self, v):
+        for positive, negative in [(TOPIC[:1], TOPIC[:1]), (TOPIC[:3], TOPIC[2::-1]), ([v[TOPIC[0]]], [v[TOPIC[0]]])]:
+            with pytest.raises(ValueError, match="cancel each other out") as caught:
+                v.most_similar(positive, negative=negative)
+            assert caught.value.code == "INVALID_ARGUMENT"
+
     def test_other_threads_run_while_it_scans(self, v):
         assert others_run_during(lambda: v.most_similar(TOPIC[0]))
         assert others_run_during(lambda: v["unheard"] if v.generates else v.most_similar(v[TOPIC[0]]))
@@ -227,6 +234,19 @@ class TestTraining:
         result = streamvec.train(documents=documents, out=tmp_path / "m", **QUICK)
         v = streamvec.load(tmp_path / "m")
         assert {"왕", "lone", "bytes", "tuple"} <= set(v) and result.bytes_replaced > 0
+
+    @pytest.mark.parametrize("text, read", [("caf\udce9 au lait", "caf\udce9 au lait"), (b"\xff bytes", "\udcff bytes"),
+                                            ("\ud800 lone", None), ("왕 여왕", "왕 여왕")])
+    def test_a_document_takes_the_text_that_may_stand_for_it(self, tmp_path, text, read):
+        document = streamvec.Document(text, id=text)
+        assert read is None or (document.text, document.id) == (read, read)
+        for name, given in [("plain", text), ("document", document)]:
+            streamvec.train(documents=[given] * 20, out=tmp_path / name, **QUICK)
+        assert support.weights(tmp_path / "document") == support.weights(tmp_path / "plain")
+        document.text = document.id = text
+        assert read is None or (document.text, document.id) == (read, read)
+        with pytest.raises(TypeError, match="str or bytes, not int"):
+            streamvec.Document(7)
 
     def test_progress_is_reported_on_the_calling_thread(self, tmp_path):
         seen, reported = [], threading.Event()
@@ -349,12 +369,49 @@ except KeyboardInterrupt:
         ({"model": "word2vec"}, ValueError, "word2vec"),
         ({"tokenizer": "bytes"}, ValueError, "words or whitespace"),
         ({"half_life": "soon"}, ValueError, "soon"),
+        ({"character_dim": -16}, ValueError, "^character_dim is -16"),
+        ({"memory_mb": -16}, ValueError, "^memory_mb is -16"),
+        ({"window": 2**40}, ValueError, "window is 1099511627776, which is out of range"),
+        ({"seed": -1}, ValueError, "seed is -1"),
+        ({"model": 5}, TypeError, "model cannot be 5"),
         ({"dim": "many"}, TypeError, "dim cannot be 'many'"),
         ({"dimension": 5}, TypeError, "dimension")])
     def test_bad_options_are_named(self, text, tmp_path, options, kind, message):
         with pytest.raises(kind, match=message):
             streamvec.train(text, out=tmp_path / "m", **{"threads": 1, **options})
         assert not (tmp_path / "m").exists() or not any(path.name.isdigit() for path in (tmp_path / "m").iterdir())
+
+    @pytest.mark.parametrize("model", ["sgns", "cbow", "subword", "glove", "rbsg", "hybrid"])
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.parametrize("name,values", [
+        ("epochs", [0, -1, 1_000_001]), ("checkpoint_every_s", [-1, float("nan"), float("inf"), 2e9]),
+        ("evaluate_every_s", [-16, float("nan"), float("inf"), 2e9])])
+    def test_numbers_out_of_range_are_refused_by_every_model_and_by_streams(self, tmp_path, model, stream, name, values):
+        for value in values:
+            with pytest.raises(ValueError, match=f"^{name} is .*; it must be") as caught:
+                streamvec.train(documents=LINES[:9], out=tmp_path / "m", model=model, stream=stream, **QUICK, **{name: value})
+            assert caught.value.code == "INVALID_ARGUMENT"
+        assert not (tmp_path / "m").exists()
+
+    def test_what_the_program_refuses_is_refused_here(self, text, tmp_path):
+        """-1, for every number that both take."""
+        table = (ROOT / "apps/streamvec/table.cc").read_text()
+        numbers = re.findall(r'\{"([a-z-]+)", Kind::k(?:Integer|Real), .*?\}', table, re.DOTALL)
+        keywords = {"char-dim": "character_dim", "memory": "memory_mb", "checkpoint-every": "checkpoint_every_s",
+                    "evaluate-every": "evaluate_every_s"}
+        taken = {name: keywords.get(name, name.replace("-", "_")) for name in numbers}
+        taken = {name: keyword for name, keyword in taken.items() if keyword in streamvec._native.option_names}
+        assert len(taken) > 20
+        for name, keyword in taken.items():
+            refused = support.run("train", text, "--out", tmp_path / "m", f"--{name}=-1", exit=2)
+            assert f"--{name}" in refused.err
+            with pytest.raises(ValueError, match=f"^{keyword} is -1"):
+                streamvec.train(text, out=tmp_path / "m", **{keyword: -1})
+
+    def test_an_error_leaves_commands_as_they_are(self, tmp_path):
+        with pytest.raises(FileNotFoundError) as caught:
+            streamvec.load(tmp_path / "nosuch")
+        assert str(caught.value).endswith(f"make one with: streamvec train SOURCE --out {tmp_path / 'nosuch'}")
 
     def test_errors_have_fitting_types(self, text, tmp_path, trained):
         with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -417,5 +474,29 @@ class TestOtherPrograms:
         for words, rows, counts in [(["x"], [[1], [2]], None), (["x", "x"], [[1], [2]], None), (["x"], [[numpy.nan]], None),
                                     ([""], [[1]], None), (["x"], [1], None), (["x"], [[1]], [-1]), (["x"], [[1]], [1, 2]),
                                     (["x"], numpy.zeros((1, 0)), None)]:
-            with pytest.raises(ValueError):
+            with pytest.raises(ValueError) as caught:
                 make(words, rows, counts)
+            assert caught.value.code == "INVALID_ARGUMENT"
+
+    def test_counts_may_be_whole_numbers_of_any_kind(self):
+        make = streamvec.WordVectors.from_vectors
+        for counts in [[3.0, 4], (numpy.float32(3), numpy.int16(4)), numpy.array([3, 4.0]), numpy.array([3, 4], numpy.uint8)]:
+            assert make(["a", "b"], numpy.ones((2, 3)), counts).counts.tolist() == [3, 4]
+        assert make(["a"], numpy.ones((1, 3)), [2**53 + 1]).counts.tolist() == [2**53 + 1]
+        for count in [1.5, float("nan"), float("inf"), 2.0**63, 2**64, 10**400]:
+            with pytest.raises(ValueError, match='count of "a" is') as caught:
+                make(["a"], numpy.ones((1, 3)), [count])
+            assert caught.value.code == "INVALID_ARGUMENT"
+        for count in ["3", None, [3]]:
+            with pytest.raises(TypeError, match="a count is a whole number, not"):
+                make(["a"], numpy.ones((1, 3)), [count])
+
+    def test_gensims_counts_may_be_floats(self):
+        gensim = pytest.importorskip("gensim")
+        theirs = gensim.models.KeyedVectors(vector_size=2)
+        theirs.add_vectors(["a", "b"], numpy.ones((2, 2), numpy.float32))
+        theirs.expandos["count"] = numpy.array([5.0, 2.0])
+        assert streamvec.from_gensim(theirs).counts.tolist() == [5, 2]
+        theirs.expandos["count"] = numpy.array([5.5, 2.0])
+        with pytest.raises(ValueError, match='count of "a" is 5.5'):
+            streamvec.from_gensim(theirs)

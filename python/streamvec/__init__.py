@@ -5,7 +5,7 @@
     v = streamvec.load("model")
     v.most_similar("king", topn=5)
 
-docs/PYTHON.md is a tutorial. Names are those of the C++ library and of the command line, with _ for -.
+docs/PYTHON.md is a tutorial. Names are those of the C++ library; most are the command line's with _ for -.
 """
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def train(
     progress   called about twice a second with a TrainProgress, on this thread
     counting   likewise with (tokens, fraction) while the vocabulary is counted
 
-    Everything else is an option of `streamvec train` (`streamvec help train` explains each); None leaves the default.
+    Everything else is an option of `streamvec train` (`streamvec help train` explains each; docs/PYTHON.md has those that
+    are named otherwise there); None leaves the default.
     half_life, replay, replay_ratio and stream make a stream of what is given, as sources without end always are.
 
     Ctrl-C saves, then raises KeyboardInterrupt; the same call goes on where it was. So does an exception in `documents`

@@ -25,7 +25,7 @@ class WordVectors:
     def import_vectors(path: _Path) -> WordVectors: ...
     @staticmethod
     def from_vectors(
-        words: Iterable[str], vectors: npt.ArrayLike, counts: Optional[Sequence[int]] = None
+        words: Iterable[str], vectors: npt.ArrayLike, counts: Optional[Iterable[float]] = None
     ) -> WordVectors: ...
     def save(self, directory: _Path) -> None: ...
     def export_vectors(self, path: _Path, format: str) -> None: ...
@@ -110,7 +110,9 @@ class Document:
     id: str
     time_s: int
     deleted: bool
-    def __init__(self, text: str, *, id: str = "", time_s: int = 0, deleted: bool = False) -> None: ...
+    def __init__(
+        self, text: Union[str, bytes], *, id: Union[str, bytes] = "", time_s: int = 0, deleted: bool = False
+    ) -> None: ...
 
 def train(
     sources: Sequence[str],
