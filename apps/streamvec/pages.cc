@@ -97,7 +97,7 @@ std::string man_page(std::string_view version) {
   for (const Command& command : commands()) text += section_of(command);
   text += ".SH OPTIONS\n\\fB\\-\\-\\fR ends the options.\n";
   for (const Option& option : options()) text += entry_of(option);
-  text += ".SH EXIT STATUS\n.TP\n0\nDone; also after Ctrl\\-C or SIGTERM, when what was learnt is saved.\n";
+  text += ".SH EXIT STATUS\n.TP\n0\nDone; also after Ctrl\\-C, SIGTERM or SIGHUP, when what was learnt is saved.\n";
   text += ".TP\n1\nFailed; one line on standard error says what, where and what to try.\n.TP\n2\nMisuse.\n";
   text +=
       ".SH FILES\nA model is a directory: a folder for each of the two newest checkpoints, and the file "

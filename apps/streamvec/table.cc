@@ -31,7 +31,7 @@ constexpr std::array kCommands = std::to_array<Command>({
          "where it stopped, and new text adds to what was learned, new words included. --model, --dim and what else "
          "shapes the model are then those of DIR unless given; others than those of DIR are refused.\n"
          "Options that say `of` a model are passed over by the others.\n"
-         "Progress goes to standard error. Ctrl-C or SIGTERM saves and leaves with 0; a second Ctrl-C leaves at once.",
+         "Progress goes to standard error. Ctrl-C, SIGTERM or SIGHUP saves and leaves with 0; a second Ctrl-C leaves at once.",
      .examples = "streamvec train corpus.txt.xz --out model --dim 200 --epochs 3\n"
                  "zcat news.gz | streamvec train - --out model --json\n",
      .words_min = 1,

@@ -195,7 +195,10 @@ TEST_F(StreamTrainer, ItsModelGoesOnWithFilesFromTheRowsThatItHas) {
 TEST_F(StreamTrainer, NothingLearntIsAnErrorThatCountsWhatWasLeftOut) {
   {
     std::ofstream file(path("same.tsv"));
-    for (int i = 0; i < 5; ++i) file << i << "\ta text of which a copy comes again and again all day long\n";
+    for (int i = 0; i < 5; ++i)
+      file << i
+           << "\tthe committee will meet on thursday to vote about a plan for its new library, "
+              "which some members think costs far too much while others would rather begin today\n";
   }
   options_.min_count = 5;
   options_.stream.drop_duplicates = true;
