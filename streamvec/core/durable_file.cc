@@ -211,6 +211,7 @@ Status FileWriter::write_through(std::string_view bytes) {
 }
 
 Status FileWriter::close() {
+  if (file_.get() < 0) return failed_;  // it was closed before
   if (failed_.ok()) failed_ = flush();
   if (failed_.ok()) failed_ = sync_descriptor(file_.get(), path_);
   const int descriptor = file_.release();
@@ -251,7 +252,7 @@ DurableFile::~DurableFile() {
 }
 
 Status DurableFile::commit() {
-  STREAMVEC_RETURN_IF_ERROR(writer_.close());
+  STREAMVEC_RETURN_IF_ERROR(prepare());
   if (partial_path_.empty()) return {};
   STREAMVEC_RETURN_IF_ERROR(rename_path(partial_path_, path_));
   partial_path_.clear();

@@ -85,7 +85,8 @@ class FileWriter {
 
   const std::string& path() const { return path_; }
   Status write(std::string_view bytes);
-  // Flushes, syncs to the device, closes. Only after an ok is the file's content on the disk.
+  // Flushes, syncs to the device, closes; says the same when called again. Only after an ok is the file's content on
+  // the disk.
   Status close();
   int64_t size() const { return size_; }                   // bytes written so far
   uint64_t checksum() const { return checksum_.value(); }  // of those bytes
@@ -114,6 +115,9 @@ class DurableFile {
 
   FileWriter& writer() { return writer_; }
   Status write(std::string_view bytes) { return writer_.write(bytes); }
+  // All is written and synced, beside its place: a full disk is met here, where nothing has changed yet. For files that
+  // belong together; commit() does it by itself.
+  Status prepare() { return writer_.close(); }
   Status commit();
 
  private:

@@ -1,7 +1,6 @@
 #include "streamvec/format/vectors.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -51,65 +50,22 @@ Status export_file(const std::string& path, Write write) {
   return file.commit();
 }
 
-// The file that a rename has to replace so that a symbolic link stays one.
-std::string behind_links(const std::string& path) {
-  std::error_code failed;
-  const fs::path real = fs::canonical(path, failed);
-  return failed ? path : real.string();
-}
-
-// One of two files that belong together: written and synced beside its place, so that a full disk is met before either
-// of the two has changed. Without move_in() nothing of it remains.
-class StagedFile {
- public:
-  static Result<StagedFile> create(const std::string& path) {
-    struct stat info;
-    const bool there = ::stat(path.c_str(), &info) == 0;
-    if (there && S_ISDIR(info.st_mode)) return file_error(EISDIR, "write", path);
-    if (there && !S_ISREG(info.st_mode))
-      return error(Code::kInvalidArgument, path, " is not a regular file, and this format has two files; give the ",
-                   "path of a file, or choose a format of one file, such as word2vec");
-    std::string place = behind_links(path), beside = place + ".partial-" + std::to_string(::getpid());
-    STREAMVEC_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::create(beside));
-    return StagedFile(std::move(place), std::move(beside), std::move(writer));
-  }
-  StagedFile(StagedFile&& other) noexcept
-      : place_(std::move(other.place_)), beside_(std::exchange(other.beside_, {})), writer_(std::move(other.writer_)) {}
-  ~StagedFile() {
-    if (!beside_.empty()) ::unlink(beside_.c_str());
-  }
-
-  FileWriter& writer() { return writer_; }
-  Status move_in() {
-    STREAMVEC_RETURN_IF_ERROR(rename_path(beside_, place_));
-    beside_.clear();
-    return sync_directory(directory_of(place_));
-  }
-
- private:
-  StagedFile(std::string place, std::string beside, FileWriter writer)
-      : place_(std::move(place)), beside_(std::move(beside)), writer_(std::move(writer)) {}
-
-  std::string place_, beside_;
-  FileWriter writer_;
-};
-
 // The words first: a crash between the two leaves words that say that the old values are not theirs.
-Status move_in_both(StagedFile& words, StagedFile& values) {
-  STREAMVEC_RETURN_IF_ERROR(values.writer().close());
-  STREAMVEC_RETURN_IF_ERROR(words.writer().close());
-  STREAMVEC_RETURN_IF_ERROR(words.move_in());
-  return values.move_in();
+Status commit_both(DurableFile& words, DurableFile& values) {
+  STREAMVEC_RETURN_IF_ERROR(values.prepare());
+  STREAMVEC_RETURN_IF_ERROR(words.prepare());
+  STREAMVEC_RETURN_IF_ERROR(words.commit());
+  return values.commit();
 }
 
 // `write` puts the table into a FileWriter and returns the sum of the word vectors' values.
 template <typename Write>
 Status export_with_words(const Snapshot& snapshot, const std::string& path, std::string_view ending, Write write) {
-  STREAMVEC_ASSIGN_OR_RETURN(StagedFile values, StagedFile::create(path));
-  STREAMVEC_ASSIGN_OR_RETURN(StagedFile words, StagedFile::create(word_list_path(path, ending)));
+  STREAMVEC_ASSIGN_OR_RETURN(DurableFile values, DurableFile::create(path));
+  STREAMVEC_ASSIGN_OR_RETURN(DurableFile words, DurableFile::create(word_list_path(path, ending)));
   STREAMVEC_ASSIGN_OR_RETURN(const uint64_t sum, write(values.writer()));
   STREAMVEC_RETURN_IF_ERROR(write_word_list(snapshot.vocabulary, sum, words.writer()));
-  return move_in_both(words, values);
+  return commit_both(words, values);
 }
 
 Status export_npy(const Snapshot& snapshot, const std::string& path) {
@@ -130,10 +86,10 @@ Status export_safetensors(const Snapshot& snapshot, const std::string& path) {
 Status export_projector(const Snapshot& snapshot, const std::string& path) {
   STREAMVEC_RETURN_IF_ERROR(check_words(snapshot.vocabulary, kColumnEnds, "projector"));
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return file_error(errno, "create the directory", path);
-  STREAMVEC_ASSIGN_OR_RETURN(StagedFile tensors, StagedFile::create(path + "/tensors.tsv"));
-  STREAMVEC_ASSIGN_OR_RETURN(StagedFile metadata, StagedFile::create(path + "/metadata.tsv"));
+  STREAMVEC_ASSIGN_OR_RETURN(DurableFile tensors, DurableFile::create(path + "/tensors.tsv"));
+  STREAMVEC_ASSIGN_OR_RETURN(DurableFile metadata, DurableFile::create(path + "/metadata.tsv"));
   STREAMVEC_RETURN_IF_ERROR(write_projector(snapshot, tensors.writer(), metadata.writer()));
-  return move_in_both(metadata, tensors);
+  return commit_both(metadata, tensors);
 }
 
 bool exists(const std::string& path) {

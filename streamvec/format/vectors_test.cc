@@ -192,17 +192,6 @@ TEST_P(PairOfFilesTest, AFullDiskLeavesBothFilesOfTheExportBefore) {
   expect_first_stays(first, make_snapshot({std::string(3000, 'x'), "four"}, 3, 2));
 }
 
-TEST_P(PairOfFilesTest, ADeviceIsRefusedAndStays) {
-  fs::create_symlink("/dev/null", scratch_.path("v"));
-  fs::create_directory(scratch_.path("d"));
-  fs::create_symlink("/dev/null", scratch_.path("d/tensors.tsv"));
-  const bool projector = GetParam() == VectorFormat::kProjector;
-  const Status status = export_vectors(make_snapshot({"one"}, 3), GetParam(), scratch_.path(projector ? "d" : "v"));
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("is not a regular file"));
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
-}
-
 INSTANTIATE_TEST_SUITE_P(Both, PairOfFilesTest,
                          ::testing::Values(VectorFormat::kNpy, VectorFormat::kSafetensors, VectorFormat::kProjector),
                          [](const auto& param) { return std::string(format_name(param.param)); });
