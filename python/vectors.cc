@@ -171,6 +171,11 @@ Vectors import_vectors(const py::object& file) {
 // 3, 3.0 or what numpy has for them.
 int64_t count_of(const std::string& word, py::handle count) {
   constexpr double kTooLarge = 9223372036854775808.0;  // 2^63
+  if (PyLong_Check(count.ptr()) != 0) {
+    int overflow = 0;
+    const long long whole = PyLong_AsLongLongAndOverflow(count.ptr(), &overflow);
+    if (overflow == 0) return whole;
+  }
   double value = PyFloat_AsDouble(count.ptr());
   if (value == -1 && PyErr_Occurred() != nullptr) {
     const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;

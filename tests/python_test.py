@@ -483,7 +483,8 @@ class TestOtherPrograms:
         for counts in [[3.0, 4], (numpy.float32(3), numpy.int16(4)), numpy.array([3, 4.0]), numpy.array([3, 4], numpy.uint8)]:
             assert make(["a", "b"], numpy.ones((2, 3)), counts).counts.tolist() == [3, 4]
         assert make(["a"], numpy.ones((1, 3)), [2**53 + 1]).counts.tolist() == [2**53 + 1]
-        for count in [1.5, float("nan"), float("inf"), 2.0**63, 2**64, 10**400]:
+        assert make(["a"], numpy.ones((1, 3)), [2**63 - 1]).counts.tolist() == [2**63 - 1]
+        for count in [1.5, float("nan"), float("inf"), 2.0**63, 2**63, 2**64, 10**400]:
             with pytest.raises(ValueError, match='count of "a" is') as caught:
                 make(["a"], numpy.ones((1, 3)), [count])
             assert caught.value.code == "INVALID_ARGUMENT"

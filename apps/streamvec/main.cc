@@ -23,7 +23,8 @@ constexpr int kDone = 0, kFailed = 1, kMisuse = 2;
 // or written over with progress. open() gives the lowest that is free, so that each comes in its turn.
 void fill_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDWR);
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      (void)!::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR);  // results have to fail
 }
 // main would be too late: gRPC opens an eventfd while it is loaded, and this section comes before any library's code.
 [[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)() = fill_standard_descriptors;

@@ -50,7 +50,8 @@ Status export_file(const std::string& path, Write write) {
   return file.commit();
 }
 
-// The words first: a crash between the two leaves words that say that the old values are not theirs.
+// The words first: after a crash between the two, those of .npy and .safetensors say that the old values are not
+// theirs.
 Status commit_both(DurableFile& words, DurableFile& values) {
   STREAMVEC_RETURN_IF_ERROR(values.prepare());
   STREAMVEC_RETURN_IF_ERROR(words.prepare());
@@ -90,11 +91,6 @@ Status export_projector(const Snapshot& snapshot, const std::string& path) {
   STREAMVEC_ASSIGN_OR_RETURN(DurableFile metadata, DurableFile::create(path + "/metadata.tsv"));
   STREAMVEC_RETURN_IF_ERROR(write_projector(snapshot, tensors.writer(), metadata.writer()));
   return commit_both(metadata, tensors);
-}
-
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
 }
 
 // Whether a table of numbers belongs to its words, and holds what vectors hold.
@@ -241,11 +237,11 @@ Status export_vectors(const Snapshot& snapshot, VectorFormat format, const std::
 Result<Snapshot> import_vectors(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    if (exists(path + "/tensors.tsv")) return import_projector(path + "/tensors.tsv");
+    if (file_exists(path + "/tensors.tsv")) return import_projector(path + "/tensors.tsv");
     return error(Code::kInvalidArgument, path,
                  " is a directory without tensors.tsv; give the path of a file of vectors");
   }
-  if (path.ends_with("tensors.tsv") && exists(without_ending(path, "tensors.tsv") + "metadata.tsv"))
+  if (path.ends_with("tensors.tsv") && file_exists(without_ending(path, "tensors.tsv") + "metadata.tsv"))
     return import_projector(path);
   STREAMVEC_ASSIGN_OR_RETURN(InputStream input, InputStream::open(path));
   if (!input.compressed()) {

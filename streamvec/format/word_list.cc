@@ -78,12 +78,12 @@ Result<WordList> read_plain_words(const std::string& path) {
   return words;
 }
 
-bool is_there(const std::string& path) {
+}  // namespace
+
+bool file_exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
 }
-
-}  // namespace
 
 std::string without_ending(const std::string& path, std::string_view ending) {
   return path.ends_with(ending) ? path.substr(0, path.size() - ending.size()) : path;
@@ -104,9 +104,9 @@ Result<WordList> find_word_list(const std::string& path, std::string_view ending
   const std::string exported = word_list_path(path, ending);
   const std::string plain = without_ending(path, ending) + std::string(kPlainWordsEnding);
   const std::string neighbour = directory_of(path) + "/vocab.tsv";
-  if (is_there(exported)) return read_word_list(exported);
-  if (is_there(plain)) return read_plain_words(plain);
-  if (is_there(neighbour)) return read_word_list(neighbour);
+  if (file_exists(exported)) return read_word_list(exported);
+  if (file_exists(plain)) return read_plain_words(plain);
+  if (file_exists(neighbour)) return read_word_list(neighbour);
   return error(Code::kNotFound, "the words of ", path, " are neither in ", exported, " nor in ", plain,
                "; write one of the two, a line per row");
 }

@@ -36,5 +36,6 @@ Status check_same_export(const WordList& words, const std::string& path, uint64_
 
 // `path` less the ending, where it has it.
 std::string without_ending(const std::string& path, std::string_view ending);
+bool file_exists(const std::string& path);
 
 }  // namespace streamvec

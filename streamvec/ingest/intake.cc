@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/durable_file.h"
 #include "streamvec/core/random.h"
 #include "streamvec/ingest/chunker.h"
+#include "streamvec/source/location.h"
 
 namespace streamvec {
 namespace {
@@ -378,12 +380,15 @@ nlohmann::json Intake::state() {
 
 Status Intake::restore(const nlohmann::json& state) {
   try {
+    const auto& cursors = state.at("sources");
+    std::set<const nlohmann::json*> taken;  // sources that differ by their passwords alone have one name
     for (auto& reader : readers_) {
-      const auto& cursors = state.at("sources");
       const auto found = std::find_if(cursors.begin(), cursors.end(), [&](const nlohmann::json& cursor) {
-        return cursor.at("name").get<std::string>() == reader->statistics.name;
+        return !taken.contains(&cursor) && presentable(cursor.at("name").get<std::string>()) == reader->statistics.name;
       });
-      if (found == cursors.end() || !reader->source->capabilities().replayable) continue;
+      if (found == cursors.end()) continue;
+      taken.insert(&*found);
+      if (!reader->source->capabilities().replayable) continue;
       const Status status = reader->source->seek(found->at("cursor").get<std::string>());
       if (!status.ok())
         return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
@@ -409,7 +414,10 @@ std::vector<std::string> Intake::notes() const {
   for (const auto& reader : readers_) {
     for (std::string& line : reader->source->notes()) lines.push_back(std::move(line));
     const SourceStatistics& statistics = reader->statistics;
-    if (statistics.state == "failed")
+    if (reader->gone && reader->committed_cursor != reader->told_cursor)
+      lines.push_back(statistics.name + " could not be told of the last checkpoint: " + statistics.last_error +
+                      "; its place is saved, and the same command goes on from there");
+    else if (statistics.state == "failed")
       lines.push_back(statistics.name + " was given up: " + statistics.last_error);
     else if (statistics.errors > 0)
       lines.push_back(statistics.name + " failed " + std::to_string(statistics.errors) +

@@ -13,6 +13,7 @@
 namespace streamvec {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Hands out what its script says: documents, faults that pass, one that does not.
@@ -63,6 +64,8 @@ class ScriptedSource : public Source {
   int64_t next_ = 0;
 };
 
+using Scripts = std::vector<std::pair<std::string, std::shared_ptr<Script>>>;  // by the sources' names
+
 std::shared_ptr<Script> script_of(int64_t documents, const std::string& prefix) {
   auto script = std::make_shared<Script>();
   script->documents = documents;
@@ -78,9 +81,9 @@ std::shared_ptr<Script> script_of(int64_t documents, const std::string& prefix) 
 // An intake with all it fills, and a thread that takes from replay.
 class Rig {
  public:
-  explicit Rig(const std::map<std::string, std::shared_ptr<Script>>& scripts, Intake::Options options = fast(),
-               const DocumentFilter::Options& filter = {}, const StreamVocabulary::Options& words = {.min_count = 1},
-               const std::function<void()>& await_words = {}, const std::function<void()>& await_slots = {})
+  explicit Rig(const Scripts& scripts, Intake::Options options = fast(), const DocumentFilter::Options& filter = {},
+               const StreamVocabulary::Options& words = {.min_count = 1}, const std::function<void()>& await_words = {},
+               const std::function<void()>& await_slots = {})
       : vocabulary(words) {
     ReplayOptions replay_options;
     replay_options.selector = ReplaySelector::kInOrderOnce;
@@ -319,6 +322,7 @@ TEST(Intake, WhatASourceCouldNotBeToldItIsToldAfterTheNextCheckpoint) {
     rig.intake->state();
     rig.intake->commit();
     EXPECT_EQ(script->committed, committed);
+    EXPECT_EQ(testing::Matches(ElementsAre(HasSubstr("could not be told")))(rig.intake->notes()), committed == 0);
   }
   EXPECT_EQ(rig.intake->statistics()[0].state, "ended");
   EXPECT_EQ(rig.intake->statistics()[0].errors, 1);
@@ -331,8 +335,7 @@ TEST(Intake, NothingIsLostOrCountedTwiceHoweverOftenItIsCutOff) {
   nlohmann::json state;
   std::string vocabulary;
   const auto scripts = [] {
-    return std::map<std::string, std::shared_ptr<Script>>{{"one", script_of(kDocuments, "a")},
-                                                          {"two", script_of(kDocuments / 2, "b")}};
+    return Scripts{{"one", script_of(kDocuments, "a")}, {"two", script_of(kDocuments / 2, "b")}};
   };
   for (int cut = 0; cut < 30; ++cut) {
     Rig rig(scripts());
@@ -356,6 +359,23 @@ TEST(Intake, NothingIsLostOrCountedTwiceHoweverOftenItIsCutOff) {
     rig.intake->resume();
     std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));  // what comes now is lost with it
   }
+}
+
+TEST(Intake, SourcesOfOneNameGoOnEachFromItsOwnPlace) {
+  const auto a = script_of(5, "a"), b = script_of(9, "b");
+  const auto rig_of = [&] {
+    Scripts scripts = {{"nats://***@h/s", a}, {"nats://***@h/s", b}};
+    return std::make_unique<Rig>(scripts);
+  };
+  const auto first = rig_of();
+  first->run_to_end();
+  nlohmann::json state = first->intake->state();
+  state["sources"][1]["name"] = "nats://token@h/s";  // as it was once written
+  const auto second = rig_of();
+  ASSERT_TRUE(second->intake->restore(state).ok());
+  second->run_to_end();
+  EXPECT_EQ(second->intake->totals().documents, 14) << "nothing more was read";
+  EXPECT_EQ(second->intake->state()["sources"], first->intake->state()["sources"]);
 }
 
 TEST(Intake, AStateThatIsNoneIsRefused) {

@@ -47,7 +47,7 @@ class CbowWorker final : public ModelWorker {
     weigh_negatives();
     const RowLocks::Guard guard(parameters_.locks, plan_.columns, block_.outputs());
     take_means();
-    lr *= block_.step_share();
+    if (parameters_.options.optimizer == OptimizerKind::kSgd) lr *= block_.step_share();  // its steps have no cut
     const PairBlockResult result = block_.run(means_, mean_slopes_.data(), lr);
     if (!result.finite) {
       ++stats.refused;

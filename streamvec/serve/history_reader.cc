@@ -83,6 +83,7 @@ Result<Matrix> rows_if_parted(const Snapshot& snapshot) {
 
 std::shared_ptr<HistoryReader::Kept> HistoryReader::load(const HistoryEntry& entry) {
   const std::string sign = sign_of_file(entry.path);
+  if (sign.empty()) return nullptr;
   const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->sign == sign; });
   if (known != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, known);

@@ -1,7 +1,7 @@
 #include "streamvec/serve/metrics_text.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -82,15 +82,20 @@ void add_similarity(Lines& lines, const Json& metrics) {
     lines.value("streamvec_similarity{set=\"" + label_text(name) + "\"}", value);
 }
 
-// Names of sources as labels, by number; one that comes again is told apart, since a series must not come twice.
+// Names of sources as labels, by number, "" of those without; one that comes again is told apart, since a series must
+// not come twice.
 std::vector<std::string> source_labels(const Json& sources) {
   std::vector<std::string> labels;
-  std::map<std::string, int> times;
+  std::set<std::string> used;
   for (const Json& source : sources) {
-    const bool named = source.contains("name") && source["name"].is_string();
-    const std::string name = named ? source["name"].get<std::string>() : "";
-    const int time = ++times[name];
-    labels.push_back("{source=\"" + label_text(time == 1 ? name : name + " (" + std::to_string(time) + ")") + "\"}");
+    if (!source.contains("name") || !source["name"].is_string()) {
+      labels.emplace_back();
+      continue;
+    }
+    const std::string name = source["name"].get<std::string>();
+    std::string label = name;
+    for (int time = 2; !used.insert(label).second; ++time) label = name + " (" + std::to_string(time) + ")";
+    labels.push_back("{source=\"" + label_text(label) + "\"}");
   }
   return labels;
 }
@@ -106,7 +111,7 @@ void add_sources(Lines& lines, const Json& sources) {
   for (const auto& [key, name, kind, help] : kFigures) {
     lines.head(name, kind, help);
     for (size_t i = 0; i < sources.size(); ++i)
-      if (sources[i].contains(key)) lines.value(name + labels[i], sources[i][key]);
+      if (!labels[i].empty() && sources[i].contains(key)) lines.value(name + labels[i], sources[i][key]);
   }
 }
 

@@ -11,11 +11,11 @@ namespace {
 TEST(MetricsText, TellsSourcesOfOneNameApart) {
   const nlohmann::ordered_json metrics = {
       {"sources",
-       {{{"name", "a"}, {"documents", 1}}, {{"name", "b"}, {"documents", 2}}, {{"name", "a"}, {"documents", 3}}}}};
+       {{{"name", "a"}, {"documents", 1}}, {{"name", "a (2)"}, {"documents", 2}}, {{"name", "a"}, {"documents", 3}}}}};
   const std::string text = metrics_text(nullptr, metrics, nullptr, {}, 0);
   for (const char* line :
-       {"streamvec_source_documents_total{source=\"a\"} 1\n", "streamvec_source_documents_total{source=\"b\"} 2\n",
-        "streamvec_source_documents_total{source=\"a (2)\"} 3\n"})
+       {"streamvec_source_documents_total{source=\"a\"} 1\n", "streamvec_source_documents_total{source=\"a (2)\"} 2\n",
+        "streamvec_source_documents_total{source=\"a (3)\"} 3\n"})
     EXPECT_THAT(text, testing::HasSubstr(line));
 }
 

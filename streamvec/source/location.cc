@@ -83,23 +83,31 @@ bool parse_query(std::string_view query, Location& location) {
   return true;
 }
 
-// What stands after ?, the values of secret settings hidden (Kafka's sasl.password and its like).
+// Of Kafka's settings (sasl.password, ssl.key.pem) and of those that a web server asks for.
+bool is_secret(std::string_view key) {
+  for (const char* part : {"password", "secret", "token", "api_key", "apikey", "key.pem", "oauthbearer.config"})
+    if (key.find(part) != key.npos) return true;
+  return false;
+}
+
+// What stands after ?, the values of secret settings hidden.
 std::string presentable_query(std::string_view query) {
   std::string shown;
   while (!query.empty()) {
     const std::string_view setting = take_until(query, '&');
     const std::string_view key = setting.substr(0, setting.find('='));
-    const bool secret = key.find("password") != key.npos || key.find("secret") != key.npos;
+    const bool secret = is_secret(lower(key));
     shown += (shown.empty() ? "?" : "&") + std::string(secret ? key : setting) + (secret ? "=***" : "");
   }
   return shown;
 }
 
-// The name with its password hidden, or its token, which stands alone before the @.
+}  // namespace
+
 std::string presentable(std::string_view name) {
   const size_t begin = name.find("://");
   if (begin == std::string_view::npos) return std::string(name);
-  const size_t end = std::min(name.find('/', begin + 3), name.size());
+  const size_t end = std::min(name.find_first_of("/?", begin + 3), name.size());
   const size_t at = name.substr(0, end).rfind('@');
   const size_t query = std::min(name.find('?', at == name.npos ? begin : at), name.size());
   const std::string shown_query = presentable_query(name.substr(std::min(query + 1, name.size())));
@@ -108,8 +116,6 @@ std::string presentable(std::string_view name) {
   const size_t shown = colon < at ? colon + 1 : begin + 3;
   return std::string(name.substr(0, shown)) + "***" + std::string(name.substr(at, query - at)) + shown_query;
 }
-
-}  // namespace
 
 Result<Location> Location::parse(std::string_view name) {
   Location location;

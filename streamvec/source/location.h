@@ -11,6 +11,10 @@
 
 namespace streamvec {
 
+// The name of a source with *** for its password, for a token, which stands alone before the @, and for settings that
+// are secret.
+std::string presentable(std::string_view name);
+
 // "%41" in user, password, path, keys and values is read as "A". A host may be an address in brackets ("[::1]").
 struct Location {
   std::string scheme;  // without its colon, lower case: "nats", "sse+https"
@@ -19,7 +23,7 @@ struct Location {
   int32_t port = 0;  // 0 when none is given
   std::string path;  // with its "/" when there is a host
   std::map<std::string, std::string> query;
-  std::string name;  // as it was given, but with *** in place of a password: for messages
+  std::string name;  // as it was given, but presentable()
 
   // kInvalidArgument says what is wrong and where.
   static Result<Location> parse(std::string_view name);

@@ -28,6 +28,8 @@ TEST(Location, ReadsAnAddressInBracketsAndASchemeWithoutAHost) {
 }
 
 TEST(Location, HidesPasswordsAndTokensInItsName) {
+  EXPECT_EQ(Location::parse("ws://h?user=a@b&Access_Token=t")->name, "ws://h?user=a@b&Access_Token=***");
+  EXPECT_EQ(presentable("nats://***@h/s?sasl.password=***"), "nats://***@h/s?sasl.password=***");
   EXPECT_EQ(Location::parse("nats://token@h/s?x=1")->name, "nats://***@h/s?x=1");
   EXPECT_EQ(Location::parse("kafka://h/t?sasl.username=me&sasl.password=secret&group=g")->name,
             "kafka://h/t?sasl.username=me&sasl.password=***&group=g");

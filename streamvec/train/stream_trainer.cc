@@ -334,7 +334,7 @@ class StreamTraining {
   Status save() {
     if (!writes() || (cluster_ != nullptr && !cluster_->may_save())) return {};
     if (cluster_ != nullptr) cluster_->gather_cursors();
-    const auto alone = evaluator_ ? evaluator_->between_looks() : std::unique_lock<std::mutex>();
+    auto alone = evaluator_ ? evaluator_->between_looks() : std::unique_lock<std::mutex>();
     intake_->pause();
     if (cluster_ != nullptr) cluster_->hold();
     learner_->pause();
@@ -342,9 +342,10 @@ class StreamTraining {
     if (!RowLocks::kLocking) learner_->resume();
     const Status status = settled.ok() ? save_paused() : settled;
     if (RowLocks::kLocking) learner_->resume();
-    if (status.ok()) intake_->commit();
     if (cluster_ != nullptr) cluster_->go_on(status.ok());
     intake_->resume();
+    if (alone) alone.unlock();
+    if (status.ok()) intake_->commit();  // may ask a broker that is slow
     return_free_memory();
     return status;
   }

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kBatch = 512;
-constexpr int kPollMs = 1'000, kMetadataMs = 2'000;
+constexpr int kPollMs = 1'000, kMetadataMs = 2'000, kCommitMs = 2'000;
 constexpr std::chrono::seconds kLookAgain{60};
 
 struct KafkaDeleter {
@@ -29,12 +29,14 @@ struct KafkaDeleter {
   void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
   void operator()(rd_kafka_topic_t* topic) const { rd_kafka_topic_destroy(topic); }
   void operator()(rd_kafka_queue_t* queue) const { rd_kafka_queue_destroy(queue); }
+  void operator()(rd_kafka_event_t* event) const { rd_kafka_event_destroy(event); }
   void operator()(rd_kafka_message_t* message) const { rd_kafka_message_destroy(message); }
   void operator()(const rd_kafka_metadata_t* metadata) const { rd_kafka_metadata_destroy(metadata); }
   void operator()(rd_kafka_topic_partition_list_t* list) const { rd_kafka_topic_partition_list_destroy(list); }
 };
 using Kafka = std::unique_ptr<rd_kafka_t, KafkaDeleter>;
 using Queue = std::unique_ptr<rd_kafka_queue_t, KafkaDeleter>;
+using Event = std::unique_ptr<rd_kafka_event_t, KafkaDeleter>;
 using Message = std::unique_ptr<rd_kafka_message_t, KafkaDeleter>;
 using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, KafkaDeleter>;
 
@@ -268,7 +270,7 @@ std::string KafkaTopic::cursor() const {
   return text + "],\"bytes\":" + std::to_string(bytes_read_) + "}";
 }
 
-// In the background: the broker's own record is for others to see, the checkpoint is what counts.
+// The broker's own record is for others to see, the checkpoint is what counts: nobody waits for it long.
 Status KafkaTopic::commit(const std::string& cursor) {
   STREAMVEC_ASSIGN_OR_RETURN(const Offsets offsets, parse_cursor(cursor, nullptr));
   if (settings_.group.empty() || kafka_ == nullptr) return {};
@@ -277,7 +279,12 @@ Status KafkaTopic::commit(const std::string& cursor) {
     if (offsets[i] >= 0)
       rd_kafka_topic_partition_list_add(list.get(), settings_.topic.c_str(), static_cast<int32_t>(i))->offset =
           offsets[i];
-  const rd_kafka_resp_err_t failure = rd_kafka_commit(kafka_.get(), list.get(), /*async=*/1);
+  const Queue answers(rd_kafka_queue_new(kafka_.get()));
+  rd_kafka_resp_err_t failure = rd_kafka_commit_queue(kafka_.get(), list.get(), answers.get(), nullptr, nullptr);
+  if (failure == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    const Event answer(rd_kafka_queue_poll(answers.get(), kCommitMs));
+    failure = answer == nullptr ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(answer.get());
+  }
   if (failure == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
   return error(Code::kUnavailable, name(), ": telling the group failed: ", rd_kafka_err2str(failure));
 }
