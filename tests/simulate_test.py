@@ -31,6 +31,12 @@ def test_predicts_every_size_and_network_from_costs_fitted_here(corpus):
     assert rows[8, "10Gbit"]["seconds"] < rows[8, "1Mbit"]["seconds"]
 
 
+def test_needs_no_text_of_its_own():
+    done = support.run("simulate", "--dim", 8, "--window", 1, "--negatives", 1, "--nodes", 4, "--bandwidth", "1Gbit", "--json", exit=0)
+    report = json.loads(done.out)
+    assert report["checked"]["nodes"] == 4 and report["predicted"][0]["seconds"] > 0
+
+
 @pytest.mark.parametrize("options, words", [(["--nodes", "4,x"], "'x'"), (["--bandwidth", "fast"], "'fast'"),
                                             (["--sync", "ring"], "owners of rows are simulated")])
 def test_what_cannot_be_simulated_is_named(options, words, corpus):

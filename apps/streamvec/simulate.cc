@@ -30,6 +30,7 @@ constexpr int kFitRounds = 3;
 constexpr double kLoopbackBytesPerS = 2.5e9, kLoopbackLatencyS = 20e-6;  // of runs on this machine
 constexpr double kBitsPerByte = 8;
 constexpr const char* kNodesDefault = "4,16,64,256";
+constexpr const char* kSourceDefault = "planted:?tokens=4000000";
 
 std::vector<std::string> parts_of(const std::string& list) {
   std::vector<std::string> parts;
@@ -139,7 +140,7 @@ class Simulation {
         options_.cluster.sync == "sandblaster")
       return error(Code::kUnimplemented, "owners of rows are simulated, not --sync ", options_.cluster.sync,
                    "; try bsp, backup, ssp, softsync or async");
-    STREAMVEC_ASSIGN_OR_RETURN(text_, read_text(options_, arguments_.words, hooks_on(line_, stop_)));
+    STREAMVEC_ASSIGN_OR_RETURN(text_, read_text(options_, sources_, hooks_on(line_, stop_)));
     virtual_.model = model_options(options_, "sgns", 1);
     virtual_.parameters.rows = text_.vocabulary.size();
     virtual_.parameters.dim = options_.dim.value_or(200);
@@ -160,7 +161,7 @@ class Simulation {
     std::vector<std::string> words;
     if (nodes > 1) words = {"launch", "-n", std::to_string(nodes), "--pin", "--"};
     words.push_back("train");
-    words.insert(words.end(), arguments_.words.begin(), arguments_.words.end());
+    words.insert(words.end(), sources_.begin(), sources_.end());
     words.insert(words.end(), {"--out", work_ + "/" + std::to_string(nodes), "--threads", "1", "--json"});
     for (const char* option :
          {"dim", "window", "negatives", "sample", "pace", "min-count", "epochs", "lr", "seed", "kernel"})
@@ -278,6 +279,8 @@ class Simulation {
   }
 
   const Arguments& arguments_;
+  const std::vector<std::string> sources_ =
+      arguments_.words.empty() ? std::vector<std::string>{kSourceDefault} : arguments_.words;
   const std::string work_;
   const std::atomic<bool>& stop_;
   ProgressLine line_;
