@@ -17,28 +17,6 @@ namespace {
 constexpr std::string_view kWordListEnding = ".vocab.tsv", kPlainWordsEnding = ".vocab.txt", kSumColumn = "xxh3=";
 constexpr int64_t kListHeaderBytesMax = 4096;
 
-// Adds a column to the lines that pass: its name to the first, nothing but the tab to the others.
-class LastColumnBuf : public FileWriterBuf {
- public:
-  LastColumnBuf(FileWriter& file, std::string name) : FileWriterBuf(file), name_(std::move(name)) {}
-
- protected:
-  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
-    std::string_view rest(bytes, static_cast<size_t>(count));
-    for (size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
-      put(rest.substr(0, end));
-      put("\t" + std::exchange(name_, {}) + "\n");
-    }
-    put(rest);
-    return status().ok() ? count : 0;
-  }
-
- private:
-  void put(std::string_view bytes) { FileWriterBuf::xsputn(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
-
-  std::string name_;
-};
-
 Result<std::string> sum_in_header(const FileReader& file) {
   std::string head(static_cast<size_t>(std::min(file.size(), kListHeaderBytesMax)), '\0');
   STREAMVEC_RETURN_IF_ERROR(file.read(0, head.data(), static_cast<int64_t>(head.size())));
@@ -94,9 +72,9 @@ std::string word_list_path(const std::string& path, std::string_view ending) {
 }
 
 Status write_word_list(const Vocabulary& vocabulary, uint64_t values_sum, FileWriter& file) {
-  LastColumnBuf buffer(file, std::string(kSumColumn) + Checksum::to_text(values_sum));
+  FileWriterBuf buffer(file);
   std::ostream out(&buffer);
-  write_vocabulary(vocabulary, out);
+  write_vocabulary(vocabulary, out, std::string(kSumColumn) + Checksum::to_text(values_sum));
   return buffer.status();
 }
 

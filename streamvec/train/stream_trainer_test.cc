@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "streamvec/core/random.h"
+#include "streamvec/eval/history.h"
 #include "streamvec/source/testing_files.h"
 #include "streamvec/train/trainer.h"
 
@@ -224,6 +225,28 @@ TEST_F(StreamTrainer, KeepsAHistoryWithBothHalvesAndALineOfMetrics) {
   }
   EXPECT_GE(snapshots - halves, 1u);
   EXPECT_GE(halves, 2u);
+}
+
+TEST_F(StreamTrainer, ARunThatHasNothingLeftToReadWritesTheMomentThatAKillKeptOut) {
+  const std::string records = write_records(300);
+  ASSERT_TRUE(train_on(records).ok());
+  const auto whole = History(path("model")).list().value();
+  ASSERT_EQ(whole.size(), 1u);
+  std::filesystem::remove_all(path("model") + "/history");  // as if killed when all was read and nothing remembered
+  ASSERT_TRUE(train_on(records).ok());
+  const auto again = History(path("model")).list().value();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].moment.tokens, whole[0].moment.tokens);
+}
+
+TEST_F(StreamTrainer, ARunThatHasNothingLeftToReadAddsNoMomentToAHistoryThatIsWhole) {
+  const std::string records = write_records(300);
+  ASSERT_TRUE(train_on(records).ok());
+  const auto entry = History(path("model")).list().value().at(0);
+  const auto written = std::filesystem::last_write_time(entry.path);
+  ASSERT_TRUE(train_on(records).ok());
+  EXPECT_EQ(History(path("model")).list().value().size(), 1u);
+  EXPECT_EQ(std::filesystem::last_write_time(entry.path), written);
 }
 
 TEST_F(StreamTrainer, BeginsAgainAfterAKillBeforeTheFirstCheckpoint) {

@@ -174,9 +174,10 @@ std::vector<std::vector<int64_t>> aliases_by_slot(const Vocabulary& vocabulary) 
 
 }  // namespace
 
-void write_vocabulary(const Vocabulary& vocabulary, std::ostream& out) {
+void write_vocabulary(const Vocabulary& vocabulary, std::ostream& out, std::string_view last_column) {
   const std::vector<std::vector<int64_t>> aliases = aliases_by_slot(vocabulary);
-  out << (aliases.empty() ? "#word\tcount\n" : "#word\tcount\tspellings\n");
+  const char* const before_last = last_column.empty() ? "" : "\t";
+  out << (aliases.empty() ? "#word\tcount" : "#word\tcount\tspellings") << before_last << last_column << '\n';
   std::string line;
   for (Slot slot = 0; slot < vocabulary.size(); ++slot) {
     line.clear();
@@ -187,7 +188,7 @@ void write_vocabulary(const Vocabulary& vocabulary, std::ostream& out) {
       if (i > 0) line += ' ';
       append_escaped(vocabulary.alias(aliases[static_cast<size_t>(slot)][i]).spelling, true, line);
     }
-    out << line << '\n';
+    out << line << before_last << '\n';
   }
 }
 

@@ -22,7 +22,8 @@ namespace streamvec {
 // Aliases come out grouped by slot. What is written is read back equal, aliases in that order.
 std::string format_vocabulary(const Vocabulary& vocabulary);
 // The same without holding the text in memory. A stream that fails is the caller's to notice (out.good()).
-void write_vocabulary(const Vocabulary& vocabulary, std::ostream& out);
+// `last_column`: the name of one more, empty in every row, which readers skip; "" none.
+void write_vocabulary(const Vocabulary& vocabulary, std::ostream& out, std::string_view last_column = {});
 
 // Reads what format_vocabulary() made. Memory grows only with bytes that were really read, and a line has at most
 // 16 MB. kDataLoss, with `path` and the line's number, for: no header, missing columns, a count that is no number or
