@@ -181,7 +181,7 @@ class TestErrors:
         done = support.run("serve", trained, "--listen", "0.0.0.0:0", exit=1)
         support.assert_one_line(done.err)
         assert "token" in done.err
-        done = support.run("serve", trained, "--listen", "127.0.0.1", exit=1)
+        done = support.run("serve", trained, "--listen", "127.0.0.1", exit=2)
         assert "host:port" in done.err
         with serving(trained) as other:
             done = support.run("serve", trained, "--listen", f"127.0.0.1:{other.port}", exit=1)

@@ -133,7 +133,7 @@ class TestWords:
 
     def test_an_unknown_stemmer_is_named(self, tmp_path):
         (tmp_path / "t.txt").write_text("a b c\n")
-        done = run("train", tmp_path / "t.txt", "--out", tmp_path / "m", "--stem", "klingon", exit=1)
+        done = run("train", tmp_path / "t.txt", "--out", tmp_path / "m", "--stem", "klingon", exit=2)
         assert "klingon" in done.err
 
     def test_lemmas_replace_words(self, tmp_path):

@@ -233,8 +233,11 @@ Status check_value(const Option& option, std::string_view value, const std::stri
       if (!value.empty() && has_word(option.value, value, '|')) return {};
       return error(Code::kInvalidArgument, where, " is not one of ", option.value);
     case Kind::kText:
-      if (!value.empty()) return {};
-      return error(Code::kInvalidArgument, where, " is empty; it wants ", option.value);
+      if (value.empty()) return error(Code::kInvalidArgument, where, " is empty; it wants ", option.value);
+      if (option.check == nullptr) return {};
+      if (const Status checked = option.check(std::string(value)); !checked.ok())
+        return error(Code::kInvalidArgument, where, ": ", checked.message());
+      return {};
   }
   return {};
 }

@@ -18,7 +18,7 @@ enum class Kind {
   kInteger,  // within [min, max]
   kReal,     // within [min, max], finite
   kChoice,   // one of the words in `value`, which are parted by |
-  kText,     // anything
+  kText,     // anything that `check` takes
 };
 
 // `commands` and `required` are names of commands, parted by spaces.
@@ -33,6 +33,8 @@ struct Option {
   double min = 0, max = 0;
   bool repeated = false;           // may be given several times, and all of them count
   std::string_view required = {};  // which cannot do without it
+  // Of a text, what is wrong with it. kInvalidArgument, as check_value().
+  Status (*check)(const std::string& value) = nullptr;
 };
 
 struct Command {

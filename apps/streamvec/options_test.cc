@@ -127,6 +127,14 @@ TEST(Options, AnUnknownChoiceIsRefusedWithTheList) {
   EXPECT_THAT(train_message({"--model", "sgns|cbow"}), HasSubstr("not one of"));
 }
 
+TEST(Options, ATextThatHasAFormIsRefusedInAnother) {
+  EXPECT_THAT(train_message({"--half-life", "soon"}), AllOf(HasSubstr("--half-life soon"), HasSubstr("12h")));
+  EXPECT_THAT(train_message({"--listen", "here"}), AllOf(HasSubstr("--listen here"), HasSubstr("host:port")));
+  EXPECT_THAT(train_message({"--address", "h:99999"}), HasSubstr("host:port"));
+  EXPECT_THAT(train_message({"--stem", "klingon"}), HasSubstr("known are"));
+  EXPECT_TRUE(parse_train({"--half-life", "12h", "--listen", "[::1]:0", "--stem", "en"}).ok());
+}
+
 TEST(Options, AMissingValueIsNamed) {
   EXPECT_THAT(train_message({"--dim"}), HasSubstr("--dim needs a value"));
   EXPECT_THAT(train_message({"--stem", "--json"}), HasSubstr("--stem needs a value"));

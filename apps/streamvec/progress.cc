@@ -53,6 +53,11 @@ void ProgressLine::show(const std::string& line) {
   }
 }
 
+void ProgressLine::say(const std::string& line) {
+  clear();
+  write(line + "\n");
+}
+
 void ProgressLine::clear() {
   if (shown_) write("\r\x1b[K");
   shown_ = false;

@@ -25,6 +25,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const std::string& line);
+  // A line that stays, above the live one.
+  void say(const std::string& line);
   // Takes the live line away, so that something else can be printed.
   void clear();
 

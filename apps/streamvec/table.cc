@@ -2,9 +2,24 @@
 #include <array>
 
 #include "apps/streamvec/options.h"
+#include "streamvec/core/address.h"
+#include "streamvec/ingest/stream_clock.h"
+#include "streamvec/text/stemmer.h"
 
 namespace streamvec::cli {
 namespace {
+
+Status check_address(const std::string& value) {
+  return parse_host_port(value).status();
+}
+
+Status check_half_life(const std::string& value) {
+  return HalfLife::parse(value).status();
+}
+
+Status check_stem(const std::string& value) {
+  return Stemmer::open(value).status();
+}
 
 constexpr double kIntegerMax = 9e15;  // below 2^53: every whole number up to here is a double, too
 constexpr double kSlotsMax = 2147483647.0;
@@ -268,7 +283,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      "train on the text as it comes, in one pass; sources that never end always are, and --half-life and --replay ask "
      "for it"},
     {"half-life", Kind::kText, "TIME", "never", "", "train",
-     "how fast a stream's past fades: tokens (5M) or time (12h, 30d, 1y)"},
+     "how fast a stream's past fades: tokens (5M) or time (12h, 30d, 1y)", 0, 0, false, "", check_half_life},
     {"replay", Kind::kChoice, "once|uniform|loss|gradient", "uniform", "", "train",
      "which text of a stream is trained on: each part once in order, any part held, or by priority"},
     {"replay-ratio", Kind::kReal, "X", "4", "", "train", "times each part of a stream is trained on", 0.01, 1000},
@@ -294,7 +309,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"stop-words", Kind::kText, "F", "", "", "train",
      "leave out the words of this file, one a line; `english` is built in", 0, 0, true},
     {"stem", Kind::kText, "LANGUAGE", "", "", "train reproduce",
-     "learn word stems by a Snowball stemmer (english, german, ...)"},
+     "learn word stems by a Snowball stemmer (english, german, ...)", 0, 0, false, "", check_stem},
     {"lemmas", Kind::kText, "F", "", "", "train", "replace words by this file's `form<TAB>lemma` lines"},
     {"similarity", Kind::kText, "F", "", "", "train eval reproduce",
      "a word similarity set; of train, for streams, measured on the way", 0, 0, true},
@@ -312,7 +327,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"etcd", Kind::kText, "URL", "", "", "train",
      "nodes find each other by this etcd instead of --nodes and --rank; --address and --workers go with it"},
     {"job", Kind::kText, "NAME", "streamvec", "", "train", "of --etcd: nodes of one name belong together"},
-    {"address", Kind::kText, "HOST:PORT", "", "", "train", "of --etcd: where the others reach this node"},
+    {"address", Kind::kText, "HOST:PORT", "", "", "train", "of --etcd: where the others reach this node", 0, 0, false,
+     "", check_address},
     {"workers", Kind::kInteger, "N", "2", "", "train",
      "of --etcd: how many nodes it begins with, --servers among them; more may join while it trains", 1, 65535},
     {"rank", Kind::kInteger, "N", "0", "", "train", "which of --nodes this is, from 0; the first leads and saves", 0,
@@ -357,9 +373,9 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"pin", Kind::kFlag, "", "false", "", "launch",
      "every node that trains gets cores of its own, if there are enough"},
     {"listen", Kind::kText, "HOST:PORT", "", "serve: 127.0.0.1:8080", "train demo serve",
-     "answer questions and show progress at this address; port 0: any free one"},
+     "answer questions and show progress at this address; port 0: any free one", 0, 0, false, "", check_address},
     {"listen-grpc", Kind::kText, "HOST:PORT", "", "", "train demo serve",
-     "the same calls over gRPC (protos/streamvec_query.proto)"},
+     "the same calls over gRPC (protos/streamvec_query.proto)", 0, 0, false, "", check_address},
     {"keep", Kind::kFlag, "", "false", "", "train demo",
      "go on answering at --listen when training is over, until Ctrl-C"},
     {"token-file", Kind::kText, "F", "", "", "train demo serve",

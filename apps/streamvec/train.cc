@@ -11,6 +11,7 @@
 #include "apps/streamvec/progress.h"
 #include "apps/streamvec/service.h"
 #include "apps/streamvec/signals.h"
+#include "apps/streamvec/source_news.h"
 #include "apps/streamvec/training.h"
 #include "streamvec/cluster/etcd_membership.h"
 #include "streamvec/core/heap.h"
@@ -89,21 +90,24 @@ void warn(const TrainProgress& result) {
 
 std::string ProgressText::operator()(const TrainProgress& progress) {
   std::ostringstream line;
-  char number[64];
-  if (progress.fraction >= 0) {
-    std::snprintf(number, sizeof number, "%5.1f%%  ", 100 * progress.fraction);
-    line << number;
-  } else {
+  const auto add = [&line](const char* format, double figure) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, figure);
+    line << text;
+  };
+  if (progress.fraction >= 0)
+    add("%5.1f%%  ", 100 * progress.fraction);
+  else
     line << short_count(static_cast<double>(progress.tokens)) << " tokens  ";
-  }
   line << short_count(per_second(progress.tokens, progress.seconds)) << " tokens/s";
   if (progress.documents >= 0)
-    std::snprintf(number, sizeof number, "  %s documents  loss %.4f (new text %.4f)",
-                  short_count(static_cast<double>(progress.documents)).c_str(), progress.loss,
-                  progress.prequential_loss);
+    line << "  " << short_count(static_cast<double>(progress.documents)) << " documents";
   else
-    std::snprintf(number, sizeof number, "  lr %.4f  loss %.4f", progress.lr, progress.loss);
-  line << number << "  " << short_count(static_cast<double>(progress.vocab)) << " words";
+    add("  lr %.4f", progress.lr);
+  // Unless nothing was trained on since the last look.
+  if (progress.loss > 0) add("  loss %.4f", progress.loss);
+  if (progress.prequential_loss > 0) add(" (new text %.4f)", progress.prequential_loss);
+  line << "  " << short_count(static_cast<double>(progress.vocab)) << " words";
   // A resumed run begins somewhere in the middle: only what was done since then tells its speed.
   if (fraction_first_ < 0) {
     fraction_first_ = progress.fraction;
@@ -134,7 +138,10 @@ TrainHooks quiet_hooks(const std::atomic<bool>& stop) {
 
 TrainHooks hooks_on(ProgressLine& line, const std::atomic<bool>& stop) {
   TrainHooks hooks = quiet_hooks(stop);
-  hooks.progress = [&line, text = ProgressText()](const TrainProgress& progress) mutable { line.show(text(progress)); };
+  hooks.progress = [&line, text = ProgressText(), news = SourceNews()](const TrainProgress& progress) mutable {
+    for (const std::string& told : news.tell(progress.sources)) line.say("note: " + told);
+    line.show(text(progress));
+  };
   hooks.counting = [&line](int64_t tokens, double fraction) { line.show(counting_text(tokens, fraction)); };
   return hooks;
 }

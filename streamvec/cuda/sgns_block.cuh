@@ -139,9 +139,18 @@ __device__ bool meet_all(const Size& size, float lr, const Shared& s, const Plan
   return finite;
 }
 
+// kernel/step_share.h's, of a block that was planned.
+__device__ float step_share(const Plan& plan) {
+  const uint32_t named = plan.named[threadIdx.x % 32];
+  constexpr uint32_t kOften = kNamedOften;
+  const uint32_t most = named % kOutput > kOften ? named / kOutput : kOften;
+  return static_cast<float>(kOften) / static_cast<float>(__reduce_max_sync(~0u, most));
+}
+
 // How long the steps of each row are to be: by the crowd or by its pace, and cut where they are too long.
 template <typename Size>
 __device__ void find_cuts(const Size& size, const Shared& s, const Plan& plan) {
+  const float step_max = size.a.step_max * step_share(plan);
   for (int32_t r = threadIdx.x; r < size.rows(); r += kThreads) {
     const int32_t across = size.inputs() / 8, output = r - size.inputs();
     float sum = 0;
@@ -149,7 +158,7 @@ __device__ void find_cuts(const Size& size, const Shared& s, const Plan& plan) {
       for (int32_t i = 0; i < across; ++i) sum += s.sums[output * across + i];
     else
       for (int32_t i = 0; i < size.outputs() / 16; ++i) sum += s.sums[size.outputs() * across + i * size.inputs() + r];
-    const float factor = plan.factor[r], most = size.a.step_max / fmaxf(sum, 1e-30f);
+    const float factor = plan.factor[r], most = step_max / fmaxf(sum, 1e-30f);
     s.factors[r] = factor < 1 ? factor * fminf(1, most) : fminf(factor, most);
   }
 }
@@ -262,6 +271,7 @@ __device__ void train_segment(const Size& size, const Segment& segment, const Sh
   Noise noise{static_cast<uint32_t>(draw_at(segment.draw, segment.begin)) + threadIdx.x * 0x632be5abu};
   const Kept kept = keep_words(a, segment, s);
   draw_negatives(a, segment, kept, s);
+  if (threadIdx.x < 64) s.plan_at(threadIdx.x / 32).named[threadIdx.x % 32] = 0;
   __syncthreads();
   int32_t turn = 0, own_slot = kNoRow;
   if (kept.centre_begin < kept.centre_end) own_slot = plan_rows(size, block_at(a, kept, kept.centre_begin), s, s.plan);
@@ -294,6 +304,7 @@ __device__ void train_segment(const Size& size, const Segment& segment, const Sh
       totals = before;
       refused += threadIdx.x == 0 ? 1 : 0;
     }
+    if (threadIdx.x < 32) plan.named[threadIdx.x] = 0;  // for the block after the next
     __syncthreads();
     own_slot = next_slot;
     turn = 1 - turn;

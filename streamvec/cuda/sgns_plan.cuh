@@ -8,6 +8,7 @@
 
 #include "streamvec/cuda/draws.h"
 #include "streamvec/cuda/sgns_kernel.h"
+#include "streamvec/kernel/step_share.h"
 
 namespace streamvec::cuda {
 namespace {
@@ -46,7 +47,10 @@ struct Plan {
   uint32_t* cover;  // [n] by column: the centres whose window has it, as bits
   uint32_t* own;    // [m] by output: centres that have no weight with it, as bits
   float* factor;    // [n + m]: row_factor()
+  // [32] by centre: how many centres have its word, and, times kOutput, how many outputs. Zeroed before it is planned.
+  uint32_t* named;
 };
+constexpr uint32_t kOutput = 1 << 16;
 
 struct Shared {
   __nv_bfloat16* rows;          // [n + m][pitch]: inputs, outputs
@@ -65,7 +69,7 @@ struct Shared {
 
   __device__ Plan plan_at(int32_t turn) const {
     const auto moved = [&](auto* from) { return from + turn * plan_size / sizeof(*from); };
-    return {moved(plan.slots), moved(plan.cover), moved(plan.own), moved(plan.factor)};
+    return {moved(plan.slots), moved(plan.cover), moved(plan.own), moved(plan.factor), moved(plan.named)};
   }
 };
 
@@ -98,6 +102,7 @@ __host__ __device__ size_t lay_out(const SgnsShape& shape, int32_t n, int32_t m,
   take(s.plan.cover, n);
   take(s.plan.own, m);
   take(s.plan.factor, n + m);
+  take(s.plan.named, 32);
   s.plan_size = at - before;
   return at + s.plan_size;
 }
@@ -230,6 +235,7 @@ __device__ int32_t plan_rows(const Size& size, const Block& block, const Shared&
   const bool has_centre = lane < block.centres;
   const uint32_t centre = has_centre ? s.words[block.first + lane] : 0;
   const int32_t reach = has_centre ? s.reach[block.first + lane] : -1;
+  uint32_t named = 0;
   for (int32_t i = 0; i < size.rows() / kWarps; ++i) {
     const int32_t r = warp + kWarps * i, output = r - size.inputs();
     if (output < 0) {
@@ -240,12 +246,15 @@ __device__ int32_t plan_rows(const Size& size, const Block& block, const Shared&
       if (lane == 0) plan.cover[r] = cover;
     } else {
       const int32_t other = __shfl_sync(~0u, slot, i);
-      uint32_t own = __ballot_sync(~0u, has_centre && static_cast<int32_t>(centre & kSlotMask) == other);
+      const bool same = has_centre && static_cast<int32_t>(centre & kSlotMask) == other;
+      if (same) named += output < block.centres ? kOutput + 1 : kOutput;
+      uint32_t own = __ballot_sync(~0u, same);
       if (output < size.a.shape.centres) own = output < block.centres ? ~(1u << output) : ~0u;
       if (output >= size.a.shape.centres + size.a.shape.negatives) own = ~0u;
       if (lane == 0) plan.own[output] = own;
     }
   }
+  if (named > 0) atomicAdd(plan.named + lane, named);
   return slot;
 }
 

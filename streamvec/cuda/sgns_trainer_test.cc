@@ -14,6 +14,7 @@
 #include "streamvec/cuda/copies.h"
 #include "streamvec/cuda/draws.h"
 #include "streamvec/kernel/pair_block.h"
+#include "streamvec/kernel/step_share.h"
 
 namespace streamvec::cuda {
 namespace {
@@ -104,6 +105,7 @@ class Reference {
     const size_t columns = static_cast<size_t>(end - begin), centres = static_cast<size_t>(last - first);
     std::vector<std::vector<float>> weights(centres + negatives.size(), std::vector<float>(columns));
     std::vector<float*> x, y;
+    std::vector<Slot> outputs;
     std::vector<float> x_pace, y_pace;
     for (int32_t j = begin; j < end; ++j) {
       x.push_back(input_.row(word(j).slot));
@@ -111,6 +113,7 @@ class Reference {
     }
     const auto add_output = [&](Slot slot) {
       y.push_back(output_.row(slot));
+      outputs.push_back(slot);
       y_pace.push_back(pace.output(slot));
     };
     for (int32_t i = first; i < last; ++i) add_output(word(i).slot);
@@ -140,7 +143,8 @@ class Reference {
     block.y = y.data();
     block.weight = rows.data();
     block.scale = options_.adagrad ? 1 : lr;
-    block.step_max = options_.adagrad ? 0 : options_.step_max;
+    block.step_max =
+        options_.adagrad ? 0 : options_.step_max * step_share_of(std::span(outputs).first(centres), outputs);
     block.input_pace = options_.adagrad ? nullptr : x_pace.data();
     block.output_pace = options_.adagrad ? nullptr : y_pace.data();
     block.dx = options_.adagrad ? x_slopes.data() : x.data();
@@ -391,6 +395,22 @@ TEST_F(SgnsCard, ManyBlocksAtOnceLearnWhatOneAtATimeLearns) {
     losses[many] = last.loss / static_cast<double>(last.pairs);
   }
   EXPECT_NEAR(losses[1], losses[0], 0.02 * losses[0]);
+}
+
+// Four words, said again and again: their rows would be thrown from side to side, further each time.
+TEST_F(SgnsCard, TextThatSaysFewWordsAgainAndAgainThrowsNoRowAbout) {
+  const SamplingTables tables(std::vector<double>(4, 1e3), 0);
+  Chunk chunk;
+  for (Slot i = 0; i < 4'000; ++i) chunk.slots.push_back(i % 4);
+  chunk.sentence_ends = {4'000};
+  const Matrix input = drawn_rows(20, 1), output = drawn_rows(20, 2);
+  const auto trainer = make_sgns_trainer(options_for(20)).value();
+  ASSERT_TRUE(trainer->put(input.view(), output.view()).ok());
+  ASSERT_TRUE(trainer->set_tables(tables).ok());
+  for (uint64_t pass = 0; pass < 5; ++pass) ASSERT_TRUE(trainer->add(chunk, 0.05f, pass).ok());
+  const SgnsTotals totals = trainer->totals(true).value();
+  EXPECT_EQ(totals.refused, 0);
+  EXPECT_LT(totals.loss / static_cast<double>(totals.pairs), 20);
 }
 
 TEST_F(SgnsCard, RefusesBlocksWithRowsThatAreNotFinite) {

@@ -29,7 +29,11 @@ int64_t whole(const nlohmann::json& state, const char* name) {
 
 struct Intake::Reader {
   Reader(std::unique_ptr<Source> its_source, int32_t number, const Options& options)
-      : source(std::move(its_source)), index(number), tokenizer(options.tokenizer), random(mix(options.seed, number)) {
+      : source(std::move(its_source)),
+        index(number),
+        remote(source->capabilities().remote),
+        tokenizer(options.tokenizer),
+        random(mix(options.seed, number)) {
     statistics.name = source->name();
   }
 
@@ -44,6 +48,7 @@ struct Intake::Reader {
 
   std::unique_ptr<Source> source;
   const int32_t index;
+  const bool remote;
   std::thread thread;
   // Of its own thread.
   Tokenizer tokenizer;
@@ -76,6 +81,7 @@ Intake::Intake(std::vector<std::unique_ptr<Source>> sources, DocumentFilter filt
 
 Intake::~Intake() {
   stop();
+  join();
 }
 
 void Intake::start() {
@@ -84,11 +90,13 @@ void Intake::start() {
 }
 
 void Intake::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
-  }
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return running_ == 0; });
+}
+
+void Intake::join() {
   for (auto& reader : readers_)
     if (reader->thread.joinable()) reader->thread.join();
 }
@@ -154,11 +162,26 @@ bool Intake::await_turn(Reader&) {
   return !stopping_;
 }
 
+// From here until step_back() a thread changes nothing that is saved, and nobody waits for it.
+void Intake::step_aside() {
+  const std::lock_guard lock(mutex_);
+  --running_;
+  changed_.notify_all();
+}
+
+void Intake::step_back() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return pauses_ == 0 || stopping_; });
+  ++running_;
+}
+
 // Fills reader.documents, with none if nothing came. False when the source has ended or failed for good.
 bool Intake::read_some(Reader& reader) {
   reader.documents.clear();
   const Clock::time_point begin = Clock::now();
+  if (reader.remote) step_aside();
   const Result<int64_t> count = reader.source->read(kDocumentsAtOnce, Deadline::after(kWait), reader.documents);
+  if (reader.remote) step_back();
   {
     const std::lock_guard lock(mutex_);
     reader.statistics.reading_s += seconds_since(begin);
@@ -197,12 +220,12 @@ void Intake::retry_later(Reader& reader) {
   const auto longest = std::min(options_.retry_first * (int64_t{1} << doublings), options_.retry_max);
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         longest * (0.5 + 0.5 * static_cast<double>(reader.random.uniform())));
-  std::unique_lock lock(mutex_);
-  --running_;
-  changed_.notify_all();
-  changed_.wait_until(lock, until, [&] { return stopping_; });
-  changed_.wait(lock, [&] { return pauses_ == 0 || stopping_; });
-  ++running_;
+  step_aside();
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, until, [&] { return stopping_; });
+  }
+  step_back();
 }
 
 void Intake::finish_reader(Reader& reader, std::string_view state) {
@@ -323,13 +346,17 @@ bool Intake::insert(Reader& reader) {
 
 void Intake::tell_committed(Reader& reader) {
   std::string cursor;
+  bool aside = false;
   {
     const std::lock_guard lock(mutex_);
     if (!reader.commit_due) return;
     reader.commit_due = false;
     cursor = reader.committed_cursor;
+    aside = reader.remote && !reader.gone;  // its own thread; one that is gone is aside for good
   }
+  if (aside) step_aside();
   const Status status = reader.source->commit(cursor);
+  if (aside) step_back();
   if (!status.ok()) return note_failed_commit(reader, status);
   const std::lock_guard lock(mutex_);
   reader.told_cursor = cursor;
@@ -414,14 +441,15 @@ std::vector<std::string> Intake::notes() const {
   for (const auto& reader : readers_) {
     for (std::string& line : reader->source->notes()) lines.push_back(std::move(line));
     const SourceStatistics& statistics = reader->statistics;
+    const std::string fault(without_name(statistics.last_error, statistics.name));
     if (reader->gone && reader->committed_cursor != reader->told_cursor)
-      lines.push_back(statistics.name + " could not be told of the last checkpoint: " + statistics.last_error +
+      lines.push_back(statistics.name + " could not be told of the last checkpoint: " + fault +
                       "; its place is saved, and the same command goes on from there");
     else if (statistics.state == "failed")
-      lines.push_back(statistics.name + " was given up: " + statistics.last_error);
+      lines.push_back(statistics.name + " was given up: " + fault);
     else if (statistics.errors > 0)
       lines.push_back(statistics.name + " failed " + std::to_string(statistics.errors) +
-                      " times and was tried again; the last time: " + statistics.last_error);
+                      " times and was tried again; the last time: " + fault);
   }
   return lines;
 }

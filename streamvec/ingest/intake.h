@@ -74,10 +74,14 @@ class Intake {
   ~Intake();
 
   void start();
-  // Ends reading after the documents at hand; returns when all threads are gone.
+  // Takes in no more than the document at hand of every source. Threads whose source is remote may still stand in its
+  // read() then.
   void stop();
-  // Returns when every thread stands between two documents; none goes on until resume(). In between, vocabulary,
-  // tables, filter, replay and cursors() are one state: each document is in all of them, or in none.
+  // Returns when all threads are gone, as soon as the sources let them. REQUIRES: stopped.
+  void join();
+  // Returns when every thread stands between two documents, or in a remote source, which may take its time; none takes
+  // anything in until resume(). In between, vocabulary, tables, filter, replay and cursors() are one state: each
+  // document is in all of them, or in none.
   void pause();
   void resume();
 
@@ -86,11 +90,11 @@ class Intake {
   // kOk unless all sources have failed; the first one's error then.
   Status status() const;
 
-  // What came to attention on the way, a line each. REQUIRES: stopped.
+  // What came to attention on the way, a line each. REQUIRES: joined.
   std::vector<std::string> notes() const;
 
   // What state() returned when the checkpoint was taken that is now safe: its sources are told soon, those that are not
-  // read any more at once.
+  // read any more at once, and all once the threads are joined.
   void commit();
   // Where the sources stand and what else must go on after a restart. REQUIRES: paused, not started yet, or stopped.
   nlohmann::json state();
@@ -119,6 +123,8 @@ class Intake {
   void map(Reader& reader, const Document& document);
   bool insert(Reader& reader);
   bool await_turn(Reader& reader);
+  void step_aside();
+  void step_back();
   bool leave(Reader& reader);
   void tell_committed(Reader& reader);
   void note_failed_commit(Reader& reader, const Status& status);
@@ -132,7 +138,7 @@ class Intake {
   std::condition_variable changed_;
   bool stopping_ = false;
   int32_t pauses_ = 0;   // asked for
-  int32_t running_ = 0;  // threads that are not between two documents
+  int32_t running_ = 0;  // threads that are neither between two documents nor aside
   int32_t live_ = 0;     // readers that have neither ended nor failed
   Totals totals_;
 

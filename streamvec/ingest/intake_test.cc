@@ -22,6 +22,8 @@ struct Script {
   std::map<int64_t, Status> faults;  // before document number ...; each once
   std::function<Document(int64_t)> document;
   std::atomic<int64_t> committed{0}, reads{0}, commit_faults{0};
+  bool remote = false;
+  std::function<void()> before_read = [] {}, before_commit = [] {};
 };
 
 class ScriptedSource : public Source {
@@ -30,6 +32,7 @@ class ScriptedSource : public Source {
       : name_(std::move(name)), script_(std::move(script)) {}
 
   Result<int64_t> read(int64_t count_max, Deadline, std::vector<Document>& out) override {
+    script_->before_read();
     ++script_->reads;
     int64_t count = 0;
     for (; count < count_max && next_ < script_->documents; ++count, ++next_) {
@@ -49,11 +52,12 @@ class ScriptedSource : public Source {
   }
   std::string saved(const std::string& cursor) const override { return "saved:" + cursor; }
   Status commit(const std::string& cursor) override {
+    script_->before_commit();
     if (script_->commit_faults-- > 0) return error(Code::kUnavailable, "nobody takes it");
     script_->committed = std::stoll(cursor);
     return {};
   }
-  Capabilities capabilities() const override { return {}; }
+  Capabilities capabilities() const override { return {.remote = script_->remote}; }
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return 0; }
   std::string name() const override { return name_; }
@@ -376,6 +380,97 @@ TEST(Intake, SourcesOfOneNameGoOnEachFromItsOwnPlace) {
   second->run_to_end();
   EXPECT_EQ(second->intake->totals().documents, 14) << "nothing more was read";
   EXPECT_EQ(second->intake->state()["sources"], first->intake->state()["sources"]);
+}
+
+// Another machine that answers when it likes: who asks it stands still at the gate until it is opened.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+    --waiting_;
+  }
+  void await_somebody() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_ > 0; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  bool open_ = false;
+};
+
+TEST(Intake, ASourceThatDoesNotAnswerHoldsUpNoCheckpointAndNoStop) {
+  const auto silent = script_of(5, "a"), other = script_of(1'000'000, "b");
+  Gate reading;
+  silent->remote = true;
+  silent->before_read = [&] { reading.pass(); };
+  Rig rig({{"silent", silent}, {"other", other}});
+  rig.start();
+  reading.await_somebody();
+  while (rig.intake->totals().documents < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->pause();
+  const auto state = rig.intake->state();
+  EXPECT_EQ(state["sources"][0]["cursor"], "");
+  EXPECT_GE(state["sources"][1]["documents"], 20);
+  rig.intake->commit();
+  rig.intake->resume();
+  rig.intake->stop();
+  EXPECT_EQ(silent->reads, 0) << "it stands there to this day";
+  reading.open();
+  rig.intake->join();
+  EXPECT_EQ(silent->reads, 1);
+  EXPECT_EQ(rig.intake->statistics()[0].documents, 0) << "what came after the stop is for the next run";
+}
+
+TEST(Intake, WhatARemoteSourceReadsDuringACheckpointIsTakenInAfterIt) {
+  const auto late = script_of(5, "a");
+  Gate reading;
+  late->remote = true;
+  late->before_read = [&] { reading.pass(); };
+  Rig rig({{"late", late}});
+  rig.start();
+  reading.await_somebody();
+  rig.intake->pause();
+  reading.open();
+  while (late->reads == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(rig.intake->totals().documents, 0);
+  rig.intake->resume();
+  while (!rig.intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(rig.intake->totals().documents, 5);
+  expect_each_once(rig, "a", 5);
+}
+
+TEST(Intake, ABrokerThatTakesNoCommitHoldsUpNoCheckpointAndIsToldInTheEnd) {
+  const auto script = script_of(1'000'000, "a");
+  Gate committing;
+  script->remote = true;
+  script->before_commit = [&] { committing.pass(); };
+  Rig rig({{"one", script}});
+  rig.start();
+  while (rig.intake->totals().documents < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->pause();
+  rig.intake->state();
+  rig.intake->commit();
+  rig.intake->resume();
+  committing.await_somebody();
+  rig.intake->stop();
+  const auto last = rig.intake->state();
+  rig.intake->commit();
+  committing.open();
+  rig.intake->join();
+  EXPECT_EQ(script->committed, std::stoll(last["sources"][0]["cursor"].get<std::string>().substr(6)));
+  EXPECT_TRUE(rig.intake->notes().empty());
 }
 
 TEST(Intake, AStateThatIsNoneIsRefused) {

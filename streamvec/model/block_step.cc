@@ -1,36 +1,9 @@
 #include "streamvec/model/block_step.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace streamvec {
-namespace {
-
-int64_t times_named(Slot slot, std::span<const Slot> slots) {
-  return std::count(slots.begin(), slots.end(), slot);
-}
-
-// Whether a slot may be named more than kNamedOften times: always true where one is, seldom otherwise. Every block
-// asks.
-bool may_repeat(std::span<const Slot> slots) {
-  constexpr size_t kPlaces = 64;
-  std::array<uint8_t, kPlaces> named{};
-  bool often = false;
-  for (const Slot slot : slots) often |= ++named[static_cast<size_t>(slot) % kPlaces] > kNamedOften;
-  return often;
-}
-
-}  // namespace
-
-float step_share_of(std::span<const Slot> positives, std::span<const Slot> outputs) {
-  if (!may_repeat(positives)) return 1;
-  int64_t most = kNamedOften;
-  for (const Slot slot : positives)
-    if (times_named(slot, positives) > kNamedOften) most = std::max(most, times_named(slot, outputs));
-  return static_cast<float>(kNamedOften) / static_cast<float>(most);
-}
-
 void BlockStep::begin(size_t inputs, size_t outputs_max) {
   inputs_ = inputs;
   columns_ = static_cast<size_t>(round_up(static_cast<int32_t>(inputs), 16));

@@ -8,6 +8,7 @@
 
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/kernel/scratch.h"
+#include "streamvec/kernel/step_share.h"
 #include "streamvec/model/hot_rows.h"
 #include "streamvec/model/parameters.h"
 #include "streamvec/vocab/row_pace.h"
@@ -17,11 +18,6 @@ namespace streamvec {
 // PairBlock::step_max of plain SGD, which takes a block's pairs at one point instead of one after the other, so that a
 // row which meets many of them can be carried too far. docs/BENCHMARKS.md (Choosing the defaults) has how it was found.
 constexpr float kSgdStepMax = 0.25f;
-// A row that a block names more often than this has shorter steps, since it takes as many as it is named: text that
-// says one word again and again would throw its rows from side to side, further each time, and all negatives with them.
-constexpr int64_t kNamedOften = 4;
-// 1, or less for such a block: of its steps' length.
-float step_share_of(std::span<const Slot> positives, std::span<const Slot> outputs);
 
 // Filled by a model, then run. Outputs are rows of the output table: positives first, then negatives.
 class BlockStep {

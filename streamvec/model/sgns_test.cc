@@ -213,15 +213,6 @@ TEST_P(SgnsKernels, TextThatSaysFewWordsAgainAndAgainThrowsNoRowAbout) {
   expect_calm("sgns", GetParam());
 }
 
-TEST(BlockStep, TakesShorterStepsWhereAWordIsNamedOften) {
-  const std::vector<Slot> plain = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 65, 129};  // some in one place of the first look
-  EXPECT_EQ(step_share_of(plain, plain), 1);
-  const std::vector<Slot> positives(10, 7);
-  std::vector<Slot> outputs = positives;
-  outputs.insert(outputs.end(), {8, 7, 7, 9});
-  EXPECT_FLOAT_EQ(step_share_of(positives, outputs), 4.0f / 12);
-}
-
 std::vector<uint32_t> bits_of(const Parameters& parameters) {
   std::vector<uint32_t> bits;
   for (const Matrix* rows : {&parameters.input.rows, &parameters.output.rows})

@@ -117,6 +117,12 @@ std::string presentable(std::string_view name) {
   return std::string(name.substr(0, shown)) + "***" + std::string(name.substr(at, query - at)) + shown_query;
 }
 
+std::string_view without_name(std::string_view message, std::string_view name) {
+  if (!message.starts_with(name)) return message;
+  const std::string_view rest = message.substr(name.size());
+  return rest.starts_with(": ") ? rest.substr(2) : message;
+}
+
 Result<Location> Location::parse(std::string_view name) {
   Location location;
   location.name = presentable(name.substr(0, kNameBytesMax));

@@ -14,6 +14,8 @@ namespace streamvec {
 // The name of a source with *** for its password, for a token, which stands alone before the @, and for settings that
 // are secret.
 std::string presentable(std::string_view name);
+// What a source says of a fault, without its name at the front: for lines that begin with it.
+std::string_view without_name(std::string_view message, std::string_view name);
 
 // "%41" in user, password, path, keys and values is read as "A". A host may be an address in brackets ("[::1]").
 struct Location {

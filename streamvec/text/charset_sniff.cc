@@ -150,6 +150,12 @@ Utf8Count count_utf8(std::string_view bytes) {
   return count;
 }
 
+// Text has blanks and line ends, and in UTF-16 a NUL in each of them. In no text at all, which ICU takes for UTF-16,
+// every 256th byte is one.
+bool may_be_wide(std::string_view bytes) {
+  return std::count(bytes.begin(), bytes.end(), '\0') * 100 > static_cast<std::ptrdiff_t>(bytes.size());
+}
+
 const char* guess_with_icu(std::string_view bytes, bool html) {
   UErrorCode status = U_ZERO_ERROR;
   const Detector detector(ucsdet_open(&status));
@@ -159,7 +165,9 @@ const char* guess_with_icu(std::string_view bytes, bool html) {
   int32_t count = 0;
   const UCharsetMatch** matches = ucsdet_detectAll(detector.get(), &count, &status);
   for (int32_t i = 0; U_SUCCESS(status) && i < count; ++i)  // the likeliest first
-    if (const char* encoding = encoding_of_label(ucsdet_getName(matches[i], &status))) return encoding;
+    if (const char* encoding = encoding_of_label(ucsdet_getName(matches[i], &status)))
+      if (!std::string_view(encoding).starts_with("UTF-") || encoding == "UTF-8"sv || may_be_wide(head))
+        return encoding;
   return kFallback;
 }
 

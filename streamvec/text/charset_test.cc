@@ -116,6 +116,12 @@ TEST(Charset, AnXmlDeclarationNamesTheEncoding) {
   EXPECT_EQ(text_of("<?xml version='1.0'?>encoding='koi8-r' naïve"), "<?xml version='1.0'?>encoding='koi8-r' naïve");
 }
 
+TEST(Charset, WhatIsNoTextIsNotTakenForUtf16) {
+  std::string bytes = "<html><p>";
+  for (int i = 0; i < 4'096; ++i) bytes += static_cast<char>(i * 151 % 256);
+  EXPECT_TRUE(text_of(bytes).starts_with("<html><p>"));
+}
+
 TEST(Charset, TextThatSaysNothingOfItselfIsRecognised) {
   EXPECT_EQ(text_of(encode(kKorean, "windows-949")), kKorean);
   EXPECT_EQ(text_of(encode(kRussian, "windows-1251")), kRussian);

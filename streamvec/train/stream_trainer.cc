@@ -117,6 +117,7 @@ class StreamTraining {
     STREAMVEC_RETURN_IF_ERROR(watched);
     if (parted.code() == Code::kAborted) return parted;  // another node leads: the model is that one's to write
     STREAMVEC_RETURN_IF_ERROR(save());
+    intake_->join();  // no sooner: a source that does not answer keeps nobody from saving
     STREAMVEC_RETURN_IF_ERROR(parted);
     if (cluster_ != nullptr && cluster_->leads()) cluster_->saved();
     if (const Status failed = intake_->status(); !failed.ok())

@@ -87,7 +87,7 @@ class NatsStream : public Source {
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
   Status commit(const std::string& cursor) override;
-  Capabilities capabilities() const override { return {.endless = true}; }
+  Capabilities capabilities() const override { return {.endless = true, .remote = true}; }
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override { return settings_.location.name; }

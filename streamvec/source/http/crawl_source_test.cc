@@ -297,6 +297,10 @@ TEST_F(CrawlSourceTest, ARootThatIsNotThereOrForbiddenIsAFinalError) {
   EXPECT_EQ(open("/empty")->read(1, deadline, documents).status().code(), Code::kInvalidArgument);
   server_.set("/image", {.body = "\x89PNG", .headers = {"Content-Type: image/png"}});
   EXPECT_THAT(open("/image")->read(1, deadline, documents).status().message(), HasSubstr("image/png"));
+  std::string bytes = "<html><p>";
+  for (int i = 0; i < 4'096; ++i) bytes += static_cast<char>(i * 151 % 256);
+  server_.set("/noise", {.body = bytes, .headers = {"Content-Type: text/html"}});
+  EXPECT_THAT(open("/noise")->read(1, deadline, documents).status().message(), HasSubstr("is not text"));
   ScriptedServer closed;
   closed.set("/robots.txt", {.body = "User-agent: *\nDisallow: /\n"});
   CrawlSource::Options with = options();

@@ -58,12 +58,12 @@ Status ResponseReader::read(const FetchResponse& response, PageText& out) {
                  ", not text");
   const bool html = content == Content::kHtml;
   const std::string_view utf8 = to_utf8(response.body, response.content_type, html, utf8_);
+  STREAMVEC_RETURN_IF_ERROR(check_text(utf8, response.url.text));  // whatever its header calls it
   out = {};
   if (html) {
     read_html(utf8, out);
     if (article_.text.empty()) out.text.clear();
   } else {
-    STREAMVEC_RETURN_IF_ERROR(check_text(utf8.substr(0, kPieceBytes), response.url.text));
     join("", utf8, out.text);
     article_.canonical.clear();
   }

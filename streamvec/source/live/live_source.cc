@@ -39,7 +39,11 @@ LiveSource::LiveSource(Options options, RecordFormat format)
     : options_(std::move(options)), intake_(std::move(format)), backoff_(options_.backoff, std::random_device()()) {}
 
 Capabilities LiveSource::capabilities() const {
-  return {.endless = true, .replayable = options_.lookback_s > 0, .pausable = false, .lookback_s = options_.lookback_s};
+  return {.endless = true,
+          .replayable = options_.lookback_s > 0,
+          .pausable = false,
+          .lookback_s = options_.lookback_s,
+          .remote = true};
 }
 
 Status LiveSource::seek(const std::string& cursor) {
