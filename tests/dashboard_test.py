@@ -1,5 +1,5 @@
-"""The dashboard in a real browser, against a running `train`; its unit tests and types. The browser is driven by
-web/tests/browser.mjs (playwright-core with Debian's chromium), which waits for events only."""
+"""The dashboard in a real browser, against a running `train` (web/tests/browser.mjs) and against a service that says what
+a test wants (web/tests/page.mjs); its unit tests and types. The browser is Debian's chromium, driven by playwright-core."""
 import json
 import os
 import pathlib
@@ -41,8 +41,12 @@ def drive(scenario, service, **more):
     needs_packages()
     needs(CHROMIUM, "chromium is not here")
     needs(service.ask("GET", "/app.js")[0] == 200, "the program was built without it")
-    given = {"url": service.url, "chromium": CHROMIUM, "root": os.geteuid() == 0, "patience_ms": support.TIMEOUT_S * 4000, **more}
-    return json.loads(node("tests/browser.mjs", scenario, input=json.dumps(given), patience_s=8 * support.TIMEOUT_S))
+    return drive_script("browser.mjs", scenario, url=service.url, **more)
+
+
+def drive_script(script, scenario, **more):
+    given = {"chromium": CHROMIUM, "root": os.geteuid() == 0, "patience_ms": support.TIMEOUT_S * 4000, **more}
+    return json.loads(node(f"tests/{script}", scenario, input=json.dumps(given), patience_s=8 * support.TIMEOUT_S))
 
 
 class TestSources:
@@ -114,6 +118,73 @@ class TestBreaks:
     def test_it_asks_for_the_token_of_a_service_that_wants_one(self, trained):
         with serving(trained, env={**os.environ, "STREAMVEC_TOKEN": "0123456789abcdef-right"}) as running:
             drive("login", running, wrong="0123456789abcdef-wrong", token="0123456789abcdef-right")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Runs one scenario of page.mjs, before a service that says what the scenario wants."""
+    needs_packages()
+    needs(CHROMIUM, "chromium is not here")
+    pages = tmp_path_factory.mktemp("pages")
+    node("build.mjs", pages)
+    return lambda scenario: drive_script("page.mjs", scenario, pages=str(pages))
+
+
+class TestConnection:
+    def test_a_run_that_failed_is_said_to_have_failed_with_its_whole_reason(self, page):
+        page("failed")
+
+    def test_a_page_that_nobody_sees_holds_no_connection_and_catches_up_when_seen(self, page):
+        page("hidden")
+
+    def test_a_service_that_has_fallen_silent_is_noticed(self, page):
+        page("silent")
+
+    def test_a_word_that_is_asked_for_is_shown_as_such_and_not_for_ever(self, page):
+        page("asking")
+
+    def test_what_another_service_said_is_not_kept(self, page):
+        page("restarted")
+
+    def test_a_call_that_is_refused_asks_for_the_token(self, page):
+        page("locked")
+
+    def test_the_token_is_asked_for_however_often_esc_is_pressed(self, page):
+        page("escape")
+
+
+class TestFigures:
+    def test_a_run_that_is_only_served_has_its_last_figures_and_when_they_were_measured(self, page):
+        page("served")
+
+    def test_a_run_over_files_says_how_its_quality_is_measured(self, page):
+        page("files")
+
+    def test_the_trouble_of_a_source_is_shown_whole(self, page):
+        page("trouble")
+
+    def test_text_selected_in_a_table_stays_selected(self, page):
+        page("selection")
+
+
+class TestWords:
+    def test_a_neighbour_chosen_by_keys_has_the_focus(self, page):
+        page("focus_on_choice")
+
+    def test_the_focus_stays_in_the_list_when_another_model_comes(self, page):
+        page("focus_on_model")
+
+    def test_a_chosen_word_is_read_out_once_and_not_with_every_model(self, page):
+        page("read_out")
+
+    def test_the_field_has_the_suggestion_that_was_chosen(self, page):
+        page("suggestion")
+
+    def test_the_buttons_of_the_map_may_be_clicked_twice(self, page):
+        page("map_buttons")
+
+    def test_a_model_of_too_few_words_for_a_map_says_so(self, page):
+        page("few_words")
 
 
 def hostile_words():

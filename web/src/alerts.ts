@@ -10,6 +10,16 @@ export class Alerts {
 
   constructor(private readonly choose: (word: string) => void) {}
 
+  /** Those so far, in place of any others: the list stays as it is where it has them all. */
+  load(alerts: readonly Alert[]): void {
+    const words = new Set(alerts.flatMap((alert) => alert.words));
+    if (words.size === this.known.size && [...words].every((word) => this.known.has(word))) return;
+    this.known.clear();
+    by_id("alerts").replaceChildren();
+    show(by_id("alerts-none"), true);
+    for (const alert of alerts) this.add(alert, false);
+  }
+
   /** `aloud`: it has just come, and a screen reader should say so. */
   add(alert: Alert, aloud: boolean): void {
     const words = alert.words.filter((word) => !this.known.has(word));

@@ -64,9 +64,27 @@ async function answer_of<Type>(request: Promise<Response>): Promise<Type> {
   throw new CallError(answer.status, said ?? `The service answered with ${answer.status}.`);
 }
 
-function get<Type>(path: string, parameters: Record<string, string | number> = {}): Promise<Type> {
+const kPatience_ms = 20_000, kSlowPatience_ms = 60_000;
+let refused: (problem: CallError) => void = () => {};
+
+/** `handler` is told whenever a call is refused for want of a token, or of a better one. */
+export function when_refused(handler: (problem: CallError) => void): void {
+  refused = handler;
+}
+
+export function is_refusal(problem: unknown): problem is CallError {
+  return problem instanceof CallError && (problem.status === 401 || problem.status === 403);
+}
+
+async function get<Type>(path: string, parameters: Record<string, string | number> = {}, patience_ms = kPatience_ms): Promise<Type> {
   const query = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)])).toString();
-  return answer_of<Type>(fetch(path + (query ? `?${query}` : ""), { credentials: "same-origin", cache: "no-store" }));
+  const options: RequestInit = { credentials: "same-origin", cache: "no-store", signal: AbortSignal.timeout(patience_ms) };
+  try {
+    return await answer_of<Type>(fetch(path + (query ? `?${query}` : ""), options));
+  } catch (problem) {
+    if (is_refusal(problem)) refused(problem);
+    throw problem;
+  }
 }
 
 export const api = {
@@ -74,8 +92,9 @@ export const api = {
   past: () => get<Past>("/api/progress", { points: 600 }),
   nearest: (word: string, k: number) => get<Nearest>("/api/nearest", { word, k }),
   words: (prefix: string, limit: number) => get<{ words: { word: string; count: number }[] }>("/api/words", { prefix, limit }),
-  neighbourhood: (word: string, k: number) => get<{ path: Station[] }>("/api/neighbourhood", { word, k }),
+  neighbourhood: (word: string, k: number) => get<{ path: Station[] }>("/api/neighbourhood", { word, k }, kSlowPatience_ms),
   login: (token: string) => answer_of<{ role: string }>(fetch("/api/login", {
     method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
+    signal: AbortSignal.timeout(kPatience_ms),
   })),
 };

@@ -1,6 +1,7 @@
 // Figures over time: lines by uPlot, and the same numbers as a table for who cannot see them.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { time_label, time_range, value_range } from "./axes";
 import { by_id, element, fill_table, set_text } from "./dom";
 import type { Series } from "./series";
 import { moment } from "./text";
@@ -11,26 +12,12 @@ export interface ChartText {
   hint: string;
   lines: readonly string[];
   shown: (value: number | null) => string;
-  smooth?: number;  // values in a running mean
+  smooth?: () => number;  // values in a running mean
   points?: boolean;
   from_zero?: boolean;
 }
 
 const kRows = 12;
-
-/** The time of day; with seconds where marks are less than a minute apart. */
-export function clock(tick: number, ticks: readonly number[]): string {
-  const text = new Date(tick * 1000).toLocaleTimeString("en-GB");
-  const apart = ticks.length > 1 ? (ticks[1] as number) - (ticks[0] as number) : 60;
-  return apart < 60 ? text : text.slice(0, 5);
-}
-
-/** At least ten seconds wide. */
-export function time_range(low: number | null, high: number | null): [number, number] {
-  if (low === null || high === null) return [Date.now() / 1000 - 60, Date.now() / 1000];
-  const room = Math.max(0, 5 - (high - low) / 2);
-  return [low - room, high + room];
-}
 
 export class Chart {
   private readonly plot: uPlot;
@@ -65,14 +52,17 @@ export class Chart {
   }
 
   private smoothed(column: number): number | null {
-    const values = this.text.smooth ? this.series.smooth(column, this.text.smooth) : this.series.columns[column] ?? [];
+    const values = this.line(column);
     for (let i = values.length - 1; i >= 0; --i) if (values[i] !== null) return values[i] as number;
     return null;
   }
 
   private data(): uPlot.AlignedData {
-    const columns = this.series.columns.map((column, i) => (this.text.smooth ? this.series.smooth(i, this.text.smooth) : column));
-    return [this.series.times, ...columns] as uPlot.AlignedData;
+    return [this.series.times, ...this.series.columns.map((_, i) => this.line(i))] as uPlot.AlignedData;
+  }
+
+  private line(column: number): (number | null)[] {
+    return this.text.smooth ? this.series.smooth(column, this.text.smooth()) : this.series.columns[column] ?? [];
   }
 
   private size(): { width: number; height: number } {
@@ -89,17 +79,9 @@ export class Chart {
     }));
     return {
       ...this.size(), legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } }, series: [{}, ...lines],
-      scales: { x: { time: true, range: (_, low, high) => time_range(low, high) }, y: { range: (_, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick, ticks)) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => this.text.shown(tick)) }],
+      scales: { x: { time: true, range: (_, low, high) => time_range(low, high) }, y: { range: (_, low, high) => value_range(low, high, this.text.from_zero ?? false) } },
+      axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((tick) => time_label(tick, ticks)) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => this.text.shown(tick)) }],
     };
-  }
-
-  /** Room for a tenth, so that a figure that stands still is a straight line in the middle. */
-  private range(low: number | null, high: number | null): [number, number] {
-    if (low === null || high === null) return [0, 1];
-    const from = this.text.from_zero ? 0 : low, least = Math.abs(high) * 0.1 || 0.1;
-    const room = Math.max(high - from, least) * 0.08;
-    return this.text.from_zero ? [0, high + Math.max(room, least)] : [Math.min(from, high - least) - room, high + room];
   }
 
   /** A dozen moments, the newest first. */

@@ -49,16 +49,26 @@ export interface Column<Row> {
   cell: (row: Row) => Child;
 }
 
-/** Fills a table's body; its head is made once. The focus stays on the same row and button. */
+/** Fills a table's body; its head is made once. Cells that stay as they are keep what is selected in them, and the focus
+ *  stays on the same row and button. */
 export function fill_table<Row>(table: HTMLTableElement, columns: readonly Column<Row>[], rows: readonly Row[]): void {
   if (table.tHead === null)
     table.append(element("thead", {}, element("tr", {}, ...columns.map((column) =>
       element("th", { class: column.number ? "number" : "", attributes: { scope: "col" } }, column.title)))));
   const body = table.tBodies[0] ?? table.appendChild(element("tbody"));
   const focused = focused_place(body);
-  body.replaceChildren(...rows.map((row) => element("tr", {}, ...columns.map((column) =>
-    element("td", { class: column.number ? "number" : "" }, column.cell(row))))));
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  rows.forEach((row, i) => {
+    const line = body.rows[i] ?? body.appendChild(element("tr", {}, ...columns.map((column) => element("td", { class: column.number ? "number" : "" }))));
+    columns.forEach((column, c) => fill_cell(line.cells[c] as HTMLTableCellElement, column.cell(row)));
+  });
   if (focused) body.rows[focused.row]?.cells[focused.cell]?.querySelector<HTMLElement>("button,a")?.focus();
+}
+
+/** Buttons are always new ones: two words may look the same. */
+function fill_cell(cell: HTMLTableCellElement, child: Child): void {
+  const wanted = typeof child === "string" ? document.createTextNode(child) : child;
+  if (wanted instanceof HTMLButtonElement || !cell.firstChild?.isEqualNode(wanted)) cell.replaceChildren(wanted);
 }
 
 function focused_place(body: HTMLTableSectionElement): { row: number; cell: number } | null {

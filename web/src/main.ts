@@ -1,15 +1,18 @@
 // The dashboard of streamvec: docs/SERVING.md has the calls and events it lives from.
 import { Alerts } from "./alerts";
-import { api, CallError, type Alert, type MapFrame, type Metrics, type ModelCard, type Progress } from "./api";
+import { api, is_refusal, when_refused, type Alert, type MapFrame, type Metrics, type ModelCard, type Progress } from "./api";
 import { by_id, element, fill_table, set_text, show, word_element } from "./dom";
 import { Figures } from "./figures";
 import { Login } from "./login";
 import { MapPanel } from "./map/map_panel";
 import { Search } from "./search";
 import { Stream, type Link } from "./stream";
-import { duration, short_count, visible } from "./text";
+import { duration, short_count, visible, visible_long } from "./text";
 import { palette, Theme } from "./theme";
 import { WordPanel } from "./word_panel";
+
+/** How a run ends that has not failed; of `serve` there is none. */
+const kEnds: Record<string, string> = { serve: "Ready", finished: "Finished", stopped: "Stopped" };
 
 class Dashboard {
   private readonly figures = new Figures();
@@ -21,8 +24,10 @@ class Dashboard {
     begin: () => this.catch_up(),
     event: (kind, data) => this.take(kind, data),
     link: (link, retry_ms) => this.show_link(link, retry_ms),
-    goes_on: (problem) => this.explain(problem),
+    goes_on: (problem) => !is_refusal(problem),
   });
+  private link: Link = "connecting";
+  private retry_ms = 0;
   private card: ModelCard | null = null;
   private ended: string | null = null;
   private listed = 0;
@@ -30,6 +35,7 @@ class Dashboard {
   constructor() {
     new Search((word) => this.choose(word));
     new Theme(() => this.paint());
+    when_refused(({ status }) => this.lock(status));
     by_id<HTMLDetailsElement>("map-words-table").addEventListener("toggle", () => this.list_words());
     this.paint();
     void this.stream.start();
@@ -54,16 +60,20 @@ class Dashboard {
 
   private async catch_up(): Promise<void> {
     const past = await api.past();  // the model's card follows with the first event of a model
+    this.login.leave();
     this.ended = past.service === "serve" ? "serve" : null;
     this.figures.load(past);
-    for (const alert of past.alerts) this.take_alert(alert, false);
+    this.alerts.load(past.alerts);
+    this.map.forget_alerts();
+    for (const alert of past.alerts) this.map.alert(alert.words);
+    void this.word.refresh_path();
     this.tell();
   }
 
   private take(kind: string, data: unknown): void {
     if (kind === "progress") this.figures.take_progress(data as Progress);
     if (kind === "metrics") this.figures.take_metrics(data as Metrics);
-    if (kind === "alert") this.take_alert(data as Alert, true);
+    if (kind === "alert") this.take_alert(data as Alert);
     if (kind === "map") this.take_map(data as MapFrame);
     if (kind === "model") void this.take_model();
     if (kind === "end") this.end((data as { why: string }).why);
@@ -75,8 +85,8 @@ class Dashboard {
     this.figures.finish();
   }
 
-  private take_alert(alert: Alert, aloud: boolean): void {
-    this.alerts.add(alert, aloud);
+  private take_alert(alert: Alert): void {
+    this.alerts.add(alert, true);
     this.map.alert(alert.words);
   }
 
@@ -120,7 +130,7 @@ class Dashboard {
     if (this.card) set_text(by_id("card"), `streamvec ${visible(this.card.version)}, model ${visible(this.card.model)}, ${short_count(this.card.words)} words × ` +
       `${this.card.dim} dimensions${progress ? `, kernel ${visible(progress.kernel)}` : ""}`);
     this.tell_story(progress);
-    if (by_id("state").dataset.state !== "broken") this.tell_state();
+    this.tell_state();
   }
 
   private tell_story(progress: Progress | null): void {
@@ -136,40 +146,31 @@ class Dashboard {
   }
 
   private tell_state(): void {
-    const state = by_id("state");
-    const [kind, text] = this.ended === null ? ["live", "Learning"] : this.ended === "serve" ? ["done", "Ready"]
-      : this.ended === "finished" ? ["done", "Finished"] : this.ended === "stopped" ? ["done", "Stopped"] : ["broken", "Failed"];
-    if (state.dataset.state === "connecting" && this.card === null && this.figures.progress === null) return;
-    state.dataset.state = kind as string;
-    set_text(by_id("state-text"), text as string);
-    if (kind === "broken") this.notice(`Training ended: ${visible(this.ended ?? "")}`);
+    const failed = this.ended !== null && !Object.hasOwn(kEnds, this.ended);
+    if (failed) return this.say("broken", "Failed", `Training ended: ${visible_long(this.ended ?? "")}`);
+    if (this.link === "broken") return this.say("broken", "No connection", this.ended === null || this.ended === "serve"
+      ? `The connection to the service broke. What you see is how it stood; trying again in ${duration(this.retry_ms / 1000)}.`
+      : "Training is over and the service has ended. What you see is how it stood.");
+    if (this.link === "connecting") return this.say("connecting", "Connecting", null);
+    this.say(this.ended === null ? "live" : "done", this.ended === null ? "Learning" : kEnds[this.ended] ?? "", null);
   }
 
-  private notice(text: string | null): void {
-    show(by_id("notice"), text !== null);
-    if (text !== null) set_text(by_id("notice"), text);
+  private say(state: string, text: string, notice: string | null): void {
+    by_id("state").dataset.state = state;
+    set_text(by_id("state-text"), text);
+    show(by_id("notice"), notice !== null);
+    if (notice !== null) set_text(by_id("notice"), notice);
   }
 
   private show_link(link: Link, retry_ms: number): void {
-    const state = by_id("state");
-    state.dataset.state = link === "broken" ? "broken" : "connecting";
-    set_text(by_id("state-text"), link === "broken" ? "No connection" : "Connecting");
-    if (link === "open") {
-      this.notice(null);
-      this.tell_state();
-    } else if (link === "broken" && this.ended !== null && this.ended !== "serve") {
-      this.notice("Training is over and the service has ended. What you see is how it stood.");
-    } else if (link === "broken") {
-      this.notice(`The connection to the service broke. What you see is how it stood; trying again in ${duration(retry_ms / 1000)}.`);
-    }
+    this.link = link;
+    this.retry_ms = retry_ms;
+    this.tell_state();
   }
 
-  /** Whether to go on trying by itself. */
-  private explain(problem: unknown): boolean {
-    if (!(problem instanceof CallError) || (problem.status !== 401 && problem.status !== 403)) return true;
-    set_text(by_id("state-text"), "Locked");
-    this.login.ask(problem.status === 403 ? "The token you have is for figures only; this page needs one for questions." : "");
-    return false;
+  private lock(status: number): void {
+    this.say("connecting", "Locked", null);
+    this.login.ask(status === 403 ? "The token you have is for figures only; this page needs one for questions." : "");
   }
 }
 

@@ -75,6 +75,7 @@ export class Search {
 
   private take(word: string): void {
     this.close();
+    this.input.value = word;
     if (word !== "") this.choose(word);
   }
 }

@@ -1,7 +1,8 @@
-// The live events of the service, for as long as the page is open: after a break it comes back by itself.
+// The live events of the service, for as long as the page is seen: after a break it comes back by itself.
 
 export type Link = "connecting" | "open" | "broken";
 const kFirstWait_ms = 1_000, kLongestWait_ms = 10_000;
+const kSilence_ms = 35_000;  // the service says something at least every 15 s: a connection silent for so long is dead
 
 /** The n-th wait (from 0) before another try: a second, then twice as long each time, at most ten. */
 export function wait_before(attempt: number): number {
@@ -20,23 +21,36 @@ export interface Listener {
 export class Stream {
   private source: EventSource | null = null;
   private timer: number | undefined;
+  private silence: number | undefined;
   private attempts = 0;
+  private turn = 0;
 
-  constructor(private readonly address: string, private readonly kinds: readonly string[], private readonly listener: Listener) {}
+  /** A page that nobody sees has no stream: a browser has few connections to a host, and all its pages share them. */
+  constructor(private readonly address: string, private readonly kinds: readonly string[], private readonly listener: Listener) {
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.stop() : void this.start()));
+  }
 
   /** Tries now, whatever it waits for. */
   async start(): Promise<void> {
-    window.clearTimeout(this.timer);
-    this.source?.close();
-    this.source = null;
+    this.stop();
+    if (document.hidden) return;
+    const turn = this.turn;
     if (this.attempts === 0) this.listener.link("connecting", 0);
     try {
       await this.listener.begin();
     } catch (problem) {
-      if (this.listener.goes_on(problem)) this.retry();
+      if (turn === this.turn && this.listener.goes_on(problem)) this.retry();
       return;
     }
-    this.open();
+    if (turn === this.turn) this.open();
+  }
+
+  private stop(): void {
+    ++this.turn;
+    window.clearTimeout(this.timer);
+    window.clearTimeout(this.silence);
+    this.source?.close();
+    this.source = null;
   }
 
   private open(): void {
@@ -45,19 +59,26 @@ export class Stream {
     this.source = source;
     source.onopen = () => {
       this.attempts = 0;
+      this.heard();
       this.listener.link("open", 0);
     };
     // EventSource's own way of trying again gives up at an answer such as 503: ours does not.
     source.onerror = () => {
-      if (this.source !== source) return;
-      source.close();
-      this.retry();
+      if (this.source === source) this.retry();
     };
     for (const kind of this.kinds)
       source.addEventListener(kind, (event) => this.take(kind, (event as MessageEvent<string>).data));
+    source.addEventListener("alive", () => this.heard());
+    this.heard();
+  }
+
+  private heard(): void {
+    window.clearTimeout(this.silence);
+    this.silence = window.setTimeout(() => this.retry(), kSilence_ms);
   }
 
   private take(kind: string, text: string): void {
+    this.heard();
     let data: unknown;
     try {
       data = JSON.parse(text);
@@ -68,9 +89,9 @@ export class Stream {
   }
 
   private retry(): void {
+    this.stop();
     const wait = wait_before(this.attempts++);
     this.listener.link("broken", wait);
-    window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.start(), wait);
   }
 }

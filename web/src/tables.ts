@@ -1,7 +1,7 @@
 // Sources, nodes of a cluster, and what holds the run up.
 import type { Cluster, ClusterNode, SourceState } from "./api";
 import { by_id, element, fill_table, set_text, show, word_element, type Column } from "./dom";
-import { bytes, duration, percent, short_count, visible } from "./text";
+import { bytes, duration, percent, short_count, visible, visible_long } from "./text";
 
 function mark(text: string, way: "good" | "warn" | "bad" | ""): HTMLElement {
   return element("span", { class: "mark", attributes: { "data-way": way } }, text);
@@ -19,17 +19,12 @@ const kSourceColumns: Column<SourceState>[] = [
   { title: "Bytes/s", number: true, cell: (source) => bytes(source.bytes_per_s) },
   { title: "Behind by", number: true, cell: (source) => duration(source.lag_s) },
   { title: "Errors", number: true, cell: (source) => source.errors > 0 ? mark(short_count(source.errors), "warn") : "0" },
-  { title: "Robots", cell: (source) => source.permission ? visible(source.permission) : "–" },
-  { title: "Last trouble", cell: (source) => source.last_error ? element("bdi", { class: "address" }, visible(source.last_error)) : "none" },
+  { title: "Robots", cell: (source) => source.permission ? visible_long(source.permission) : "–" },
+  { title: "Last trouble", cell: (source) => source.last_error ? element("bdi", { class: "address" }, visible_long(source.last_error)) : "none" },
 ];
 
 function visible_address(name: string): string {
-  return name.length > 120 ? `${visible(name.slice(0, 59))}${visible(name.slice(-59))}` : visible_long(name);
-}
-
-/** visible() in pieces: addresses are longer than words. */
-function visible_long(text: string): string {
-  return (text.match(/[^]{1,50}/gu) ?? []).map(visible).join("");
+  return name.length > 120 ? `${visible_long(name.slice(0, 59))}…${visible_long(name.slice(-59))}` : visible_long(name);
 }
 
 export function show_sources(sources: readonly SourceState[]): void {
@@ -73,8 +68,10 @@ const kBottlenecks: Record<string, string> = {
 };
 const kStages: Record<string, string> = { source: "Waiting for sources", text: "Making words of text", training: "Training" };
 
-export function show_bottleneck(bottleneck: string | null): void {
-  set_text(by_id("bottleneck"), bottleneck === null ? "Nothing is measured for this kind of run." : kBottlenecks[bottleneck] ?? visible(bottleneck));
+/** null: it is not measured; undefined: not yet. */
+export function show_bottleneck(bottleneck: string | null | undefined): void {
+  set_text(by_id("bottleneck"), bottleneck === undefined ? "Not known yet." : bottleneck === null ? "Nothing is measured for this kind of run."
+    : kBottlenecks[bottleneck] ?? visible(bottleneck));
 }
 
 export function show_stages(stages: Readonly<Record<string, number>> | null): void {

@@ -10,13 +10,17 @@ const kLengthMax = 60;
 
 /** A word as it can be shown on one line: control characters as their symbols, invisible ones by their number. */
 export function visible(word: string): string {
-  let shown = word.replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+  const shown = visible_long(word), letters = Array.from(shown);
+  return letters.length > kLengthMax ? letters.slice(0, kLengthMax - 1).join("") + "…" : shown;
+}
+
+/** The same of any length, for addresses and messages. */
+export function visible_long(text: string): string {
+  const shown = text.replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
     .replace(/\u007f/g, kDeleted)
     .replace(/[\u0080-\u009f]|[\ud800-\udfff](?<![\ud800-\udbff][\udc00-\udfff])(?![\udc00-\udfff])/g, number_of)
     .replace(kInvisible, number_of)
     .replace(kPile, "$1");
-  const letters = Array.from(shown);
-  if (letters.length > kLengthMax) shown = letters.slice(0, kLengthMax - 1).join("") + "…";
   return shown === "" ? "(empty)" : shown;
 }
 
@@ -73,6 +77,6 @@ export function moment(seconds: Maybe, now = Date.now()): string {
   if (!is_known(seconds)) return kUnknown;
   const at = new Date(seconds * 1000);
   if (Number.isNaN(at.getTime())) return kUnknown;
-  const clock = at.toLocaleTimeString("en-GB");
-  return Math.abs(now - at.getTime()) < 43_200_000 ? clock : `${at.toISOString().slice(0, 10)} ${clock.slice(0, 5)}`;
+  const clock = at.toLocaleTimeString("en-GB"), date = at.toLocaleDateString("sv");  // Sweden writes year-month-day
+  return Math.abs(now - at.getTime()) < 43_200_000 ? clock : `${date} ${clock.slice(0, 5)}`;
 }

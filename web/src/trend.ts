@@ -1,14 +1,16 @@
 // How figures went.
 
-/** The value `back_s` before the last one: the newest that is so old, or the first there is. */
-export function value_before(times: readonly number[], values: readonly (number | null)[], back_s: number): number | null {
-  const until = (times[times.length - 1] ?? 0) - back_s;
-  let found: number | null = null;
-  for (let i = 0; i < times.length; ++i) {
-    const value = values[i] ?? null;
+export interface Known { time: number; value: number }
+
+/** The value `back_s` before the newest one that is known: the newest that is so old, or the first there is. */
+export function known_before(times: readonly number[], values: readonly (number | null)[], back_s: number): Known | null {
+  let found: Known | null = null, until = 0;
+  for (let i = times.length - 1; i >= 0; --i) {
+    const time = times[i] as number, value = values[i] ?? null;
     if (value === null) continue;
-    if (found !== null && (times[i] as number) > until) break;
-    found = value;
+    if (found === null) until = time - back_s;
+    found = { time, value };
+    if (time <= until) break;
   }
   return found;
 }

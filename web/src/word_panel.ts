@@ -1,8 +1,8 @@
 // One word: its neighbours now, and whom it was near at earlier moments.
 import { api, CallError, type Neighbour, type Station } from "./api";
-import { by_id, element, word_element } from "./dom";
+import { by_id, element, set_text, word_element } from "./dom";
 import { word_bar } from "./tables";
-import { fixed, moment, short_count, visible } from "./text";
+import { fixed, moment, short_count, visible, visible_long } from "./text";
 
 const kNeighbours = 10, kPathNeighbours = 5;
 const kMovedOverlap = 0.5;  // fewer neighbours in common with the next moment: marked as moved
@@ -10,6 +10,7 @@ const kMovedOverlap = 0.5;  // fewer neighbours in common with the next moment: 
 export class WordPanel {
   chosen: string | null = null;
   private readonly area = by_id("word");
+  private readonly heading = element("p", { class: "chosen", attributes: { tabindex: "-1" } });
   private readonly now = element("div");
   private readonly path = element("div");
   private turn = 0;
@@ -20,10 +21,17 @@ export class WordPanel {
   }
 
   async choose(word: string): Promise<void> {
+    const turn = ++this.turn, focused = this.area.contains(document.activeElement);
     this.chosen = word;
-    const turn = ++this.turn;
+    this.marked(word, []);
+    this.heading.replaceChildren(word_element(word));
+    this.now.replaceChildren(element("p", { class: "hint" }, "Asking …"));
     this.path.replaceChildren();
-    await this.show_neighbours(word, turn);
+    this.area.replaceChildren(this.heading, this.now, this.path);
+    if (focused) this.heading.focus();
+    const said = await this.show_neighbours(word, turn);
+    if (turn !== this.turn) return;
+    set_text(by_id("word-said"), said);
     await this.show_path(word, turn);
   }
 
@@ -32,32 +40,43 @@ export class WordPanel {
     if (this.chosen !== null) await this.show_neighbours(this.chosen, this.turn);
   }
 
-  private async show_neighbours(word: string, turn: number): Promise<void> {
+  /** Asks for the past again: the service may be another one. */
+  async refresh_path(): Promise<void> {
+    if (this.chosen !== null) await this.show_path(this.chosen, this.turn);
+  }
+
+  /** Returns what there is to say about it. */
+  private async show_neighbours(word: string, turn: number): Promise<string> {
     try {
       const answer = await api.nearest(word, kNeighbours);
-      if (turn !== this.turn) return;
+      if (turn !== this.turn) return "";
+      const near = answer.neighbours.map((each) => each.word);
       this.fill_now(word, answer.words[0]?.seen ?? true, answer.neighbours);
-      this.marked(word, answer.neighbours.map((each) => each.word));
+      this.marked(word, near);
+      return near.length === 0 ? visible(word) : `${visible(word)}: nearest are ${near.slice(0, 3).map(visible).join(", ")}.`;
     } catch (problem) {
-      if (turn !== this.turn) return;
+      if (turn !== this.turn) return "";
       this.marked(word, []);
-      const unknown = problem instanceof CallError && problem.status === 404;
-      this.area.replaceChildren(element("p", { class: "chosen" }, word_element(word)),
-        element("p", { class: "empty" }, unknown ? "This word is not known (yet): it was met too seldom, or never."
-                                                 : problem instanceof CallError ? visible(problem.message) : "No answer."));
+      const said = !(problem instanceof CallError) ? "No answer."
+        : problem.status === 404 ? "This word is not known (yet): it was met too seldom, or never." : visible_long(problem.message);
+      this.fill([element("p", { class: "empty" }, said)]);
+      return `${visible(word)}: ${said}`;
     }
   }
 
   private fill_now(word: string, seen: boolean, neighbours: readonly Neighbour[]): void {
     const choose = (other: string) => void this.choose(other);
-    const title = element("h3", {}, "Nearest in meaning (1 is the same)");
-    const list = element("ul", { class: "bars", id: "neighbours" },
-      ...neighbours.map((each) => word_bar(each.word, each.cosine, fixed(each.cosine, 2), choose)));
-    const focused = this.now.contains(document.activeElement) ? document.activeElement?.textContent : null;
-    this.now.replaceChildren(element("p", { class: "chosen" }, word_element(word),
-      element("span", { class: "hint" }, seen ? "" : "never seen; made from its spelling")), title, list);
-    if (this.area.firstChild !== this.now) this.area.replaceChildren(this.now, this.path);
-    if (focused) Array.from(this.now.querySelectorAll("button")).find((each) => each.textContent === focused)?.focus();
+    this.heading.replaceChildren(word_element(word), element("span", { class: "hint" }, seen ? "" : "never seen; made from its spelling"));
+    this.fill([element("h3", {}, "Nearest in meaning (1 is the same)"), element("ul", { class: "bars", id: "neighbours" },
+      ...neighbours.map((each) => word_bar(each.word, each.cosine, fixed(each.cosine, 2), choose)))]);
+  }
+
+  /** The focus stays on its word, or else on its place in the list. */
+  private fill(children: readonly HTMLElement[]): void {
+    const buttons = () => Array.from(this.now.querySelectorAll("button"));
+    const place = buttons().findIndex((each) => each === document.activeElement), word = buttons()[place]?.textContent;
+    this.now.replaceChildren(...children);
+    if (place >= 0) (buttons().find((each) => each.textContent === word) ?? buttons()[place] ?? this.heading).focus();
   }
 
   private async show_path(word: string, turn: number): Promise<void> {
@@ -66,6 +85,7 @@ export class WordPanel {
       if (turn === this.turn) this.fill_path(path);
     } catch {
       // A model without history has no path: the neighbours of now are all there is.
+      if (turn === this.turn) this.path.replaceChildren();
     }
   }
 
@@ -80,7 +100,8 @@ export class WordPanel {
         element("time", {}, `${station.time === null ? "" : `${moment(station.time)}, `}${short_count(station.tokens)} words read${alike}`),
         element("br"), ...words);
     });
-    this.path.replaceChildren(element("h3", {}, "Its path: nearest words at earlier moments, newest first"),
+    const made = element("div", {}, element("h3", {}, "Its path: nearest words at earlier moments, newest first"),
       element("ul", { class: "path", id: "path", attributes: { tabindex: "0" } }, ...items));
+    if (!this.path.isEqualNode(made)) this.path.replaceChildren(...made.children);
   }
 }

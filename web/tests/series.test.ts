@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Series } from "../src/series";
 import { wait_before } from "../src/stream";
-import { change, value_before } from "../src/trend";
+import { change, known_before } from "../src/trend";
 
 test("a series keeps its ends when it grows too long", () => {
   const series = new Series(1, 100);
@@ -31,10 +31,15 @@ test("running means skip what is not known", () => {
 });
 
 test("trends are against a minute ago, or the first there is", () => {
-  assert.equal(value_before([0, 30, 60, 90, 120], [1, 2, 3, 4, 5], 60), 3);
-  assert.equal(value_before([100, 110], [null, 2], 60), 2);
-  assert.equal(value_before([], [], 60), null);
-  assert.equal(value_before([0, 1], [7, 8], 0), 8);
+  assert.deepEqual(known_before([0, 30, 60, 90, 120], [1, 2, 3, 4, 5], 60), { time: 60, value: 3 });
+  assert.deepEqual(known_before([100, 110], [null, 2], 60), { time: 110, value: 2 });
+  assert.equal(known_before([], [], 60), null);
+  assert.deepEqual(known_before([0, 1], [7, 8], 0), { time: 1, value: 8 });
+});
+
+test("a trend says of when its value is, however far apart the values are", () => {
+  assert.deepEqual(known_before([0, 300, 600], [1, 2, 3], 60), { time: 300, value: 2 });
+  assert.deepEqual(known_before([0, 300, 600, 650], [1, 2, 3, null], 60), { time: 300, value: 2 });
 });
 
 test("a change is told in short, and a small one is none", () => {

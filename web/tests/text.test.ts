@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bytes, duration, fixed, moment, short_count, visible } from "../src/text";
+import { bytes, duration, fixed, moment, short_count, visible, visible_long } from "../src/text";
 
 test("control characters are shown as their symbols", () => {
   assert.equal(visible("a\u0000b\tc\u007f"), "a␀b␉c␡");
@@ -26,6 +26,24 @@ test("marks do not pile up and long words are cut", () => {
   assert.equal(visible("a" + "\u0301".repeat(50)), "a" + "\u0301".repeat(4));
   assert.equal(Array.from(visible("x".repeat(5000))).length, 60);
   assert.equal(visible(""), "(empty)");
+});
+
+test("messages are shown whole, by the same rules", () => {
+  assert.equal(visible_long("x".repeat(5000) + "\u202e\t"), "x".repeat(5000) + "⟨202E⟩␉");
+  assert.equal(visible_long(""), "(empty)");
+});
+
+test("a moment of another day has the date of the same place as its time", () => {
+  const zone = process.env.TZ;
+  try {
+    for (const [name, shown] of [["Asia/Tokyo", "2024-11-16 03:15"], ["America/Los_Angeles", "2024-11-15 10:15"], ["UTC", "2024-11-15 18:15"]] as const) {
+      process.env.TZ = name;
+      assert.equal(moment(1731694512), shown);
+    }
+  } finally {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
 });
 
 test("numbers are short and what is not known is a dash", () => {

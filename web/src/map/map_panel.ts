@@ -11,6 +11,10 @@ import { Scene } from "./scene";
 
 const kReach_px = 14, kStep_px = 60, kClick_px = 5;
 
+function on_button(event: MouseEvent): boolean {
+  return (event.target as Element).closest("button") !== null;
+}
+
 export class MapPanel {
   readonly marks: Marks & { chosen: string | null; hovered: string | null; neighbours: string[]; alerts: Set<string> } =
     { chosen: null, hovered: null, neighbours: [], alerts: new Set() };
@@ -38,8 +42,9 @@ export class MapPanel {
     const moves = this.scene.update(frame, now) && !this.calm.matches;
     if (!moves) this.scene.began_ms = -Infinity;
     this.renderer.show(this.scene, moves);
-    show(by_id("map-empty"), false);
-    set_text(by_id("map-caption"), `${short_count(this.scene.points.length)} of the most frequent words`);
+    show(by_id("map-empty"), this.scene.points.length === 0);
+    set_text(by_id("map-empty"), "There are too few words for a map.");
+    set_text(by_id("map-caption"), this.scene.points.length === 0 ? "" : `${short_count(this.scene.points.length)} of the most frequent words`);
     this.area.dataset.points = String(this.scene.points.length);
     this.area.dataset.model = String(frame.model);
     this.redraw();
@@ -54,6 +59,11 @@ export class MapPanel {
   mark(chosen: string | null, neighbours: string[]): void {
     this.marks.chosen = chosen;
     this.marks.neighbours = neighbours;
+    this.redraw();
+  }
+
+  forget_alerts(): void {
+    this.marks.alerts.clear();
     this.redraw();
   }
 
@@ -119,7 +129,9 @@ export class MapPanel {
     this.area.addEventListener("pointermove", (event) => this.move(event));
     for (const kind of ["pointerup", "pointercancel"] as const) this.area.addEventListener(kind, (event) => this.up(event));
     this.area.addEventListener("pointerleave", () => this.hover(null));
-    this.area.addEventListener("dblclick", (event) => this.zoom(2, this.place_of(event)));
+    this.area.addEventListener("dblclick", (event) => {
+      if (!on_button(event)) this.zoom(2, this.place_of(event));
+    });
     // The wheel scrolls the page unless the map has the focus.
     this.area.addEventListener("wheel", (event) => {
       if (document.activeElement !== this.area && !event.ctrlKey) return;
@@ -148,7 +160,7 @@ export class MapPanel {
   }
 
   private down(event: PointerEvent): void {
-    if (event.button !== 0 || (event.target as Element).closest("button")) return;
+    if (event.button !== 0 || on_button(event)) return;
     if (this.fingers.size === 0) this.travelled_px = 0;
     this.fingers.set(event.pointerId, this.place_of(event));
     this.area.setPointerCapture(event.pointerId);
