@@ -1,6 +1,8 @@
 """The demo finds what was planted."""
 import json
+import signal
 
+from serve_support import Events, serving
 from support import SANITIZED, run
 
 
@@ -15,3 +17,25 @@ class TestDemo:
     def test_it_leaves_no_files_behind(self, tmp_path):
         run("demo", "--seconds", 1, "--json", cwd=tmp_path, env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"})
         assert list(tmp_path.iterdir()) == []
+
+    def test_it_says_so_when_it_is_stopped(self):
+        with serving("--seconds", 600, command="demo") as running:
+            events = Events(running, "progress", "end")
+            events.await_one("progress")
+            running.process.send_signal(signal.SIGINT)
+            assert events.await_one("end")["why"] == "stopped"
+            assert running.process.wait() == 0
+            assert not any("saved" in line for line in running.stderr), "it keeps nothing"
+
+    def test_it_shows_the_end_of_the_run_when_it_is_over(self):
+        with serving("--seconds", 60 if SANITIZED else 6, "--keep", command="demo") as running:
+            events = Events(running, "progress", "end")
+            assert events.await_one("end")["why"] != "stopped"
+            total = running.get("/api/progress")["progress"][-1]
+            assert total["fraction"] == running.metric("streamvec_progress_ratio") == 1
+            assert total["sources"] and all(source["documents_per_s"] == 0 for source in total["sources"])
+            assert total["documents"] == max(progress["documents"] for progress in events.of("progress"))
+            events.close()
+
+    def test_misuse_is_told_before_anything_else(self):
+        assert run("demo", "--keep").out == ""

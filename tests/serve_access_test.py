@@ -103,8 +103,38 @@ class TestTokens:
         cookie = headers["Set-Cookie"]
         assert status == 200 and json.loads(body) == {"role": "query"}
         assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        assert cookie.startswith(f"streamvec_token_{guarded.port}="), "services on other ports have cookies of their own"
         assert guarded.ask("GET", "/api/model", headers={"Cookie": cookie.split(";")[0]})[0] == 200
-        assert "Max-Age=0" in guarded.ask("POST", "/api/logout", "{}", kind)[1]["Set-Cookie"]
+        forgotten = guarded.ask("POST", "/api/logout", "{}", kind)[1]["Set-Cookie"]
+        assert forgotten.startswith(f"streamvec_token_{guarded.port}=;") and "Max-Age=0" in forgotten
+
+    def test_readers_of_events_go_when_their_token_expires(self, trained, tmp_path, messages):
+        expires = int(time.time()) + 4
+        tokens = tmp_path / "tokens"
+        tokens.write_text(f"{EXPIRED} query {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(expires))}\n{QUERY}\n")
+        with serving(trained, "--token-file", tokens, "--listen-grpc", "127.0.0.1:0") as running, \
+                grpc.insecure_channel(grpc_port(running)) as channel:
+            def events(token):
+                connection = running.connect()
+                connection.request("GET", "/api/events", headers={"Authorization": f"Bearer {token}"})
+                answer = connection.getresponse()
+                assert answer.status == 200
+                return answer
+            stream = channel.unary_stream("/streamvec.v1.Query/Events", messages.EventsRequest.SerializeToString,
+                                          messages.Event.FromString)
+            told = stream(messages.EventsRequest(), metadata=[("authorization", f"Bearer {EXPIRED}")], timeout=support.TIMEOUT_S)
+            passing, lasting = events(EXPIRED), events(QUERY)
+            lines = []
+            while line := passing.readline():
+                lines.append(line)
+                assert time.time() < expires + support.TIMEOUT_S / 2, "it is not closed"
+            assert b"event: model\n" in lines and time.time() >= expires
+            with pytest.raises(grpc.RpcError) as error:
+                list(told)
+            assert error.value.code() == grpc.StatusCode.UNAUTHENTICATED
+            assert running.ask("GET", "/api/events", headers={"Authorization": f"Bearer {EXPIRED}"})[0] == 401
+            while lasting.readline() != b"event: alive\n":
+                assert time.time() < expires + support.TIMEOUT_S / 2, "who may stay is told nothing"
 
     def test_tokens_are_never_told(self, guarded, tmp_path, trained):
         weak = tmp_path / "weak"
@@ -185,6 +215,8 @@ class TestGrpc:
         assert rpc("Nearest") == grpc.StatusCode.INVALID_ARGUMENT
         assert rpc("Nearest", words=[messages.WeightedWord(word="nowhere")]) == grpc.StatusCode.NOT_FOUND
         assert rpc("Nearest", vector=[1, 2]) == grpc.StatusCode.INVALID_ARGUMENT
+        opposed = [messages.WeightedWord(word="aaax"), messages.WeightedWord(word="aaax", weight=-1)]
+        assert rpc("Nearest", words=opposed) == grpc.StatusCode.INVALID_ARGUMENT
         assert rpc("Analogy", a="aaax", b="aabx", c="baax", k=-1) == grpc.StatusCode.INVALID_ARGUMENT
         assert rpc("Drift") == grpc.StatusCode.FAILED_PRECONDITION
         assert rpc("Words", limit=100_000) == grpc.StatusCode.INVALID_ARGUMENT
@@ -317,9 +349,13 @@ class TestSites:
         assert connection.getresponse().headers["Access-Control-Allow-Origin"] == "https://friend.example"
         connection.close()
 
+    def test_other_names_are_refused_in_whole_addresses(self, open_service):
+        for host in ["evil.example", "127.0.0.1@evil.example"]:
+            assert open_service.ask("GET", f"http://{host}/api/model")[0] == 421
+
     @pytest.mark.parametrize("path", ["/../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/etc/passwd", "/./index.html",
                                       "//etc/passwd", "/index.html/../../etc/passwd", "/..\\..\\etc\\passwd", "/%5c..%5cetc",
-                                      "/%252e%252e/etc/passwd", "/index.html%00.js", "http://evil.example/"])
+                                      "/%252e%252e/etc/passwd", "/index.html%00.js", "http:///index.html", "ftp://localhost/"])
     def test_ways_out_of_the_pages_are_refused(self, open_service, path):
         status, _, body = open_service.ask("GET", path)
         assert status == 400 and b"root:" not in body

@@ -166,7 +166,9 @@ class TestManyClients:
                 client.sendall(REQUEST + b"\r\n")
                 assert status_of(client.recv(4096)) == 200
             with running.socket() as sixth:
-                assert status_of(read_all(sixth)) == 503
+                answer = read_all(sixth)
+                assert status_of(answer) == 503
+                assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]["code"] == "UNAVAILABLE"
             ask_once(running, source="127.0.0.2")
 
     def test_one_address_asks_so_often_and_another_at_its_own_rate(self, trained):

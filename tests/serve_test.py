@@ -106,7 +106,29 @@ class TestCalls:
         status, headers, body = service.ask("GET", "/")
         assert status == 200 and b"streamvec" in body
         assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
-        assert service.ask("GET", "/", headers={"If-None-Match": headers["ETag"]})[0] == 304
+        tag = headers["ETag"]
+        for known in [tag, f"W/{tag}", f'"other", {tag}', f'"other" ,W/{tag} ', "*"]:
+            assert service.ask("GET", "/", headers={"If-None-Match": known})[0] == 304, known
+        assert service.ask("GET", "/", headers={"If-None-Match": f'"other", x{tag}'})[0] == 200
+
+    def test_refusals_count_as_calls_and_say_nothing_of_how_long_calls_take(self, service):
+        def counted(call):
+            return service.metric(f'streamvec_calls_total{{call="{call}",status="4xx"}}') or 0
+
+        took = 'streamvec_call_seconds_count{call="/api/model"}'
+        calls = ["/api/model", "pages", "other"]
+        before, timed = [counted(call) for call in calls], service.metric(took)
+        for method, path, headers, status in [
+                ("DELETE", "/api/model", {}, 405), ("GET", "/api/model", {"Host": "evil.example"}, 421),
+                ("GET", "/api/model", {"Origin": "https://evil.example"}, 403), ("POST", "/", {}, 405),
+                ("GET", "/nothing", {}, 404), ("GET", "/../x", {}, 400)]:
+            assert service.ask(method, path, headers=headers)[0] == status
+        assert [counted(call) for call in calls] == [before[0] + 3, before[1] + 1, before[2] + 2]
+        assert service.metric(took) == timed
+
+    def test_whole_addresses_are_understood_as_proxies_send_them(self, service):
+        status, _, body = service.ask("GET", f"http://127.0.0.1:{service.port}/api/model", headers={"Host": "proxy.example"})
+        assert status == 200 and json.loads(body)["dim"] == 24
 
     def test_a_word_has_one_station_where_there_is_no_history(self, service):
         path = service.get("/api/neighbourhood", word="aaax", k=3)["path"]
@@ -141,6 +163,8 @@ class TestErrors:
         ("/api/nearest?word=aaax&word=b", 400, "INVALID_ARGUMENT"),
         ("/api/nearest?word=%zz", 400, "INVALID_ARGUMENT"),
         ("/api/nearest?words=aaax:1e300", 400, "INVALID_ARGUMENT"),
+        ("/api/nearest?words=aaax&words=aaax:-1", 400, "INVALID_ARGUMENT"),
+        ("/api/nearest?words=aaax:0", 400, "INVALID_ARGUMENT"),
         ("/api/analogy?a=aaax&b=aabx", 400, "INVALID_ARGUMENT"),
         ("/api/vector", 400, "INVALID_ARGUMENT"),
         ("/api/similarity?a=aaax", 400, "INVALID_ARGUMENT"),
@@ -170,7 +194,10 @@ class TestErrors:
         assert status == 405 and "GET" in headers["Allow"]
         assert service.ask("POST", "/api/model", "{}", {"Content-Type": "application/json"})[0] == 405
         assert service.ask("POST", "/", "{}", {"Content-Type": "application/json"})[0] == 405
-        assert service.ask("POST", "/api/nearest", "word=aaax", {"Content-Type": "application/x-www-form-urlencoded"})[0] == 415
+        for kind in ["application/x-www-form-urlencoded", "application/jsonx", "text/application/json", ""]:
+            assert service.ask("POST", "/api/nearest", '{"word":"aaax"}', {"Content-Type": kind})[0] == 415, kind
+        for kind in ["Application/JSON", "application/json; charset=utf-8", "application/json ;x"]:
+            assert service.ask("POST", "/api/nearest", '{"word":"aaax"}', {"Content-Type": kind})[0] == 200, kind
 
     def test_words_of_any_bytes_come_back_as_text(self, service):
         status, _, body = service.ask("GET", "/api/nearest?word=%ff%00%3Cscript%3E")
@@ -187,6 +214,10 @@ class TestErrors:
             done = support.run("serve", trained, "--listen", f"127.0.0.1:{other.port}", exit=1)
             support.assert_one_line(done.err)
             assert "in use" in done.err
+        for site in ["foo", "https://example.org/app"]:
+            done = support.run("serve", trained, "--listen", "127.0.0.1:0", "--allow-origin", site, exit=1)
+            support.assert_one_line(done.err)
+            assert site in done.err
 
 
 class TestOpenApi:
@@ -287,6 +318,65 @@ class TestNewModels:
             support.wait_for(lambda: any("99999999" in line for line in running.stderr), "a note")
             assert running.get("/api/nearest", word="aaax")["neighbours"]
 
+    def test_health_tells_of_trouble_until_all_is_well_again(self, trained, tmp_path):
+        model = self.copy_of(trained, tmp_path / "model")
+
+        def point_to(step):
+            (model / "latest.new").write_text(f"{step}\n")
+            (model / "latest.new").rename(model / "latest")
+
+        with serving(model) as running:
+            def trouble():
+                health = running.get("/api/health")
+                assert health["status"] == "ok" and health["model"]
+                return health["trouble"]
+
+            assert trouble() is None
+            newest = support.newest(model)
+            shutil.copytree(newest, model / "99999999")
+            (model / "99999999" / "model.safetensors").write_bytes(b"nothing")
+            point_to(99999999)
+            support.wait_for(lambda: "went back to the checkpoint" in (trouble() or ""), "trouble with a damaged checkpoint")
+            shutil.rmtree(model / "99999999")
+            point_to(newest.name)
+            support.wait_for(lambda: trouble() is None, "its end")
+            model.rename(tmp_path / "elsewhere")
+            support.wait_for(lambda: "holds no model" in (trouble() or ""), "trouble with a directory that is gone")
+            assert running.get("/api/nearest", word="aaax")["neighbours"]
+            (tmp_path / "elsewhere").rename(model)
+            support.wait_for(lambda: trouble() is None, "its end")
+
+    def test_figures_and_alerts_of_before_are_told_after_a_restart(self, trained, tmp_path):
+        """Of a file of several megabytes, with the file before it, by `serve` and by `train` that goes on."""
+        model = self.copy_of(trained, tmp_path / "model")
+
+        def line(step, *words):
+            return json.dumps({"time": step, "step": step, "tokens": step, "drift": {"alerts": len(words), "words": words},
+                               "filler": "x" * 2000}) + "\n"
+        (model / "metrics.jsonl.1").write_text(line(1) + line(2, "first"))
+        (model / "metrics.jsonl").write_text("".join(line(step, "first", "second") for step in range(3, 4000)))
+
+        def check(running):
+            told = running.get("/api/progress", points=2000)
+            assert [(alert["step"], alert["words"]) for alert in told["alerts"]] == [(2, ["first"]), (3, ["second"])]
+            steps = [metrics["step"] for metrics in told["metrics"]]
+            assert len(steps) >= 1000 and steps[0] < 50 and steps[-1] == 3999 and steps == sorted(steps)
+        with serving(model) as running:
+            check(running)
+            events = Events(running, "metrics", "alert")
+            assert events.await_one("metrics")["step"] == 3999 and events.await_one("alert")["words"] == ["second"]
+            with open(model / "metrics.jsonl", "a") as more:
+                more.write(line(4000, "second", "third"))
+            assert events.await_one("metrics", lambda data: data["step"] == 4000)
+            assert events.await_one("alert", lambda data: data["step"] == 4000)["words"] == ["third"]
+            assert len(events.of("metrics")) == 2
+            events.close()
+        (model / "metrics.jsonl").write_text("".join(line(step, "first", "second") for step in range(3, 4000)))
+        text = tmp_path / "more.txt"
+        text.write_text(support.topical_text(1_000, seed=8))
+        with serving(text, "--out", model, "--threads", 1, "--keep", command="train") as running:
+            check(running)
+
 
 class TestWhileTraining:
     def test_a_stream_is_served_as_it_learns(self, tmp_path):
@@ -345,6 +435,10 @@ class TestWhileTraining:
             events = Events(running, "end", "model")
             assert events.await_one("end")["why"] == "finished"
             events.await_one("model")
+            total = running.get("/api/progress")["progress"][-1]
+            assert total["fraction"] == running.metric("streamvec_progress_ratio") == 1
+            assert total["tokens"] == running.metric("streamvec_tokens_total") == 3 * len(text.read_text().split())
+            assert Events(running, "progress").await_one("progress") == total
             assert len(running.get("/api/nearest", word="aaax", k=3)["neighbours"]) == 3
             card = running.get("/api/model")
             assert card["service"] == "train" and card["options"]["epochs"] == 3

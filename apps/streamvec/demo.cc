@@ -34,6 +34,10 @@ std::string source_name(const Arguments& arguments) {
          "&seed=" + std::to_string(arguments.integer("seed"));
 }
 
+double share_read(const TrainProgress& progress) {
+  return std::min(1.0, static_cast<double>(progress.documents) / static_cast<double>(kArticles));
+}
+
 // Reads the site to its end, as it is written, or until the user stops it.
 Result<TrainProgress> learn(const Arguments& arguments, const std::string& out, Service* service,
                             const std::atomic<bool>& stop) {
@@ -50,10 +54,12 @@ Result<TrainProgress> learn(const Arguments& arguments, const std::string& out, 
   TrainHooks hooks = hooks_on(line, stop);
   if (service != nullptr) show_on(*service, hooks);
   hooks.progress = [show = hooks.progress](TrainProgress progress) {
-    progress.fraction = std::min(1.0, static_cast<double>(progress.documents) / static_cast<double>(kArticles));
+    progress.fraction = share_read(progress);
     show(progress);
   };
-  return train(options, {source_name(arguments)}, out, hooks);
+  STREAMVEC_ASSIGN_OR_RETURN(TrainProgress trained, train(options, {source_name(arguments)}, out, hooks));
+  trained.fraction = stop ? share_read(trained) : 1;
+  return trained;
 }
 
 // What changed between the last snapshot before the change of meaning, half-way through the text, and the end.
@@ -82,28 +88,34 @@ Json json_of(const TrainProgress& trained, const DemoReport& report) {
   return json;
 }
 
+// Holds what was learned against what was planted, and says so.
+Result<int> report(const Arguments& arguments, const std::string& model, const TrainProgress& trained) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(model));
+  STREAMVEC_ASSIGN_OR_RETURN(const DriftReport drift, find_changes(model, snapshot, trained.tokens));
+  STREAMVEC_ASSIGN_OR_RETURN(const DemoReport found, report_on_demo(snapshot, drift, newsroom::truth()));
+  const std::string text = short_count(static_cast<double>(trained.documents)) + " articles, " +
+                           short_count(static_cast<double>(trained.tokens)) + " words in " +
+                           short_duration(trained.seconds) + ", kernel " + trained.kernel + ".\n" + found.text;
+  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(trained, found)) : print(text));
+  return found.found() ? 0 : 1;
+}
+
 }  // namespace
 
 Result<int> run_demo(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::make("streamvec-demo"));
   const std::string model = directory.path() + "/model";
-  const std::atomic<bool>& stop = stop_on_signals();
+  const std::atomic<bool>& stop = stop_on_signals("\nstopping\n");
+  STREAMVEC_ASSIGN_OR_RETURN(const std::unique_ptr<Service> service, service_if_wanted(arguments, model));
   if (!arguments.flag("json"))
     STREAMVEC_RETURN_IF_ERROR(
         print("A news site on this machine writes made-up articles with a planted truth; they are crawled and learned "
               "as they appear.\n"));
-  STREAMVEC_ASSIGN_OR_RETURN(const std::unique_ptr<Service> service, service_if_wanted(arguments, model));
-  STREAMVEC_ASSIGN_OR_RETURN(const TrainProgress trained, learn(arguments, model, service.get(), stop));
-  if (stop) return 0;
-  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(model));
-  STREAMVEC_ASSIGN_OR_RETURN(const DriftReport drift, find_changes(model, snapshot, trained.tokens));
-  STREAMVEC_ASSIGN_OR_RETURN(const DemoReport report, report_on_demo(snapshot, drift, newsroom::truth()));
-  const std::string text = short_count(static_cast<double>(trained.documents)) + " articles, " +
-                           short_count(static_cast<double>(trained.tokens)) + " words in " +
-                           short_duration(trained.seconds) + ", kernel " + trained.kernel + ".\n" + report.text;
-  STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(trained, report)) : print(text));
-  leave_service(arguments, service.get(), {}, stop);
-  return report.found() ? 0 : 1;
+  const Result<TrainProgress> trained = learn(arguments, model, service.get(), stop);
+  Result<int> exit_code = trained.ok() ? Result<int>(0) : trained.status();
+  if (trained.ok() && !stop) exit_code = report(arguments, model, *trained);
+  leave_service(arguments, service.get(), exit_code.ok() ? trained : exit_code.status(), stop);
+  return exit_code;
 }
 
 }  // namespace streamvec::cli

@@ -18,7 +18,7 @@ Result<int> run_serve(const Arguments& arguments) {
   DirectoryFollower::Options following;
   following.directory = directory;
   following.on_snapshot = [&](std::shared_ptr<const Snapshot> snapshot) { service->show(std::move(snapshot)); };
-  following.on_metrics = [&](const std::string& line) { service->show_metrics_line(line); };
+  following.on_trouble = [&](const std::string& text) { service->show_trouble(text); };
   following.on_note = [](const std::string& text) { std::cerr << "note: " << text << std::endl; };
   STREAMVEC_ASSIGN_OR_RETURN(const auto follower, DirectoryFollower::start(std::move(following)));
   service->await_served();

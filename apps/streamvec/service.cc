@@ -72,8 +72,11 @@ Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, c
   return service;
 }
 
-void leave_service(const Arguments& arguments, Service* service, const Status& status, const std::atomic<bool>& stop) {
+void leave_service(const Arguments& arguments, Service* service, const Result<TrainProgress>& trained,
+                   const std::atomic<bool>& stop) {
   if (service == nullptr) return;
+  const Status& status = trained.status();
+  if (trained.ok()) service->show_total(*trained);
   service->show_end(status.ok() ? stop ? "stopped" : "finished" : status.message());
   service->await_served();
   const bool keep = arguments.flag("keep") && status.ok() && !stop;

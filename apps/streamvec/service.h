@@ -18,9 +18,10 @@ Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const
 std::string with_grpc(const Service& service);
 // The service of a training run: nullptr without --listen. Says on standard error where it is.
 Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, const std::string& directory);
-// Training is over, with `status`: tells the readers, goes on answering until Ctrl-C with --keep, and ends. `service`
-// may be nullptr.
-void leave_service(const Arguments& arguments, Service* service, const Status& status, const std::atomic<bool>& stop);
+// Training is over: tells the readers how it ended and why, goes on answering until Ctrl-C with --keep, and ends.
+// `service` may be nullptr.
+void leave_service(const Arguments& arguments, Service* service, const Result<TrainProgress>& trained,
+                   const std::atomic<bool>& stop);
 // Adds to `hooks` what shows a training run on the service, which must outlive it.
 void show_on(Service& service, TrainHooks& hooks);
 

@@ -22,13 +22,6 @@ std::string digest_of(std::string_view text) {
   return digest;
 }
 
-std::string lower(std::string_view text) {
-  std::string folded(text);
-  std::transform(folded.begin(), folded.end(), folded.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  return folded;
-}
-
 // An IPv4 address or an IPv6 one in brackets: nobody can make a name of their own lead to us by such.
 bool is_address(std::string_view host) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
@@ -44,13 +37,14 @@ std::string name_of(std::string_view authority) {
   const std::string_view port = colon == authority.npos ? "" : authority.substr(colon + 1);
   if (colon != authority.npos && (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != port.npos))
     return "";
-  std::string name = lower(authority.substr(0, colon));
+  std::string name = lower_case(authority.substr(0, colon));
   if (name.size() > 1 && name.back() == '.') name.pop_back();
   return name;
 }
 
-std::string_view cookie_token(std::string_view cookies) {
-  const std::string wanted = std::string(kTokenCookie) + "=";
+// The value of the cookie `name`.
+std::string_view find_cookie(std::string_view cookies, const std::string& name) {
+  const std::string wanted = name + "=";
   for (size_t at = 0; at < cookies.size();) {
     const size_t end = std::min(cookies.find(';', at), cookies.size());
     std::string_view part = cookies.substr(at, end - at);
@@ -59,6 +53,11 @@ std::string_view cookie_token(std::string_view cookies) {
     at = end + 1;
   }
   return {};
+}
+
+// Of "Bearer TOKEN"; "" of anything else.
+std::string_view token_of(std::string_view authorization) {
+  return lower_case(authorization.substr(0, 7)) == "bearer " ? authorization.substr(7) : std::string_view();
 }
 
 }  // namespace
@@ -98,16 +97,26 @@ Result<std::vector<Token>> read_tokens(const std::string& path) {
   return tokens;
 }
 
+Status check_origin(const std::string& origin) {
+  const size_t slashes = origin.find("://"), begin = slashes + 3;
+  const size_t end = origin.ends_with('/') ? origin.size() - 1 : origin.size();
+  const bool whole =
+      slashes != origin.npos && slashes > 0 && end > begin && origin.find_first_of("/?#@ ", begin) >= end;
+  if (whole || origin == "null") return {};
+  return error(Code::kInvalidArgument, "--allow-origin ", origin,
+               " is no site; give scheme and host as browsers do, as in https://example.org");
+}
+
 Access::Access(Options options) : options_(std::move(options)) {
   for (std::string& host : options_.hosts) host = name_of(host);
   for (std::string& origin : options_.origins) {
-    origin = lower(origin);
+    origin = lower_case(origin);
     if (origin.ends_with('/')) origin.pop_back();
   }
 }
 
 bool Access::is_allowed(std::string_view origin) const {
-  return std::find(options_.origins.begin(), options_.origins.end(), lower(origin)) != options_.origins.end();
+  return std::find(options_.origins.begin(), options_.origins.end(), lower_case(origin)) != options_.origins.end();
 }
 
 std::optional<HttpResponse> Access::check_site(const HttpRequest& request, bool tls, bool is_page) const {
@@ -122,7 +131,7 @@ std::optional<HttpResponse> Access::check_site(const HttpRequest& request, bool 
   const bool allowed = is_allowed(origin);
   // What a browser says of the page itself holds behind a proxy, too, which may speak TLS where we do not.
   const std::string_view site = request.header("sec-fetch-site");
-  const bool own = site == "same-origin" || lower(origin) == (tls ? "https://" : "http://") + lower(host);
+  const bool own = site == "same-origin" || lower_case(origin) == (tls ? "https://" : "http://") + lower_case(host);
   if (!origin.empty() && !allowed && !own)
     return error_response(403, "pages of other sites may not ask here; see --allow-origin");
   const bool led_here = is_page && request.method == "GET" && request.header("sec-fetch-mode") == "navigate";
@@ -131,28 +140,44 @@ std::optional<HttpResponse> Access::check_site(const HttpRequest& request, bool 
   return std::nullopt;
 }
 
-Role Access::role_of_token(std::string_view token, int64_t now_s) const {
-  const std::string digest = digest_of(token);
-  Role role = Role::kNobody;
+const Token* Access::find_token(std::string_view text, int64_t now_s) const {
+  const std::string digest = digest_of(text);
+  const Token* found = nullptr;
   for (const Token& known : options_.tokens) {  // all of them, so that the time says nothing of which one it was
     const bool same = CRYPTO_memcmp(known.digest.data(), digest.data(), digest.size()) == 0;
-    if (same && (known.expires_s == 0 || now_s < known.expires_s)) role = known.role;
+    if (same && (known.expires_s == 0 || now_s < known.expires_s)) found = &known;
   }
-  return role;
+  return found;
+}
+
+Role Access::role_of_token(std::string_view token, int64_t now_s) const {
+  const Token* found = find_token(token, now_s);
+  return found == nullptr ? Role::kNobody : found->role;
 }
 
 Role Access::role_of_authorization(std::string_view authorization, Role certificate, int64_t now_s) const {
   const Role role = options_.certificates ? certificate : Role::kQuery;
   if (options_.tokens.empty()) return role;
-  const bool bearer = lower(authorization.substr(0, 7)) == "bearer ";
-  return std::min(role, role_of_token(bearer ? authorization.substr(7) : std::string_view(), now_s));
+  return std::min(role, role_of_token(token_of(authorization), now_s));
+}
+
+int64_t Access::expiry_of_authorization(std::string_view authorization, int64_t now_s) const {
+  const Token* found = find_token(token_of(authorization), now_s);
+  return found == nullptr ? 0 : found->expires_s;
+}
+
+std::string Access::authorization_of(const HttpRequest& request) const {
+  const std::string_view header = request.header("authorization");
+  const std::string_view cookie = find_cookie(request.header("cookie"), cookie_);
+  return !header.empty() || cookie.empty() ? std::string(header) : "Bearer " + std::string(cookie);
 }
 
 Role Access::role_of(const HttpRequest& request, Role certificate, int64_t now_s) const {
-  const std::string_view header = request.header("authorization");
-  const std::string_view cookie = cookie_token(request.header("cookie"));
-  if (!header.empty() || cookie.empty()) return role_of_authorization(header, certificate, now_s);
-  return role_of_authorization("Bearer " + std::string(cookie), certificate, now_s);
+  return role_of_authorization(authorization_of(request), certificate, now_s);
+}
+
+int64_t Access::expiry_of(const HttpRequest& request, int64_t now_s) const {
+  return expiry_of_authorization(authorization_of(request), now_s);
 }
 
 std::optional<HttpResponse> Access::check_role(const HttpRequest& request, Role needed) const {

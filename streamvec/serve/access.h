@@ -25,7 +25,10 @@ Result<Token> make_token(std::string_view text, Role role = Role::kQuery, int64_
 // comments are skipped. kInvalidArgument with path and line, never with the token; kNotFound and the like for the file.
 Result<std::vector<Token>> read_tokens(const std::string& path);
 
-// Immutable and thread-safe.
+// kInvalidArgument for what no browser sends as Origin: one is https://example.org or null.
+Status check_origin(const std::string& origin);
+
+// Immutable (but for use_port(), before anybody asks) and thread-safe.
 class Access {
  public:
   struct Options {
@@ -36,6 +39,9 @@ class Access {
   };
   // Names and origins may be written in capitals, an origin with a slash at its end.
   explicit Access(Options options);
+  // Browsers give a cookie to every port of a host: services on several have cookies of several names.
+  void use_port(uint16_t port) { cookie_ = "streamvec_token_" + std::to_string(port); }
+  const std::string& cookie() const { return cookie_; }
 
   // Refuses names that are not ours in Host (a foreign name that leads here is DNS rebinding), and pages of other
   // sites in Origin and Sec-Fetch-Site. A page of a site may be led here by a link: `is_page`.
@@ -46,6 +52,9 @@ class Access {
   // The same with what stands in Authorization ("Bearer TOKEN"), for those who have no cookies.
   Role role_of_authorization(std::string_view authorization, Role certificate, int64_t now_s) const;
   Role role_of_token(std::string_view token, int64_t now_s) const;
+  // Until when the caller's token is valid (unix seconds); 0: for good, or it has none.
+  int64_t expiry_of(const HttpRequest& request, int64_t now_s) const;
+  int64_t expiry_of_authorization(std::string_view authorization, int64_t now_s) const;
   // 401 for nobody, 403 for somebody who may not.
   std::optional<HttpResponse> check_role(const HttpRequest& request, Role needed) const;
   // Of an allowed page elsewhere, for Access-Control-Allow-Origin; "" otherwise.
@@ -55,10 +64,12 @@ class Access {
 
  private:
   bool is_allowed(std::string_view origin) const;
+  // "Bearer TOKEN" of the header or, where there is none, of the cookie.
+  std::string authorization_of(const HttpRequest& request) const;
+  const Token* find_token(std::string_view text, int64_t now_s) const;  // a valid one; nullptr when there is none
 
   Options options_;
+  std::string cookie_ = "streamvec_token";
 };
-
-constexpr std::string_view kTokenCookie = "streamvec_token";
 
 }  // namespace streamvec

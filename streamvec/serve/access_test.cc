@@ -55,6 +55,26 @@ TEST(Access, ForgetsTokensThatHaveExpired) {
   EXPECT_EQ(with_tokens().role_of(request, Role::kNobody, kNow), Role::kNobody);
 }
 
+TEST(Access, KnowsUntilWhenATokenIsValid) {
+  const Access access = with_tokens();
+  const HttpRequest old = request_with({{"authorization", std::string("Bearer ") + kOldToken}});
+  const HttpRequest lasting = request_with({{"cookie", std::string("streamvec_token=") + kQueryToken}});
+  EXPECT_EQ(access.expiry_of(old, kNow - 1), kNow);
+  EXPECT_EQ(access.expiry_of(lasting, kNow - 1), 0);
+  EXPECT_EQ(access.expiry_of_authorization(std::string("Bearer ") + kOldToken, kNow - 1), kNow);
+  EXPECT_EQ(access.expiry_of_authorization("Bearer wrong", kNow), 0);
+}
+
+TEST(Access, LeavesTheCookiesOfOtherPortsAlone) {
+  Access access = with_tokens();
+  access.use_port(8081);
+  const auto role = [&](const std::string& cookies) {
+    return access.role_of(request_with({{"cookie", cookies}}), Role::kNobody, kNow);
+  };
+  EXPECT_EQ(role(std::string("streamvec_token_8080=other; streamvec_token_8081=") + kQueryToken), Role::kQuery);
+  EXPECT_EQ(role(std::string("streamvec_token_8080=") + kQueryToken), Role::kNobody);
+}
+
 TEST(Access, TakesTheLesserOfTokenAndCertificate) {
   Access::Options options;
   options.tokens = {make_token(kQueryToken).value()};
@@ -136,6 +156,14 @@ TEST(Access, RefusesPagesOfOtherSites) {
   EXPECT_EQ(status({{"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}}, true), 200)
       << "a link to a page";
   EXPECT_EQ(status({{"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}}), 403);
+}
+
+TEST(Origins, ThatNoBrowserSendsAreRefused) {
+  for (const char* origin : {"https://example.org", "http://Example.org:8080/", "app://x", "http://[::1]:80", "null"})
+    EXPECT_TRUE(check_origin(origin).ok()) << origin;
+  for (const char* origin : {"", "foo", "example.org", "https://", "https:///", "://x", "https://example.org/app", "*",
+                             "https://a b", "https://me@example.org"})
+    EXPECT_EQ(check_origin(origin).code(), Code::kInvalidArgument) << origin;
 }
 
 TEST(Tokens, AreReadWithRoleAndExpiry) {

@@ -10,7 +10,11 @@ void CallMeter::record(size_t call, int status, double seconds) {
   const auto at = std::lower_bound(kBounds.begin(), kBounds.end(), seconds) - kBounds.begin();
   row.durations[static_cast<size_t>(at)].fetch_add(1, std::memory_order_relaxed);
   row.microseconds.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);
-  row.statuses[static_cast<size_t>(std::clamp(status / 100, 0, 5))].fetch_add(1, std::memory_order_relaxed);
+  count(call, status);
+}
+
+void CallMeter::count(size_t call, int status) {
+  rows_[call].statuses[static_cast<size_t>(std::clamp(status / 100, 0, 5))].fetch_add(1, std::memory_order_relaxed);
 }
 
 std::string CallMeter::text() const {

@@ -18,6 +18,8 @@ class CallMeter {
 
   // `call` is an index of the names.
   void record(size_t call, int status, double seconds);
+  // One that was refused: it says nothing of how long calls take.
+  void count(size_t call, int status);
   // As Prometheus reads it.
   std::string text() const;
 

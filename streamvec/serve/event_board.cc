@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "streamvec/core/clock.h"
 #include "streamvec/core/json.h"
 
 namespace streamvec {
@@ -13,20 +14,42 @@ class SseReader final : public EventReader {
     sink_->send(std::make_shared<const std::string>("retry: 2000\n\n"));
   }
   bool tell(const std::shared_ptr<const BoardEvent>& event) override { return sink_->send(event->text); }
+  // An event, since scripts do not see comments; without an id, so that Last-Event-ID stays.
   bool keep_alive() override {
-    static const auto kComment = std::make_shared<const std::string>(": alive\n\n");
-    return sink_->send(kComment);
+    static const auto kAlive = std::make_shared<const std::string>("event: alive\ndata: {}\n\n");
+    return sink_->send(kAlive);
   }
   bool is_there() const override { return sink_->is_open(); }
+  void end() override { sink_->end(); }
 
  private:
   const std::shared_ptr<EventSink> sink_;
+};
+
+class PassingReader final : public EventReader {
+ public:
+  PassingReader(int64_t expires_s, std::shared_ptr<EventReader> reader)
+      : expires_s_(static_cast<double>(expires_s)), reader_(std::move(reader)) {}
+  bool tell(const std::shared_ptr<const BoardEvent>& event) override { return !is_over() && reader_->tell(event); }
+  bool keep_alive() override { return !is_over() && reader_->keep_alive(); }
+  bool is_there() const override { return !is_over() && reader_->is_there(); }
+  void end() override { reader_->end(); }
+
+ private:
+  bool is_over() const { return unix_now() >= expires_s_; }
+
+  const double expires_s_;
+  const std::shared_ptr<EventReader> reader_;
 };
 
 }  // namespace
 
 std::shared_ptr<EventReader> sse_reader(std::shared_ptr<EventSink> sink) {
   return std::make_shared<SseReader>(std::move(sink));
+}
+
+std::shared_ptr<EventReader> reader_until(int64_t expires_s, std::shared_ptr<EventReader> reader) {
+  return expires_s == 0 ? reader : std::make_shared<PassingReader>(expires_s, std::move(reader));
 }
 
 bool EventBoard::is_kind(const std::string& kind) {
@@ -41,17 +64,27 @@ bool EventBoard::wants(const Reader& reader, const std::string& kind) {
 }
 
 void EventBoard::tell(const std::string& kind, const Json& data, bool remembered) {
-  // Words are bytes of the stream: what is no UTF-8 becomes U+FFFD. JSON on one line cannot end an event early.
   std::string json = json_text(data);
   const std::lock_guard lock(mutex_);
+  const auto event = put(kind, data, std::move(json), remembered);
+  leave([&](const Reader& reader) { return wants(reader, kind) && !reader.reader->tell(event); });
+}
+
+void EventBoard::recall(const std::string& kind, const Json& data) {
+  std::string json = json_text(data);
+  const std::lock_guard lock(mutex_);
+  put(kind, data, std::move(json), true);
+}
+
+// Words are bytes of the stream: what is no UTF-8 has become U+FFFD. JSON on one line cannot end an event early.
+std::shared_ptr<const BoardEvent> EventBoard::put(const std::string& kind, const Json& data, std::string json,
+                                                  bool remembered) {
   const int64_t id = next_id_++;
   auto text = std::make_shared<const std::string>("id: " + std::to_string(id) + "\nevent: " + kind + "\ndata: " + json +
                                                   "\n\n");
-  const auto event = std::make_shared<const BoardEvent>(BoardEvent{id, kind, std::move(json), std::move(text)});
-  last_event_[kind] = event;
   if (kind != "map") last_[kind] = data;  // large, and the board of models has it
   if (remembered) remember(kind, data);
-  std::erase_if(readers_, [&](const Reader& reader) { return wants(reader, kind) && !reader.reader->tell(event); });
+  return last_event_[kind] = std::make_shared<const BoardEvent>(BoardEvent{id, kind, std::move(json), std::move(text)});
 }
 
 void EventBoard::remember(const std::string& kind, const Json& data) {
@@ -73,16 +106,20 @@ bool EventBoard::add_reader(std::shared_ptr<EventReader> reader, std::vector<std
     if (wants(added, kind)) last.push_back(event);
   std::sort(last.begin(), last.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
   for (const auto& event : last)
-    if (!added.reader->tell(event)) return true;
+    if (!added.reader->tell(event)) {
+      added.reader->end();
+      return true;
+    }
   readers_.push_back(std::move(added));
   return true;
 }
 
 void EventBoard::keep_alive(std::chrono::steady_clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  leave_gone();
   if (now - alive_ < options_.alive_every) return;
   alive_ = now;
-  std::erase_if(readers_, [&](const Reader& reader) { return !reader.reader->keep_alive(); });
+  leave([](const Reader& reader) { return !reader.reader->keep_alive(); });
 }
 
 EventBoard::Json EventBoard::history(const std::string& kind, int64_t count) const {
@@ -109,7 +146,16 @@ int64_t EventBoard::readers() {
 }
 
 void EventBoard::leave_gone() {
-  std::erase_if(readers_, [](const Reader& reader) { return !reader.reader->is_there(); });
+  leave([](const Reader& reader) { return !reader.reader->is_there(); });
+}
+
+template <typename Gone>
+void EventBoard::leave(const Gone& gone) {
+  std::erase_if(readers_, [&](const Reader& reader) {
+    if (!gone(reader)) return false;
+    reader.reader->end();
+    return true;
+  });
 }
 
 }  // namespace streamvec

@@ -30,8 +30,11 @@ class EventReader {
   virtual bool tell(const std::shared_ptr<const BoardEvent>& event) = 0;
   virtual bool keep_alive() = 0;
   virtual bool is_there() const = 0;
+  virtual void end() = 0;  // nothing more will be told
 };
 std::shared_ptr<EventReader> sse_reader(std::shared_ptr<EventSink> sink);
+// One that may be told things until `expires_s` (unix seconds; 0: for good). It is there no longer then.
+std::shared_ptr<EventReader> reader_until(int64_t expires_s, std::shared_ptr<EventReader> reader);
 
 // Thread-safe.
 class EventBoard {
@@ -40,7 +43,7 @@ class EventBoard {
   struct Options {
     int64_t remembered_max = 1'000;  // events of a kind that is remembered; at twice that every second old one goes
     int64_t readers_max = 256;
-    std::chrono::seconds alive_every{15};  // a comment, so that both sides notice when the other has gone
+    std::chrono::seconds alive_every{10};  // a sign of life, so that both sides notice when the other has gone
   };
   EventBoard() : EventBoard(Options()) {}
   explicit EventBoard(const Options& options) : options_(options) {}
@@ -48,9 +51,11 @@ class EventBoard {
   // To every reader that wants `kind`. The last of each kind is given to readers when they come, oldest first;
   // `remembered` kinds are kept for history(), thinned with age.
   void tell(const std::string& kind, const Json& data, bool remembered = false);
+  // The same for what happened before this process began, in its order: readers that are here are not told.
+  void recall(const std::string& kind, const Json& data);
   // A reader of the kinds named; of all but `map` when none is. False: there are too many readers.
   bool add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds);
-  // REQUIRES: called now and then.
+  // Readers that have gone, or whose time is over, are left. REQUIRES: called now and then.
   void keep_alive(std::chrono::steady_clock::time_point now);
 
   // What was told of a kind, oldest first, at most `count` of it, evenly spread.
@@ -65,7 +70,11 @@ class EventBoard {
     std::vector<std::string> kinds;
   };
   static bool wants(const Reader& reader, const std::string& kind);
+  template <typename Gone>
+  void leave(const Gone& gone);  // readers that `gone` says yes of
   void leave_gone();
+  // REQUIRES: the lock is held.
+  std::shared_ptr<const BoardEvent> put(const std::string& kind, const Json& data, std::string json, bool remembered);
   void remember(const std::string& kind, const Json& data);
 
   const Options options_;

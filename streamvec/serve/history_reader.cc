@@ -1,10 +1,12 @@
 #include "streamvec/serve/history_reader.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <set>
 
+#include "streamvec/eval/gram.h"
 #include "streamvec/eval/set_file.h"
+#include "streamvec/eval/shared_words.h"
 #include "streamvec/kernel/top_k.h"
 #include "streamvec/serve/file_sign.h"
 
@@ -45,31 +47,20 @@ double jaccard(const Station& a, const Station& b) {
   return all > 0 ? static_cast<double>(common) / static_cast<double>(all) : 0;
 }
 
-double turned_cosine(MatrixView<const float> from, Slot slot, const Eigen::MatrixXd* rotation,
-                     MatrixView<const float> onto, Slot onto_slot) {
-  Eigen::RowVectorXd a(from.cols), b(onto.cols);
-  for (int64_t i = 0; i < from.cols; ++i) a[i] = from.row(slot)[i];
-  for (int64_t i = 0; i < onto.cols; ++i) b[i] = onto.row(onto_slot)[i];
-  if (rotation != nullptr) a = a * *rotation;
-  return a.dot(b);
-}
-
-// The rotation between rows of words that both have, of the first's most frequent ones.
-std::optional<Eigen::MatrixXd> rotation_between(const Vocabulary& words, MatrixView<const float> unit,
-                                                const Vocabulary& others, MatrixView<const float> other_unit) {
-  constexpr int64_t kAnchors = 3'000;
-  std::vector<Slot> own, partners;
-  for (Slot slot = 0; slot < words.size() && std::ssize(own) < kAnchors; ++slot)
-    if (const Slot partner = others.find(words.word(slot)); partner != kNoSlot) {
-      own.push_back(slot);
-      partners.push_back(partner);
-    }
-  if (own.empty() || unit.cols != other_unit.cols) return std::nullopt;
-  const auto a = unit_rows(unit, own), b = unit_rows(other_unit, partners);
-  if (!a.ok() || !b.ok()) return std::nullopt;
-  const auto aligned = align_on_stable(a->view(), b->view(), {});
-  if (!aligned.ok()) return std::nullopt;
-  return aligned->rotation;
+// Of each word of `from`, by slot, the cosine to the same word of `onto`, as compare_words() finds it.
+Result<std::vector<float>> aligned_cosines(const Snapshot& from, const Snapshot& onto) {
+  const DriftOptions options;
+  std::vector<float> cosines(static_cast<size_t>(from.vocabulary.size()));
+  STREAMVEC_ASSIGN_OR_RETURN(const SharedWords shared, share_words(from, onto, 0, options.words_max));
+  if (shared.size() == 0) return cosines;
+  STREAMVEC_ASSIGN_OR_RETURN(const Alignment alignment,
+                             align_on_stable(shared.old_rows.view(), shared.new_rows.view(), options.align));
+  STREAMVEC_ASSIGN_OR_RETURN(Matrix turned, shared.old_rows.copy());
+  multiply(shared.old_rows.view(), alignment.rotation, turned.view());
+  for (int64_t i = 0; i < shared.size(); ++i)
+    cosines[static_cast<size_t>(shared.words[static_cast<size_t>(i)].old_slot)] =
+        std::inner_product(turned.row(i), turned.row(i) + turned.cols(), shared.new_rows.row(i), 0.0f);
+  return cosines;
 }
 
 // Whole vectors with length 1, where the search rows of a model are none: its history knows of no common part, and like
@@ -93,24 +84,24 @@ std::shared_ptr<HistoryReader::Kept> HistoryReader::load(const HistoryEntry& ent
   if (!snapshot.ok()) return nullptr;
   auto unit = unit_rows(snapshot->input.view());
   if (!unit.ok()) return nullptr;
-  kept_.push_front(std::make_shared<Kept>(Kept{sign, std::move(snapshot->vocabulary), std::move(*unit), {}}));
+  snapshot->input = std::move(*unit);
+  kept_.push_front(std::make_shared<Kept>(Kept{sign, std::move(*snapshot), {}, {}}));
   const std::shared_ptr<Kept> loaded = kept_.front();
   int64_t bytes = 0;
   for (auto at = kept_.begin(); at != kept_.end();) {
-    bytes += bytes_of((*at)->unit);
+    bytes += bytes_of((*at)->snapshot.input);
     at = bytes > options_.bytes_max && at != kept_.begin() ? kept_.erase(at) : std::next(at);
   }
   return loaded;
 }
 
-const Eigen::MatrixXd* HistoryReader::rotation(Kept& from, const Kept& onto) {
-  if (from.sign == onto.sign) return nullptr;
-  const auto known = from.rotations.find(onto.sign);
-  if (known != from.rotations.end()) return &known->second;
-  auto found = rotation_between(from.vocabulary, from.unit.view(), onto.vocabulary, onto.unit.view());
-  if (!found) return nullptr;
-  from.rotations.clear();  // one reference is enough
-  return &from.rotations.emplace(onto.sign, std::move(*found)).first->second;
+Result<double> HistoryReader::cosine(Kept& from, Slot slot, const std::string& sign, const Snapshot& onto) {
+  if (from.sign == sign) return 1;
+  if (from.compared != sign) {
+    STREAMVEC_ASSIGN_OR_RETURN(from.cosines_to_that, aligned_cosines(from.snapshot, onto));
+    from.compared = sign;
+  }
+  return double{from.cosines_to_that[static_cast<size_t>(slot)]};
 }
 
 Result<std::vector<Station>> HistoryReader::path(const ServedModel& model, const std::string& word, int32_t k) {
@@ -118,24 +109,21 @@ Result<std::vector<Station>> HistoryReader::path(const ServedModel& model, const
   std::vector<Station> path;
   std::shared_ptr<Kept> newest;
   for (auto entry = entries.rbegin(); entry != entries.rend() && newest == nullptr; ++entry) newest = load(*entry);
-  const Slot newest_slot = newest == nullptr ? kNoSlot : find_word(newest->vocabulary, word);
+  const Slot newest_slot = newest == nullptr ? kNoSlot : find_word(newest->snapshot.vocabulary, word);
   bool known = false;
   for (const HistoryEntry& entry : entries) {
     const std::shared_ptr<Kept> kept = load(entry);
-    if (kept == nullptr || kept->unit.cols() != newest->unit.cols())
+    if (kept == nullptr || kept->snapshot.dim() != newest->snapshot.dim())
       continue;  // another dim than now: from before an import
     Station station;
     station.when = entry.moment;
-    if (const Slot slot = find_word(kept->vocabulary, word); slot != kNoSlot) {
-      fill(station, kept->vocabulary, kept->unit.view(), slot, k);
-      if (newest_slot != kNoSlot)
-        station.cosine =
-            turned_cosine(kept->unit.view(), slot, rotation(*kept, *newest), newest->unit.view(), newest_slot);
+    if (const Slot slot = find_word(kept->snapshot.vocabulary, word); slot != kNoSlot) {
+      fill(station, kept->snapshot.vocabulary, kept->snapshot.input.view(), slot, k);
+      STREAMVEC_ASSIGN_OR_RETURN(station.cosine, cosine(*kept, slot, newest->sign, newest->snapshot));
       known = true;
     }
     path.push_back(std::move(station));
   }
-  // The served model is compared as it is: it has gone on from the newest moment, and hardly turned since.
   const bool newer = path.empty() || model.snapshot().step > path.back().when.step;
   if (const Slot slot = find_word(model.vocabulary(), word); slot != kNoSlot && newer) {
     Station station;
@@ -144,8 +132,10 @@ Result<std::vector<Station>> HistoryReader::path(const ServedModel& model, const
     const MatrixView<const float> unit = whole.rows() > 0 ? whole.view() : model.search_rows();
     fill(station, model.vocabulary(), unit, slot, k);
     station.cosine = 1;
-    if (newest_slot != kNoSlot && newest->unit.cols() == model.dim())
-      station.cosine = turned_cosine(unit, slot, nullptr, newest->unit.view(), newest_slot);
+    if (newest_slot != kNoSlot && newest->snapshot.dim() == model.dim()) {
+      const std::string sign = "model " + std::to_string(model.number());
+      STREAMVEC_ASSIGN_OR_RETURN(station.cosine, cosine(*newest, newest_slot, sign, model.snapshot()));
+    }
     path.push_back(std::move(station));
     known = true;
   }

@@ -20,7 +20,7 @@ namespace streamvec {
 struct Station {
   StreamMoment when;
   int64_t count = 0;   // 0: it was not known then, and the rest says nothing
-  double cosine = 0;   // to the newest moment of the history, after alignment on stable words
+  double cosine = 0;   // to the newest moment of the history, as `streamvec drift` has it (eval/drift.h)
   double overlap = 0;  // of its 10 nearest with those of the newest moment: common / all (Jaccard)
   std::vector<Neighbour> neighbours;
   std::vector<std::string> words;  // of the neighbours
@@ -50,15 +50,15 @@ class HistoryReader {
   Result<DriftAnswer> drift(const ServedModel& model, const std::string& from, const std::string& to, int64_t count);
 
  private:
-  // Unit rows, most frequent words first.
+  // Most frequent words first; rows of length 1.
   struct Kept {
     std::string sign;  // of its file
-    Vocabulary vocabulary;
-    Matrix unit;
-    std::map<std::string, Eigen::MatrixXd> rotations;  // onto other entries, by their sign
+    Snapshot snapshot;
+    std::string compared;                // the sign of another, or a model's number
+    std::vector<float> cosines_to_that;  // by slot; 0 of words that are not in both
   };
   std::shared_ptr<Kept> load(const HistoryEntry& entry);
-  const Eigen::MatrixXd* rotation(Kept& from, const Kept& onto);
+  static Result<double> cosine(Kept& from, Slot slot, const std::string& sign, const Snapshot& onto);
 
   const std::string directory_;
   const Options options_;

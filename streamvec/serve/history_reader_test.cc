@@ -59,6 +59,32 @@ TEST_F(HistoryReaderTest, FollowsAWordFromOneNeighbourhoodToAnother) {
   for (const Station& station : *path) EXPECT_EQ(station.neighbours.size(), 5u);
 }
 
+// What all vectors have in common says nothing of a word.
+TEST_F(HistoryReaderTest, HasTheCosinesThatDriftHas) {
+  const auto with_common = [](int64_t step) {
+    auto snapshot = model_at(step);
+    for (Slot slot = 0; slot < snapshot->vocabulary.size(); ++slot)
+      for (int64_t j = 0; j < 16; ++j) snapshot->input.row(slot)[j] += 0.4f;
+    return snapshot;
+  };
+  std::filesystem::remove_all(directory_);
+  std::filesystem::create_directories(directory_);
+  History history(directory_);
+  for (int64_t step = 1; step <= 4; ++step)
+    ASSERT_TRUE(history.add(*with_common(step), {step * 10, step * 1'000'000, step * 100}).ok());
+  HistoryReader reader(directory_);
+  const std::vector<std::string> words = {"g0w0", "g3w7"};
+  for (int round = 0; round < 2; ++round)
+    for (size_t w = 0; w < words.size(); ++w) {
+      const auto path = reader.path(*served(with_common(5)), words[w], 5).value();
+      ASSERT_EQ(path.size(), 5u);
+      for (int64_t step = 1; step <= 5; ++step) {
+        const auto compared = compare_words(*with_common(step), *with_common(4), words).value();
+        EXPECT_NEAR(path[static_cast<size_t>(step - 1)].cosine, compared[w].cosine, 1e-4) << words[w] << " at " << step;
+      }
+    }
+}
+
 TEST_F(HistoryReaderTest, ComparesWholeVectorsWithWholeOnes) {
   const std::vector<float> common(16, 0.4f);
   for (int64_t step = 5; step <= 6; ++step) {
@@ -118,8 +144,8 @@ TEST_F(HistoryReaderTest, FollowsAnotherModelThatTakesTheDirectory) {
     ASSERT_TRUE(history.add(*model_at(1), {step * 10, step * 1'000'000, step * 100}).ok());
   const auto other = served(model_at(1));
   EXPECT_THAT(reader.path(*other, "g0w0", 5).value()[2].words, Each(StartsWith("g0")));
-  for (const WordDrift& word : reader.drift(*other, "10", "40", 3).value().report.moved)
-    EXPECT_NEAR(word.change, 0, 1e-3);
+  const DriftAnswer found = reader.drift(*other, "10", "40", 3).value();
+  for (const WordDrift& word : found.report.moved) EXPECT_NEAR(word.change, 0, 1e-3);
 }
 
 TEST_F(HistoryReaderTest, HasOneStationWithoutAHistory) {

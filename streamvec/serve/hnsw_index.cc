@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
 #include "streamvec/core/memory.h"
+#include "streamvec/core/threads.h"
 #include "streamvec/kernel/top_k.h"
 
 namespace streamvec {
@@ -78,10 +78,10 @@ Result<std::shared_ptr<const HnswIndex>> HnswIndex::build(MatrixView<const float
       for (int64_t row = next++; row < unit.rows && !stop; row = next++)
         graph->add(unit.row(row), static_cast<Slot>(row));
     };
-    std::vector<std::thread> threads;
-    for (int32_t i = 1; i < options.threads; ++i) threads.emplace_back(work);
+    Threads others;
+    (void)others.start(options.threads - 1, [&](int64_t) { work(); });  // fewer are slower
     work();
-    for (std::thread& thread : threads) thread.join();
+    others.join();
     if (stop) return error(Code::kCancelled, "the index was not finished");
     return std::shared_ptr<const HnswIndex>(std::move(graph));
   } catch (const std::bad_alloc&) {

@@ -22,13 +22,6 @@ HttpConnectionHost::Clock::duration seconds(double count) {
   return std::chrono::duration_cast<HttpConnectionHost::Clock::duration>(std::chrono::duration<double>(count));
 }
 
-std::string lower(std::string_view text) {
-  std::string folded(text);
-  std::transform(folded.begin(), folded.end(), folded.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  return folded;
-}
-
 }  // namespace
 
 struct HttpConnection::Parser {
@@ -154,13 +147,15 @@ Status HttpConnection::fill_request() {
   const auto& message = parser_->parser.get();
   request_.method = std::string(message.method_string());
   request_.client = client_;
-  const std::string_view target(message.target().data(), message.target().size());
+  std::string_view target(message.target().data(), message.target().size());
   if (target.size() > kTargetBytesMax) return error(Code::kResourceExhausted, "the address is too long");
+  const std::string_view host = take_authority(target);
   STREAMVEC_RETURN_IF_ERROR(parse_target(target, request_.path, request_.query));
   for (const auto& field : message) {
     if (request_.headers.size() >= kHeadersMax) return error(Code::kResourceExhausted, "there are too many headers");
-    request_.headers.push_back({lower({field.name_string().data(), field.name_string().size()}),
+    request_.headers.push_back({lower_case({field.name_string().data(), field.name_string().size()}),
                                 std::string(field.value().data(), field.value().size())});
+    if (!host.empty() && request_.headers.back().first == "host") request_.headers.back().second = host;
   }
   return {};
 }
@@ -178,6 +173,7 @@ void HttpConnection::header_is_there() {
     const auto length = parser.content_length();
     unread_ = parser.chunked() || (length && *length > 0);
     keep_ = parser.keep_alive() && !unread_;
+    host_->handler().refused(request_, refusal->status);
     return put_answer(*refusal, !keep_);
   }
   const HttpLimits& limits = host_->options().limits;
@@ -187,7 +183,8 @@ void HttpConnection::header_is_there() {
   if (!host_->take_body_bytes(body)) return refuse(503, "too many large requests at once");
   body_bytes_ = body;
   const std::string_view expect = request_.header("expect");
-  if (!expect.empty() && lower(expect) != "100-continue") return refuse(417, "nothing is known of that expectation");
+  if (!expect.empty() && lower_case(expect) != "100-continue")
+    return refuse(417, "nothing is known of that expectation");
   enter(Stage::kBody, limits.body_s);
   parser.eager(true);
   if (!expect.empty() && !http_1_0_ && !parser.is_done() && input_begin_ == input_end_) {
@@ -212,6 +209,7 @@ void HttpConnection::give_back_body() {
 void HttpConnection::refuse(int status, std::string_view message) {
   keep_ = false;
   unread_ = true;
+  if (stage_ != Stage::kAnswering) host_->handler().refused(request_, status);
   put_answer(error_response(status, message), true);
 }
 
@@ -276,6 +274,11 @@ bool HttpConnection::send(std::shared_ptr<const std::string> bytes) {
     if (self->stage_ == Stage::kEvents) self->put(bytes);
   });
   return !dead_;
+}
+
+void HttpConnection::end() {
+  dead_ = true;
+  host_->post([self = shared_from_this()] { self->close(); });
 }
 
 void HttpConnection::put(std::shared_ptr<const std::string> bytes) {

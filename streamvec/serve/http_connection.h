@@ -58,6 +58,7 @@ class HttpConnection final : public HttpExchange,
   std::shared_ptr<EventSink> begin_events() override;
   bool send(std::shared_ptr<const std::string> bytes) override;
   bool is_open() const override { return !dead_; }
+  void end() override;
 
  private:
   enum class Stage { kHandshake, kIdle, kHeader, kBody, kAnswering, kWriting, kEvents, kLingering, kClosed };

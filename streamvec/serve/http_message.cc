@@ -114,7 +114,35 @@ bool is_plain_path(std::string_view path) {
   return true;
 }
 
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string folded(text);
+  std::transform(folded.begin(), folded.end(), folded.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  return folded;
+}
+
+std::string media_type(std::string_view header) {
+  return lower_case(trimmed(header.substr(0, header.find(';'))));
+}
+
+bool names_tag(std::string_view header, std::string_view tag) {
+  if (header == "*") return true;
+  for (size_t at = 0; at < header.size();) {
+    const size_t end = std::min(header.find(',', at), header.size());
+    std::string_view one = trimmed(header.substr(at, end - at));
+    if (one.starts_with("W/")) one.remove_prefix(2);
+    if (one == tag) return true;
+    at = end + 1;
+  }
+  return false;
+}
 
 std::string_view HttpRequest::header(std::string_view name) const {
   for (const auto& [key, value] : headers)
@@ -155,12 +183,21 @@ Result<std::string> decode_form(std::string_view text) {
   return decoded(text, true);
 }
 
+std::string_view take_authority(std::string_view& target) {
+  const size_t slashes = target.find("://");
+  const std::string scheme = lower_case(target.substr(0, slashes));
+  if (slashes == target.npos || (scheme != "http" && scheme != "https")) return {};
+  const size_t begin = slashes + 3, end = std::min(target.find_first_of("/?#", begin), target.size());
+  if (end == begin || (end < target.size() && target[end] != '/')) return {};
+  const std::string_view authority = target.substr(begin, end - begin);
+  target = end < target.size() ? target.substr(end) : "/";
+  return authority;
+}
+
 Status parse_target(std::string_view target, std::string& path, std::vector<NameAndText>& query) {
   const size_t mark = std::min(target.find('?'), target.size());
   const std::string_view raw = target.substr(0, mark);
-  std::string folded(raw);
-  std::transform(folded.begin(), folded.end(), folded.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  const std::string folded = lower_case(raw);
   STREAMVEC_ASSIGN_OR_RETURN(path, decoded(raw, false));
   // A path that still has an escape after decoding was escaped twice, which only serves to mislead.
   const bool escaped = folded.find("%2f") != folded.npos || folded.find("%5c") != folded.npos ||

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct HttpRequest {
   std::string body = {};
   std::string client;  // the address it came from
   Role role = Role::kNobody;
+  int64_t role_until_s = 0;  // unix seconds; 0: for good
 
   // The first of that name (in lower case); "" when there is none.
   std::string_view header(std::string_view name) const;
@@ -52,10 +54,20 @@ std::string_view code_name(Code code);  // "NOT_FOUND"
 // The words for a status: "Not Found".
 std::string_view reason_of(int status);
 
+std::string lower_case(std::string_view text);  // of ASCII letters
+
+// Of Content-Type: "application/json" of "Application/JSON; charset=utf-8".
+std::string media_type(std::string_view header);
+// Whether If-None-Match has the tag: "*", or a list, in which tags marked as weak count as well.
+bool names_tag(std::string_view header, std::string_view tag);
+
 // Splits and decodes the target of a request line into path and query. kInvalidArgument for what could mean another
 // path to somebody else: no '/' first, bad escapes, NUL or control bytes, "." and ".." parts (escaped or not), '\',
 // "//", escaped '/'.
 Status parse_target(std::string_view target, std::string& path, std::vector<NameAndText>& query);
+// Takes "http://host" (or https) off a target that is a whole address, as proxies send it, and returns the host; "" of
+// any other target.
+std::string_view take_authority(std::string_view& target);
 // A form's text: %xx and '+'. kInvalidArgument for a bad escape.
 Result<std::string> decode_form(std::string_view text);
 

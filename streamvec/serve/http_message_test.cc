@@ -38,6 +38,30 @@ INSTANTIATE_TEST_SUITE_P(Forms, BadTarget,
                                          "/a\\..\\b", "//host/x", "/a//b", "/%252e%252e/x", "/a%00b", "/a%0ab", "/%",
                                          "/%4", "/%zz", "/a#b", "/x?a=%", "/x?a=%g1", "/\x7f"));
 
+TEST(TakeAuthority, LeavesThePathOfAWholeAddress) {
+  const auto taken = [](std::string_view target) {
+    const std::string_view host = take_authority(target);
+    return std::string(host) + " " + std::string(target);
+  };
+  EXPECT_EQ(taken("http://localhost:8080/api/model?a=b"), "localhost:8080 /api/model?a=b");
+  EXPECT_EQ(taken("HTTPS://[::1]"), "[::1] /");
+  for (const char* target : {"/api/model?from=http://x/", "ftp://localhost/x", "http:///x", "http://x?a=b", "*", ""})
+    EXPECT_EQ(taken(target), std::string(" ") + target);
+}
+
+TEST(MediaType, IsTheTypeWithoutParametersOrCapitals) {
+  EXPECT_EQ(media_type("Application/JSON ; charset=utf-8"), "application/json");
+  EXPECT_EQ(media_type("application/jsonx"), "application/jsonx");
+  EXPECT_EQ(media_type(""), "");
+}
+
+TEST(NamesTag, FindsATagInAListWeakOrNot) {
+  for (const char* header : {"\"a\"", "W/\"a\"", "\"b\", \"a\"", "\"b\" ,W/\"a\" ", "*"})
+    EXPECT_TRUE(names_tag(header, "\"a\"")) << header;
+  for (const char* header : {"", "a", "\"ab\"", "\"b\", x\"a\"", ",", "**"})
+    EXPECT_FALSE(names_tag(header, "\"a\"")) << header;
+}
+
 TEST(ErrorResponse, HasTheCodesNameAndGrpcsHttpStatus) {
   const HttpResponse response = error_response(error(Code::kNotFound, "no \"x\" \xff here"));
   EXPECT_EQ(response.status, 404);

@@ -165,15 +165,19 @@ class Core final : public HttpConnectionHost, public std::enable_shared_from_thi
     connection->start();
   }
 
-  // In plain text one line says why; the socket's buffer has room for it.
+  // In plain text a few lines say why; the socket's buffer has room for them.
   void turn_away(tcp::socket& socket) {
     ++refused_;
     if (options_.tls.on()) return;
-    constexpr std::string_view kText =
-        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+    const HttpResponse refusal = error_response(503, "too many connections; come again in a moment");
+    std::string text =
+        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: " + refusal.content_type +
+        "\r\nContent-Length: " + std::to_string(refusal.body.size()) + "\r\n";
+    for (const auto& [name, value] : refusal.headers) text += name + ": " + value + "\r\n";
+    text += "\r\n" + refusal.body;
     error_code ignored;
     socket.non_blocking(true, ignored);
-    socket.write_some(asio::buffer(kText.data(), kText.size()), ignored);
+    socket.write_some(asio::buffer(text.data(), text.size()), ignored);
     socket.shutdown(tcp::socket::shutdown_both, ignored);
   }
 

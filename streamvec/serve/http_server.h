@@ -40,6 +40,7 @@ class EventSink {
   // Hands over bytes in order, without waiting. False when the reader is gone or too far behind: it gets no more.
   virtual bool send(std::shared_ptr<const std::string> bytes) = 0;
   virtual bool is_open() const = 0;
+  virtual void end() = 0;  // closes the connection
 };
 
 // One request and the way back. Exactly one of respond() and begin_events() is called, once, from any thread.
@@ -56,10 +57,13 @@ class HttpExchange {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Once the header is there: an answer refuses the request before its body is read. May set request.role.
-  // `proven` is what the client's certificate proves.
+  // Once the header is there: an answer refuses the request before its body is read. May set request.role and
+  // role_until_s. `proven` is what the client's certificate proves.
   virtual std::optional<HttpResponse> admit(HttpRequest& request, Role proven, bool tls) = 0;
   virtual void handle(std::shared_ptr<HttpExchange> exchange) = 0;
+  // A request that handle() was not, or will not be, given: by admit()'s answer or before it. `request` has what was
+  // understood of it.
+  virtual void refused(const HttpRequest& request, int status) = 0;
   // What every answer to this request has in its header, refusals and event streams included.
   virtual std::vector<NameAndText> headers_for(const HttpRequest& request) const = 0;
 };

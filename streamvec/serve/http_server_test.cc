@@ -11,13 +11,16 @@ namespace {
 struct Greeter final : HttpHandler {
   std::optional<HttpResponse> admit(HttpRequest&, Role, bool) override { return std::nullopt; }
   void handle(std::shared_ptr<HttpExchange> exchange) override { exchange->respond({.body = "hello"}); }
+  void refused(const HttpRequest&, int) override {}
   std::vector<NameAndText> headers_for(const HttpRequest&) const override { return {{"X-Every", "answer"}}; }
 };
 
 // What its owner knows of a server before it begins is there for the first request, too.
 TEST(HttpServer, AnswersNobodyBeforeItBegins) {
   Greeter greeter;
-  const auto server = HttpServer::listen({.address = {"127.0.0.1", 0}}, greeter).value();
+  HttpServer::Options options;
+  options.address = {"127.0.0.1", 0};
+  const auto server = HttpServer::listen(options, greeter).value();
   boost::asio::io_context io;
   boost::asio::ip::tcp::socket client(io);
   client.connect({boost::asio::ip::make_address("127.0.0.1"), server->port()});

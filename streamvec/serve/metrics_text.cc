@@ -13,10 +13,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A value between the quotes of a label.
+// A value between the quotes of a label. Bytes that are no UTF-8 become U+FFFD, as they do in JSON.
 std::string label_text(const std::string& value) {
   std::string text;
-  for (const char c : value) {
+  for (const char c : parse_ordered_json(json_text(Json(value))).get<std::string>()) {
     if (c == '\\' || c == '"') text += '\\';
     c == '\n' ? text += "\\n" : text += c;
   }

@@ -19,5 +19,13 @@ TEST(MetricsText, TellsSourcesOfOneNameApart) {
     EXPECT_THAT(text, testing::HasSubstr(line));
 }
 
+TEST(MetricsText, IsUtf8WhateverSourcesAreCalled) {
+  const nlohmann::ordered_json metrics = {{"sources", {{{"name", "caf\xe9 \"\n"}, {"documents", 1}}}},
+                                          {"similarity", {{"\xff", 0.5}}}};
+  const std::string text = metrics_text(nullptr, metrics, nullptr, {}, 0);
+  EXPECT_THAT(text, testing::HasSubstr("{source=\"caf\xEF\xBF\xBD \\\"\\n\"} 1\n"));
+  EXPECT_THAT(text, testing::HasSubstr("{set=\"\xEF\xBF\xBD\"} 0.5\n"));
+}
+
 }  // namespace
 }  // namespace streamvec

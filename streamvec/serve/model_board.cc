@@ -53,7 +53,12 @@ std::shared_ptr<const MapFrame> ModelBoard::map() const {
 
 std::string ModelBoard::trouble() const {
   const std::lock_guard lock(mutex_);
-  return trouble_;
+  return trouble_.empty() ? outer_trouble_ : trouble_;
+}
+
+void ModelBoard::set_trouble(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  outer_trouble_ = text;
 }
 
 void ModelBoard::run() {

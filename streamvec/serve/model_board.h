@@ -40,8 +40,10 @@ class ModelBoard {
 
   std::shared_ptr<const ServedModel> current() const;  // nullptr before the first
   std::shared_ptr<const MapFrame> map() const;         // likewise
-  // Why the last snapshot could not be served; "" when it is.
+  // Why the newest model is not served: the last snapshot could not be, or what set_trouble() was told; "" when it is.
   std::string trouble() const;
+  // Why snapshots do not come; "" when they do.
+  void set_trouble(const std::string& text);
 
  private:
   void run();
@@ -55,7 +57,7 @@ class ModelBoard {
   std::shared_ptr<const Snapshot> next_;
   std::shared_ptr<const ServedModel> current_;
   std::shared_ptr<const MapFrame> map_;
-  std::string trouble_;
+  std::string trouble_, outer_trouble_;
   bool busy_ = false, stopping_ = false;
   std::atomic<bool> leave_index_{false};  // something newer is there, or all is to stop
   std::thread thread_;

@@ -9,9 +9,14 @@
 namespace streamvec {
 namespace {
 
-std::vector<float> unit_of(std::span<const float> values) {
+double squares_of(std::span<const float> values) {
   double squares = 0;
   for (const float value : values) squares += double{value} * value;
+  return squares;
+}
+
+std::vector<float> unit_of(std::span<const float> values) {
+  const double squares = squares_of(values);
   std::vector<float> unit(values.size());
   if (!(squares > 0) || !std::isfinite(squares)) return unit;
   const double scale = 1 / std::sqrt(squares);
@@ -42,6 +47,8 @@ Result<PlannedSearch> plan_sum(const ServedModel& model, const std::vector<Weigh
   PlannedSearch planned;
   planned.request.k = static_cast<int32_t>(k);
   std::vector<float> sum(static_cast<size_t>(model.dim()));
+  bool has_direction = false;
+  double weights = 0;  // of words with a direction; the others are near to nothing in particular
   for (const WeightedWord& term : words) {
     if (!std::isfinite(term.weight) || std::abs(term.weight) > 1e6)
       return error(Code::kInvalidArgument, "the weight of \"", term.word, "\" is no number from -1e6 to 1e6");
@@ -50,9 +57,16 @@ Result<PlannedSearch> plan_sum(const ServedModel& model, const std::vector<Weigh
     STREAMVEC_ASSIGN_OR_RETURN(const WordVector vector, find_word_vector(model, term.word, asked));
     const std::vector<float> unit = unit_of(model.own_part(vector.values));
     if (vector.seen()) planned.request.excluded.push_back(vector.slot);
+    if (squares_of(unit) > 0) {
+      has_direction = true;
+      weights += std::abs(term.weight);
+    }
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(term.weight * unit[i]);
     planned.words.push_back(std::move(asked));
   }
+  constexpr double kRounding = 1e-6;
+  if (has_direction && std::sqrt(squares_of(sum)) <= kRounding * weights)
+    return error(Code::kInvalidArgument, "the sum of the words given has no direction, so nothing is near to it");
   planned.request.unit = unit_of(sum);
   return planned;
 }

@@ -38,9 +38,9 @@ struct PlannedSearch {
   std::vector<AskedWord> words;
 };
 
-// kInvalidArgument: nothing or too much asked, a vector of another length or not finite, k out of 1 .. kNeighboursMax.
-// kNotFound: a word that the model neither knows nor makes a vector of. A single word is left out of its neighbours,
-// as are several; words that cancel each other out have none.
+// kInvalidArgument: nothing or too much asked, a vector of another length or not finite, k out of 1 .. kNeighboursMax,
+// a vector of zeros, words that cancel each other out. kNotFound: a word that the model neither knows nor makes a
+// vector of. A single word is left out of its neighbours, as are several.
 Result<PlannedSearch> plan_nearest(const ServedModel& model, const NearestQuery& query);
 // a is to b as c is to ...: nearest to b - a + c (3CosAdd), the three left out.
 Result<PlannedSearch> plan_analogy(const ServedModel& model, const std::string& a, const std::string& b,

@@ -109,6 +109,20 @@ TEST(Queries, NeighboursAreSoughtWithoutTheCommonPartExactlyAndByTheIndex) {
   EXPECT_GT(find_similarity(*exact, "unseen", "g0w0")->cosine, 0.9) << "of whole vectors";
 }
 
+TEST(Queries, WordsThatCancelEachOtherOutHaveNoNeighbours) {
+  const auto model = served(grouped_snapshot(2, 5, 8));
+  for (const std::vector<WeightedWord>& words : {std::vector<WeightedWord>{{"g0w0", 1}, {"g0w0", -1}},
+                                                 {{"g0w0", 0}},
+                                                 {{"g0w0", 0}, {"g1w0", 0}},
+                                                 {{"g0w0", 0.1}, {"g0w0", 0.2}, {"g0w0", -0.3}}}) {
+    const Status status = plan_nearest(*model, {words, {}, 5}).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("has no direction, so nothing is near to it"));
+  }
+  EXPECT_TRUE(plan_nearest(*model, {{{"g0w0", 1e-5}}, {}, 5}).ok());
+  EXPECT_TRUE(plan_nearest(*model, {{{"g0w0", 1}, {"g0w0", -0.99}}, {}, 5}).ok());
+}
+
 TEST(Queries, RefuseWhatCannotBeAnswered) {
   const auto model = served(grouped_snapshot(2, 5, 8));
   EXPECT_EQ(plan_nearest(*model, {{{"nowhere", 1}}, {}, 5}).status().code(), Code::kNotFound);

@@ -12,6 +12,7 @@
 #include "streamvec/serve/assets.h"
 #include "streamvec/serve/call_meter.h"
 #include "streamvec/serve/call_queue.h"
+#include "streamvec/serve/metrics_tail.h"
 #include "streamvec/serve/metrics_text.h"
 #include "streamvec/serve/progress_json.h"
 #ifdef STREAMVEC_GRPC
@@ -51,7 +52,19 @@ std::vector<std::string> call_names() {
   std::vector<std::string> names;
   for (const ApiCall& call : api_calls()) names.emplace_back(call.path);
   names.emplace_back("pages");
+  names.emplace_back("other");
   return names;
+}
+
+// What a total has not: how things were when the last report was made. Sources rest now.
+void add_last_report(const TrainProgress& last, TrainProgress& total) {
+  total.loss = last.loss;
+  total.prequential_loss = last.prequential_loss;
+  total.bottleneck = last.bottleneck;
+  total.replay_chunks = last.replay_chunks;
+  total.sources = last.sources;
+  for (SourceMetrics& source : total.sources) source.documents_per_s = source.bytes_per_s = 0;
+  if (total.members.empty()) total.members = last.members;
 }
 
 class ServiceCore;
@@ -80,6 +93,7 @@ class ServiceCore final : public Service, public HttpHandler {
       : options_(std::move(options)),
         access_(with_own_name(options_.access, address)),
         meter_(call_names()),
+        tail_(options_.directory),
         models_(board_options()),
         history_(options_.directory),
         parts_{models_,
@@ -104,11 +118,13 @@ class ServiceCore final : public Service, public HttpHandler {
     server.tls = options_.tls;
     server.common_headers = common_headers(options_.tls.on());
     STREAMVEC_ASSIGN_OR_RETURN(server_, HttpServer::listen(server, *this));
+    access_.use_port(server_->port());
+    tail_.read([this](const std::string& line) { take_metrics(line, true); });
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = (options_.tls.on() ? "https://" : "http://") + host + ":" + std::to_string(server_->port());
     if (!options_.listen_grpc.empty()) STREAMVEC_RETURN_IF_ERROR(listen_grpc());
     server_->begin();
-    alive_ = std::thread([this] { keep_alive(); });
+    watch_ = std::thread([this] { watch(); });
     return {};
   }
 
@@ -139,13 +155,22 @@ class ServiceCore final : public Service, public HttpHandler {
   }
   void show(const TrainProgress& progress) override {
     events_.tell("progress", to_json(progress, unix_now()), true);
+    const std::lock_guard lock(mutex_);
+    last_progress_ = progress;
+  }
+  void show_total(const TrainProgress& progress) override {
+    TrainProgress total = progress;
+    {
+      const std::lock_guard lock(mutex_);
+      if (last_progress_) add_last_report(*last_progress_, total);
+    }
+    events_.tell("progress", to_json(total, unix_now()), true);
   }
   void show(const StreamMetrics& metrics) override {
-    tell_metrics(to_json(metrics));
+    tell_metrics(to_json(metrics), false);
   }
-  void show_metrics_line(const std::string& line) override {
-    Json metrics = parse_ordered_json(line);
-    if (metrics.is_object()) tell_metrics(std::move(metrics));
+  void show_trouble(const std::string& text) override {
+    models_.set_trouble(text);
   }
   void show_end(const std::string& why) override {
     events_.tell("end", {{"time", unix_now()}, {"why", why}});
@@ -160,7 +185,7 @@ class ServiceCore final : public Service, public HttpHandler {
       stopping_ = true;
       changed_.notify_all();
     }
-    if (alive_.joinable()) alive_.join();
+    if (watch_.joinable()) watch_.join();
 #ifdef STREAMVEC_GRPC
     if (grpc_ != nullptr) grpc_->stop(kStopGrace_s);
 #endif
@@ -171,7 +196,9 @@ class ServiceCore final : public Service, public HttpHandler {
     const ApiCall* call = find_call(request.path);
     const bool is_page = call == nullptr;
     if (auto refusal = access_.check_site(request, tls, is_page)) return refusal;
-    request.role = access_.role_of(request, proven, static_cast<int64_t>(unix_now()));
+    const auto now_s = static_cast<int64_t>(unix_now());
+    request.role = access_.role_of(request, proven, now_s);
+    request.role_until_s = access_.expiry_of(request, now_s);
     if (call == nullptr) return admit_page(request);
     const bool asks_methods = request.method == "OPTIONS";
     // A browser asks for a page of a site that is allowed before it sends a token.
@@ -184,10 +211,16 @@ class ServiceCore final : public Service, public HttpHandler {
       refusal.headers.push_back({"Allow", allowed_methods(*call)});
       return refusal;
     }
-    const std::string_view type = request.header("content-type");
-    if (request.method == "POST" && !type.starts_with("application/json"))
+    if (request.method == "POST" && media_type(request.header("content-type")) != "application/json")
       return error_response(415, "the body has to be application/json");
     return std::nullopt;
+  }
+
+  void refused(const HttpRequest& request, int status) override {
+    if (status < 400) return;
+    const ApiCall* call = find_call(request.path);
+    const bool is_page = find_asset(request.path) != nullptr;
+    meter_.count(call != nullptr ? number_of(*call) : api_calls().size() + (is_page ? 0 : 1), status);
   }
 
   void handle(std::shared_ptr<HttpExchange> exchange) override {
@@ -203,8 +236,7 @@ class ServiceCore final : public Service, public HttpHandler {
   // Adds what every answer of a call has, and measures it.
   void respond(const ApiCall& call, HttpExchange& exchange, HttpResponse response, Clock::time_point begin) {
     if (response.content_type == "application/json") response.headers.push_back({"Cache-Control", "no-store"});
-    meter_.record(static_cast<size_t>(&call - api_calls().data()), response.status,
-                  std::chrono::duration<double>(Clock::now() - begin).count());
+    meter_.record(number_of(call), response.status, std::chrono::duration<double>(Clock::now() - begin).count());
     exchange.respond(std::move(response));
   }
 
@@ -219,6 +251,10 @@ class ServiceCore final : public Service, public HttpHandler {
   }
 
  private:
+  static size_t number_of(const ApiCall& call) {
+    return static_cast<size_t>(&call - api_calls().data());
+  }
+
   static int32_t threads_wanted(int32_t threads) {
     const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
     return threads > 0 ? threads : std::clamp(cores / 2, 1, 4);
@@ -251,13 +287,23 @@ class ServiceCore final : public Service, public HttpHandler {
     return options;
   }
 
-  void tell_metrics(Json metrics) {
+  // A line of metrics.jsonl.
+  void take_metrics(const std::string& line, bool is_past) {
+    Json metrics = parse_ordered_json(line);
+    if (metrics.is_object()) tell_metrics(std::move(metrics), is_past);
+  }
+
+  void tell(const std::string& kind, const Json& data, bool is_past) {
+    is_past ? events_.recall(kind, data) : events_.tell(kind, data, true);
+  }
+
+  void tell_metrics(Json metrics, bool is_past) {
     if (metrics.contains("sources") && metrics["sources"].is_array())
       for (Json& source : metrics["sources"])
         for (const char* key : {"name", "last_error"})  // a file that an older version wrote may hold some
           if (source.is_object() && source.contains(key) && source[key].is_string())
             source[key] = without_credentials(source[key].get<std::string>());
-    events_.tell("metrics", metrics, true);
+    tell("metrics", metrics, is_past);
     const Json::json_pointer words("/drift/words");
     Json fresh = Json::array();
     if (metrics.contains(words) && metrics[words].is_array()) {
@@ -266,11 +312,11 @@ class ServiceCore final : public Service, public HttpHandler {
         if (word.is_string() && alerted_.insert(word.get<std::string>()).second) fresh.push_back(word);
     }
     if (!fresh.empty())
-      events_.tell("alert",
-                   {{"time", metrics.value("time", Json(nullptr))},
-                    {"step", metrics.value("step", Json(nullptr))},
-                    {"words", std::move(fresh)}},
-                   true);
+      tell("alert",
+           {{"time", metrics.value("time", Json(nullptr))},
+            {"step", metrics.value("step", Json(nullptr))},
+            {"words", std::move(fresh)}},
+           is_past);
   }
 
   static std::string allowed_methods(const ApiCall& call) {
@@ -309,7 +355,7 @@ class ServiceCore final : public Service, public HttpHandler {
     HttpResponse response;
     response.content_type = std::string(asset.content_type);
     response.headers = {{"Cache-Control", "no-cache"}, {"ETag", std::string(asset.etag)}};
-    if (request.header("if-none-match") == asset.etag)
+    if (names_tag(request.header("if-none-match"), asset.etag))
       response.status = 304;
     else
       response.body = std::string(asset.bytes);
@@ -373,14 +419,14 @@ class ServiceCore final : public Service, public HttpHandler {
     HttpResponse response;
     response.body = to_text({{"role", role == Role::kQuery ? "query" : "metrics"}});
     if (access_.asks_for_tokens())
-      response.headers.push_back({"Set-Cookie", std::string(kTokenCookie) + "=" + *token + cookie_manners()});
+      response.headers.push_back({"Set-Cookie", access_.cookie() + "=" + *token + cookie_manners()});
     return response;
   }
 
   HttpResponse logout() const {
     HttpResponse response;
     response.body = to_text({{"role", "nobody"}});
-    response.headers.push_back({"Set-Cookie", std::string(kTokenCookie) + "=; Max-Age=0" + cookie_manners()});
+    response.headers.push_back({"Set-Cookie", access_.cookie() + "=; Max-Age=0" + cookie_manners()});
     return response;
   }
 
@@ -401,8 +447,9 @@ class ServiceCore final : public Service, public HttpHandler {
     }
     if (events_.readers() >= kReadersMax)
       return respond(call, *exchange, error_response(503, "too many readers of events"), Clock::now());
-    meter_.record(static_cast<size_t>(&call - api_calls().data()), 200, 0);
-    events_.add_reader(sse_reader(exchange->begin_events()), std::move(kinds));
+    meter_.record(number_of(call), 200, 0);
+    const int64_t until_s = exchange->request().role_until_s;
+    events_.add_reader(reader_until(until_s, sse_reader(exchange->begin_events())), std::move(kinds));
   }
 
   static Status check_names(const ApiCall& call, const CallArguments& arguments) {
@@ -411,33 +458,38 @@ class ServiceCore final : public Service, public HttpHandler {
     return arguments.only(names);
   }
 
-  void keep_alive() {
+  // What is to be done again and again.
+  void watch() {
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, std::chrono::seconds(1), [&] { return stopping_; })) {
+    while (!changed_.wait_for(lock, kWatchEvery, [&] { return stopping_; })) {
       lock.unlock();
       events_.keep_alive(Clock::now());
+      if (options_.kind == "serve") tail_.read([this](const std::string& line) { take_metrics(line, false); });
       lock.lock();
     }
   }
 
   static constexpr int64_t kReadersMax = 256;
+  static constexpr std::chrono::milliseconds kWatchEvery{500};
 
   const Options options_;
-  const Access access_;
+  Access access_;
   CallMeter meter_;
   EventBoard events_;
-  std::mutex mutex_;  // of map_, alerted_ and stopping_
+  std::mutex mutex_;  // of map_, alerted_, last_progress_ and stopping_
   std::condition_variable changed_;
   std::shared_ptr<const std::string> map_;
   std::set<std::string> alerted_;
+  std::optional<TrainProgress> last_progress_;
   bool stopping_ = false;
+  MetricsTail tail_;  // of the thread that watches
   ModelBoard models_;
   HistoryReader history_;
   const ApiParts parts_;
   const std::shared_ptr<const std::string> openapi_;
   std::unique_ptr<HttpServer> server_;
   std::string url_;
-  std::thread alive_;
+  std::thread watch_;
   std::string grpc_address_;
   CallQueue slow_, calls_;  // gone before what their threads use
 #ifdef STREAMVEC_GRPC
@@ -481,6 +533,7 @@ void HttpCall::finish(const std::shared_ptr<const ServedModel>& model, const std
 Result<std::unique_ptr<Service>> Service::start(Options options) {
   STREAMVEC_ASSIGN_OR_RETURN(const HostPort address, parse_host_port(options.listen));
   STREAMVEC_RETURN_IF_ERROR(check_exposure(options, options.listen, address));
+  for (const std::string& origin : options.access.origins) STREAMVEC_RETURN_IF_ERROR(check_origin(origin));
   options.access.certificates = !options.tls.client_ca.empty();
   auto service = std::make_unique<ServiceCore>(std::move(options), address);
   STREAMVEC_RETURN_IF_ERROR(service->listen(address));

@@ -19,8 +19,9 @@ class Service {
  public:
   struct Options {
     std::string listen = "127.0.0.1:8080";
-    std::string listen_grpc;     // "": no gRPC
-    std::string directory;       // of the model, for its history
+    std::string listen_grpc;  // "": no gRPC
+    // Of the model: its history, and what its metrics.jsonl tells of before. Of `serve`, lines that come are shown.
+    std::string directory;
     std::string kind = "serve";  // or "train"
     std::string version;
     HttpLimits limits;
@@ -43,8 +44,10 @@ class Service {
   virtual void show(std::shared_ptr<const Snapshot> snapshot) = 0;
   virtual void show(const TrainProgress& progress) = 0;
   virtual void show(const StreamMetrics& metrics) = 0;
-  virtual void show_metrics_line(const std::string& line) = 0;  // of metrics.jsonl, from another process
-  virtual void show_end(const std::string& why) = 0;            // training is over
+  virtual void show_trouble(const std::string& text) = 0;  // with the newest model; "" once all is well
+  // What came of training, once it is over: its last progress, with nothing moving any more.
+  virtual void show_total(const TrainProgress& progress) = 0;
+  virtual void show_end(const std::string& why) = 0;
   // Waits until what was shown is served.
   virtual void await_served() = 0;
   // Takes no more connections, lets answers under way leave for a moment, then closes all.

@@ -19,6 +19,7 @@ struct GrpcRequest {
   std::string authorization;    // of the metadata; "" none
   std::string client;           // address
   Role proven = Role::kNobody;  // by the client's certificate
+  int64_t role_until_s = 0;     // unix seconds; 0: for good
   std::string message;
 };
 
@@ -38,8 +39,8 @@ class GrpcExchange {
 class GrpcHandler {
  public:
   virtual ~GrpcHandler() = default;
-  // Before the message is read.
-  virtual Status admit(const GrpcRequest& request) = 0;
+  // Before the message is read. May set role_until_s.
+  virtual Status admit(GrpcRequest& request) = 0;
   virtual void handle(std::shared_ptr<GrpcExchange> exchange) = 0;
 };
 

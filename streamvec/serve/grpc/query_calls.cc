@@ -1,15 +1,10 @@
 #include "streamvec/serve/grpc/query_calls.h"
 
-#include <chrono>
-
+#include "streamvec/core/clock.h"
 #include "streamvec/serve/grpc/query_messages.h"
 
 namespace streamvec {
 namespace {
-
-int64_t unix_now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 class RpcCall final : public Call {
  public:
@@ -50,6 +45,7 @@ class RpcReader final : public EventReader {
   bool tell(const std::shared_ptr<const BoardEvent>& event) override { return exchange_->send(event_message(*event)); }
   bool keep_alive() override { return is_there(); }  // gRPC has pings of its own
   bool is_there() const override { return exchange_->is_open(); }
+  void end() override { exchange_->end(error(Code::kUnauthenticated, "the token has expired")); }
 
  private:
   const std::shared_ptr<GrpcExchange> exchange_;
@@ -57,9 +53,11 @@ class RpcReader final : public EventReader {
 
 }  // namespace
 
-Status QueryCalls::admit(const GrpcRequest& request) {
+Status QueryCalls::admit(GrpcRequest& request) {
   const RpcMethod* method = find_method(request.method);
-  const Role role = access_.role_of_authorization(request.authorization, request.proven, unix_now());
+  const auto now_s = static_cast<int64_t>(unix_now());
+  const Role role = access_.role_of_authorization(request.authorization, request.proven, now_s);
+  request.role_until_s = access_.expiry_of_authorization(request.authorization, now_s);
   if (role == Role::kNobody && !access_.asks_for_tokens() && access_.asks_for_certificates())
     return error(Code::kPermissionDenied, "this certificate has no role here");
   if (role == Role::kNobody)
@@ -75,7 +73,8 @@ void QueryCalls::handle(std::shared_ptr<GrpcExchange> exchange) {
   if (method.ask == nullptr) {
     auto kinds = wanted_kinds(exchange->request().message);
     if (!kinds.ok()) return exchange->end(kinds.status());
-    if (!parts_.events.add_reader(std::make_shared<RpcReader>(exchange), std::move(*kinds)))
+    auto reader = reader_until(exchange->request().role_until_s, std::make_shared<RpcReader>(exchange));
+    if (!parts_.events.add_reader(std::move(reader), std::move(*kinds)))
       exchange->end(error(Code::kUnavailable, "too many readers of events"));
     return;
   }

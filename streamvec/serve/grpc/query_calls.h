@@ -17,7 +17,7 @@ class QueryCalls final : public GrpcHandler {
       : parts_(parts), access_(access), calls_(calls), slow_(slow) {}
 
   // kUnauthenticated, kPermissionDenied, kUnimplemented: in this order, so that who may not ask learns nothing.
-  Status admit(const GrpcRequest& request) override;
+  Status admit(GrpcRequest& request) override;
   void handle(std::shared_ptr<GrpcExchange> exchange) override;
 
  private:

@@ -206,7 +206,7 @@ Result<RpcAnswer> ask_health(const ApiParts& parts, const ServedModel* model, co
   STREAMVEC_RETURN_IF_ERROR(parsed<v1::HealthRequest>(message).status());
   v1::HealthReply reply;
   fill(*model, *reply.mutable_model());
-  reply.set_trouble(parts.models.trouble());
+  reply.set_trouble(clean(parts.models.trouble()));
   return RpcAnswer{reply.SerializeAsString()};
 }
 
