@@ -1,7 +1,12 @@
 #include "python/caller.h"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <system_error>
 #include <thread>
+
+#include "streamvec/core/threads.h"
 
 namespace streamvec::python {
 namespace {
@@ -27,7 +32,22 @@ Document document_of(py::handle item) {
                        std::string(Py_TYPE(item.ptr())->tp_name));
 }
 
+// Each with its process: a fork has those of its parent here, too, but not their threads. Under the GIL.
+std::map<Caller*, pid_t> all_running;
+bool python_has_ended = false;
+
 }  // namespace
+
+class Caller::Running {
+ public:
+  explicit Running(Caller& caller) : caller_(caller) { all_running[&caller_] = ::getpid(); }
+  ~Running() { all_running.erase(&caller_); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Caller& caller_;
+};
 
 class Caller::Reader : public DocumentReader {
  public:
@@ -41,10 +61,6 @@ class Caller::Reader : public DocumentReader {
 
 std::unique_ptr<DocumentReader> Caller::reader() {
   return std::make_unique<Reader>(*this);
-}
-
-bool Caller::replayable() const {
-  return PyIter_Check(asked_.documents.ptr()) == 0;
 }
 
 // ---- training's side
@@ -84,6 +100,7 @@ Status Caller::ask_rewind() {
 // ---- the caller's side
 
 TrainProgress Caller::run(const std::function<Result<TrainProgress>(const TrainHooks&)>& work) {
+  if (python_has_ended) raise(error(Code::kCancelled, "Python has ended; nothing is trained any more"));
   TrainHooks hooks;
   hooks.stop = &stop_;
   hooks.progress = [this](const TrainProgress& progress) {
@@ -97,31 +114,54 @@ TrainProgress Caller::run(const std::function<Result<TrainProgress>(const TrainH
     asked_for_.notify_one();
   };
   Result<TrainProgress> result = error(Code::kInternal, "training did not begin");
-  std::thread thread([&] {
+  const Running running(*this);
+  Threads thread;
+  raise_unless_ok(thread.start(1, [&](int64_t) {
     try {
       result = work(hooks);
     } catch (const std::bad_alloc&) {
       result = error(Code::kResourceExhausted, "out of memory; try a smaller --dim or --vocab-max");
+    } catch (const std::system_error& thrown) {
+      result = error(Code::kResourceExhausted, "the system refuses (", thrown.what(), "); try fewer --threads");
     }
     const std::lock_guard lock(mutex_);
     done_ = true;
     asked_for_.notify_one();
-  });
+  }));
   answer();
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     thread.join();
   }
   iterator_ = py::object();
-  if (thrown_) std::rethrow_exception(thrown_);
+  const bool finished = result.ok() && result->fraction >= 1;
+  if (thrown_ && !(finished && interrupted_)) std::rethrow_exception(thrown_);
+  if (python_ends_ && result.ok() && !finished) {  // the thread goes no further
+    PyErr_SetNone(PyExc_SystemExit);
+    throw py::error_already_set();
+  }
   return value_or_raise(std::move(result));
+}
+
+void Caller::stop_all() {
+  python_has_ended = true;
+  const auto runs_here = [](const auto& each) { return each.second == ::getpid() && !each.first->done(); };
+  for (const auto& each : all_running) {
+    if (!runs_here(each)) continue;
+    each.first->python_ends_ = true;
+    each.first->stop();
+  }
+  while (std::any_of(all_running.begin(), all_running.end(), runs_here)) {
+    const OthersRun others_run;
+    std::this_thread::sleep_for(kTurn);
+  }
 }
 
 void Caller::answer() {
   while (true) {
-    bool read = false, rewind_now = false;
+    bool read = false, rewind_now = false, reading = false;
     {
-      const py::gil_scoped_release others_run;
+      const OthersRun others_run;
       std::unique_lock lock(mutex_);
       const auto wants_documents = [&] { return documents_wanted_ && !ended_ && !stop_ && ready_bytes_ < kAheadBytes; };
       asked_for_.wait_for(lock, kSignalEvery, [&] {
@@ -132,14 +172,25 @@ void Caller::answer() {
       read = !rewind_now && wants_documents();
     }
     try {
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      take_signals();
       report();
       if (rewind_now) rewind();
+      reading = read && !asked_.read_again;
       if (read) read_ahead();
+    } catch (const abi::__forced_unwind&) {
+      stay_for_ever();
+    } catch (const py::error_already_set& thrown) {
+      give_up(reading && thrown.matches(PyExc_Exception));  // Ctrl-C is none
     } catch (...) {
-      give_up();
+      give_up(reading);
     }
   }
+}
+
+void Caller::take_signals() {
+  if (PyErr_CheckSignals() == 0) return;
+  interrupted_ = !thrown_ && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
+  throw py::error_already_set();
 }
 
 void Caller::report() {
@@ -184,11 +235,23 @@ void Caller::read_ahead() {
   } while (Clock::now() < until);
 }
 
-void Caller::give_up() {
+void Caller::give_up(bool is_end_of_documents) {
   if (!thrown_) thrown_ = std::current_exception();
+  if (!is_end_of_documents) return stop();
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  answered_.notify_all();
+}
+
+void Caller::stop() {
   const std::lock_guard lock(mutex_);
   stop_ = true;
   answered_.notify_all();
+}
+
+bool Caller::done() {
+  const std::lock_guard lock(mutex_);
+  return done_;
 }
 
 }  // namespace streamvec::python

@@ -27,29 +27,37 @@ class Caller {
   // Python's callables, or None. `documents` is an iterable, or None when training reads sources of its own.
   struct Asked {
     py::object documents = py::none();
+    bool read_again = false;  // training may ask for them anew
     py::object progress = py::none();
     py::object counting = py::none();
   };
   explicit Caller(Asked asked) : asked_(std::move(asked)) {}
 
-  // Whether the documents can be read again: they are no iterator themselves, but make one.
-  bool replayable() const;
-
   // Runs `work` on another thread and answers until it is done. Ctrl-C and an exception of the callables ask the work
-  // to stop and are thrown once it has; else its error is.
+  // to stop and are thrown once it has; else its error is. Ctrl-C that comes when all is trained changes nothing, and
+  // an exception of documents that are read once is their end: those before it are trained on.
   TrainProgress run(const std::function<Result<TrainProgress>(const TrainHooks&)>& work);
+
+  // For the end of Python: asks all work to stop and waits until it has, which saves it. What threads that still run
+  // ask for afterwards is refused.
+  static void stop_all();
 
   // The documents, as training reads them. Borrows this.
   std::unique_ptr<DocumentReader> reader();
 
  private:
   class Reader;
+  class Running;
 
   void answer();
   void read_ahead();
   void rewind();
+  void take_signals();
   void report();
-  void give_up();  // keeps the exception that is under way, and asks the work to stop
+  // Keeps the exception that is under way. Where it is not the documents' end the work is asked to stop.
+  void give_up(bool is_end_of_documents);
+  void stop();
+  bool done();
   // Training's side.
   Result<int64_t> take(Deadline deadline, std::vector<Document>& out);
   Status ask_rewind();
@@ -57,6 +65,8 @@ class Caller {
   Asked asked_;
   py::object iterator_;  // where the documents are being read
   std::exception_ptr thrown_;
+  bool interrupted_ = false;  // by Ctrl-C, which is what was thrown
+  bool python_ends_ = false;
   std::atomic<bool> stop_{false};
 
   std::mutex mutex_;  // of all that follows

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "python/binding.h"
 
@@ -103,6 +104,20 @@ std::string with_python_names(std::string_view message) {
   return text.append(message.substr(end));
 }
 
+// As str_of() reads them; nothing where a surrogate stands for no byte.
+std::optional<std::string> bytes_of(py::handle word) {
+  if (!PyUnicode_Check(word.ptr()))
+    throw py::type_error("a word is a str, not " + std::string(Py_TYPE(word.ptr())->tp_name));
+  Py_ssize_t size = 0;
+  if (const char* bytes = PyUnicode_AsUTF8AndSize(word.ptr(), &size))
+    return std::string(bytes, static_cast<size_t>(size));
+  PyErr_Clear();  // lone surrogates
+  if (PyObject* bytes = PyUnicode_AsEncodedString(word.ptr(), "utf-8", "surrogateescape"))
+    return py::reinterpret_steal<py::bytes>(bytes);
+  PyErr_Clear();
+  return std::nullopt;
+}
+
 }  // namespace
 
 void raise(const Status& status, PyObject* not_found) {
@@ -119,17 +134,23 @@ py::str str_of(std::string_view word) {
   return py::reinterpret_steal<py::str>(made);
 }
 
+py::list strs_of(const std::vector<std::string>& words) {
+  py::list strs;
+  for (const std::string& word : words) strs.append(str_of(word));
+  return strs;
+}
+
+std::string key_of(py::handle word) {
+  std::optional<std::string> bytes = bytes_of(word);
+  if (!bytes)
+    raise(error(Code::kInvalidArgument, py::repr(word).cast<std::string>(),
+                " holds half of a surrogate pair, which no text has"));
+  return *std::move(bytes);
+}
+
 std::string word_of(py::handle word) {
-  if (!PyUnicode_Check(word.ptr()))
-    throw py::type_error("a word is a str, not " + std::string(Py_TYPE(word.ptr())->tp_name));
-  Py_ssize_t size = 0;
-  if (const char* bytes = PyUnicode_AsUTF8AndSize(word.ptr(), &size)) return {bytes, static_cast<size_t>(size)};
-  PyErr_Clear();  // lone surrogates
-  PyObject* bytes = PyUnicode_AsEncodedString(word.ptr(), "utf-8", "surrogateescape");
-  if (bytes == nullptr) {
-    PyErr_Clear();
-    bytes = PyUnicode_AsEncodedString(word.ptr(), "utf-8", "surrogatepass");
-  }
+  if (std::optional<std::string> bytes = bytes_of(word)) return *std::move(bytes);
+  PyObject* bytes = PyUnicode_AsEncodedString(word.ptr(), "utf-8", "surrogatepass");
   if (bytes == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::bytes>(bytes);
 }
@@ -156,8 +177,8 @@ void bind_errors(py::module_& module) {
       PyExc_RuntimeError, nullptr);
   const py::tuple bases =
       py::make_tuple(py::handle(error_class), py::handle(PyExc_MemoryError), py::handle(PyExc_OSError));
-  resource_error_class =
-      PyErr_NewExceptionWithDoc("streamvec.ResourceError", "No memory, or no room on the disk.", bases.ptr(), nullptr);
+  resource_error_class = PyErr_NewExceptionWithDoc(
+      "streamvec.ResourceError", "No memory, no more threads, or no room on the disk.", bases.ptr(), nullptr);
   if (error_class == nullptr || resource_error_class == nullptr) throw py::error_already_set();
   module.attr("Error") = py::handle(error_class);
   module.attr("ResourceError") = py::handle(resource_error_class);

@@ -43,9 +43,27 @@ void assign(TokenizerOptions::Split& field, py::handle value) {
   field = name == "words" ? TokenizerOptions::Split::kWords : TokenizerOptions::Split::kWhitespace;
 }
 
+std::vector<std::string> paths_of(const py::iterable& given) {
+  std::vector<std::string> paths;
+  for (const py::handle path : given) paths.push_back(path_of(path));
+  return paths;
+}
+void assign_path(std::string& field, py::handle value) {
+  field = path_of(value);
+}
+void assign_path(std::vector<std::string>& field, py::handle value) {
+  if (!PySequence_Check(value.ptr()) || PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()))
+    throw py::cast_error();
+  field = paths_of(py::reinterpret_borrow<py::iterable>(value));
+}
+
 #define STREAMVEC_FIELD(name, where)                                                      \
   Field {                                                                                 \
 #name, [](TrainOptions & options, py::handle value) { assign(options.where, value); } \
+  }
+#define STREAMVEC_PATH_FIELD(name, where)                                                      \
+  Field {                                                                                      \
+#name, [](TrainOptions & options, py::handle value) { assign_path(options.where, value); } \
   }
 constexpr std::array kFields = {STREAMVEC_FIELD(model, model),
                                 STREAMVEC_FIELD(dim, dim),
@@ -80,9 +98,9 @@ constexpr std::array kFields = {STREAMVEC_FIELD(model, model),
                                 STREAMVEC_FIELD(tokenizer, tokenizer.split),
                                 STREAMVEC_FIELD(fold_case, tokenizer.fold_case),
                                 STREAMVEC_FIELD(nfkc, tokenizer.nfkc),
-                                STREAMVEC_FIELD(stop_words, stop_words),
+                                STREAMVEC_PATH_FIELD(stop_words, stop_words),
                                 STREAMVEC_FIELD(stem, stem),
-                                STREAMVEC_FIELD(lemmas, lemmas),
+                                STREAMVEC_PATH_FIELD(lemmas, lemmas),
                                 STREAMVEC_FIELD(stream, stream.on),
                                 STREAMVEC_FIELD(half_life, stream.half_life),
                                 STREAMVEC_FIELD(replay, stream.replay),
@@ -93,8 +111,9 @@ constexpr std::array kFields = {STREAMVEC_FIELD(model, model),
                                 STREAMVEC_FIELD(evaluate_every_s, stream.evaluate_every_s),
                                 STREAMVEC_FIELD(snapshot_every, stream.snapshot_every),
                                 STREAMVEC_FIELD(drift, stream.drift),
-                                STREAMVEC_FIELD(similarity, stream.similarity),
-                                STREAMVEC_FIELD(analogy, stream.analogy)};
+                                STREAMVEC_PATH_FIELD(similarity, stream.similarity),
+                                STREAMVEC_PATH_FIELD(analogy, stream.analogy)};
+#undef STREAMVEC_PATH_FIELD
 #undef STREAMVEC_FIELD
 
 const Field* find_field(std::string_view name) {
@@ -108,6 +127,9 @@ void set_field(const std::string& name, py::handle value, TrainOptions& options)
   try {
     field->set(options, value);
   } catch (const py::cast_error&) {
+    throw py::type_error(name + " cannot be " + py::repr(value).cast<std::string>());
+  } catch (const py::error_already_set& thrown) {
+    if (!thrown.matches(PyExc_TypeError)) throw;
     throw py::type_error(name + " cannot be " + py::repr(value).cast<std::string>());
   } catch (const std::out_of_range&) {
     raise(error(Code::kInvalidArgument, name, " is ", py::repr(value).cast<std::string>(), ", which is out of range"));
@@ -126,22 +148,24 @@ TrainOptions options_of(const py::dict& given) {
   return options;
 }
 
-TrainProgress train_sources(const std::vector<std::string>& sources, const py::object& out, const py::dict& given,
+TrainProgress train_sources(const py::iterable& sources, const py::object& out, const py::dict& given,
                             const py::object& progress, const py::object& counting) {
   const TrainOptions options = options_of(given);
+  const std::vector<std::string> names = paths_of(sources);
   const std::string path = path_of(out);
   Caller caller({.progress = progress, .counting = counting});
-  return caller.run([&](const TrainHooks& hooks) { return train(options, sources, path, hooks); });
+  return caller.run([&](const TrainHooks& hooks) { return train(options, names, path, hooks); });
 }
 
 TrainProgress train_documents(const py::object& documents, const py::object& out, const py::dict& given,
                               const py::object& progress, const py::object& counting) {
   const TrainOptions options = options_of(given);
   const std::string path = path_of(out);
-  Caller caller({documents, progress, counting});
   DocumentSource::Options how;
   how.apart = options.stream.on;
-  how.replayable = !how.apart && caller.replayable();
+  // An iterator cannot begin anew; what is none makes one each time.
+  how.replayable = !how.apart && PyIter_Check(documents.ptr()) == 0;
+  Caller caller({documents, how.replayable, progress, counting});
   return caller.run([&](const TrainHooks& hooks) {
     std::vector<std::unique_ptr<Source>> sources;
     sources.push_back(std::make_unique<DocumentSource>(caller.reader(), how));
@@ -178,7 +202,9 @@ void bind_progress(py::module_& module) {
       .def_readonly("prequential_loss", &TrainProgress::prequential_loss,
                     "Of a stream: the loss on text before it is trained on.")
       .def_readonly("bottleneck", &TrainProgress::bottleneck, "Of a stream: what the rest waits for.")
-      .def_readonly("notes", &TrainProgress::notes, "What was met on the way, a line each.");
+      .def_property_readonly(
+          "notes", [](const TrainProgress& self) { return strs_of(self.notes); },
+          "What was met on the way, a line each.");
 }
 
 void bind_document(py::module_& module) {
@@ -214,6 +240,7 @@ void bind_training(py::module_& module) {
              py::arg("counting"), "streamvec.train() with its options as a dict.");
   module.def("train_documents", train_documents, py::arg("documents"), py::arg("out"), py::arg("options"),
              py::arg("progress"), py::arg("counting"), "streamvec.train_documents() with its options as a dict.");
+  py::module_::import("atexit").attr("register")(py::cpp_function(&Caller::stop_all));
 }
 
 }  // namespace streamvec::python

@@ -47,7 +47,7 @@ py::array array_of(std::vector<float> values) {
 std::vector<float> vector_or_raise(const WordVectors& vectors, const std::string& word) {
   Result<std::vector<float>> made = Status();
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     made = vectors.get_vector(word);
   }
   return value_or_raise(std::move(made), PyExc_KeyError);
@@ -113,11 +113,16 @@ WordOrVector term_of(py::handle term) {
   return std::vector<float>(values.data(), values.data() + values.size());
 }
 
+bool is_vector(const py::object& given) {
+  if (!py::isinstance<py::array>(given)) return false;
+  const auto array = py::reinterpret_borrow<py::array>(given);
+  return array.ndim() == 1 && (array.size() == 0 || !PyUnicode_Check(py::object(given[py::int_(0)]).ptr()));
+}
+
 // A word or a vector alone, or several of them.
 std::vector<WordOrVector> terms_of(const py::object& given) {
   if (given.is_none()) return {};
-  const bool one = PyUnicode_Check(given.ptr()) || (py::isinstance<py::array>(given) && py::array(given).ndim() == 1);
-  if (one) return {term_of(given)};
+  if (PyUnicode_Check(given.ptr()) || is_vector(given)) return {term_of(given)};
   std::vector<WordOrVector> terms;
   for (const py::handle term : given) terms.push_back(term_of(term));
   return terms;
@@ -127,7 +132,7 @@ py::list most_similar(const Vectors& self, const py::object& positive, const py:
   const std::vector<WordOrVector> near = terms_of(positive), far = terms_of(negative);
   Result<std::vector<ScoredWord>> found = Status();
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     found = self.of.most_similar(near, far, topn);
   }
   py::list words;
@@ -152,7 +157,7 @@ Vectors load(const py::object& directory) {
   std::vector<std::string> notes;
   Result<WordVectors> loaded = Status();
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     loaded = WordVectors::load(path, &notes);
   }
   return {value_or_raise(std::move(loaded)), std::move(notes)};
@@ -162,7 +167,7 @@ Vectors import_vectors(const py::object& file) {
   const std::string path = path_of(file);
   Result<WordVectors> imported = Status();
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     imported = WordVectors::import_vectors(path);
   }
   return {value_or_raise(std::move(imported)), {}};
@@ -203,7 +208,7 @@ Vectors from_vectors(const py::iterable& words, const FloatRows& vectors, const 
     raise(error(Code::kInvalidArgument, "vectors have ", vectors.ndim(),
                 " dimensions; they must have two: words x values"));
   std::vector<std::string> each;
-  for (const py::handle word : words) each.push_back(word_of(word));
+  for (const py::handle word : words) each.push_back(key_of(word));
   const std::vector<int64_t> numbers = counts_of(each, counts);
   const MatrixView<const float> rows{vectors.data(), vectors.shape(0), vectors.shape(1), vectors.shape(1)};
   return {value_or_raise(WordVectors::from_vectors(each, rows, numbers)), {}};
@@ -213,7 +218,7 @@ void save(const Vectors& self, const py::object& directory) {
   const std::string path = path_of(directory);
   Status saved;
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     saved = self.of.save(path);
   }
   raise_unless_ok(saved);
@@ -223,7 +228,7 @@ void export_vectors(const Vectors& self, const py::object& file, const std::stri
   const std::string path = path_of(file);
   Status written;
   {
-    const py::gil_scoped_release others_run;
+    const OthersRun others_run;
     written = self.of.export_vectors(path, format);
   }
   raise_unless_ok(written);
@@ -251,9 +256,11 @@ void bind_vectors(py::module_& module) {
       .def_static("import_vectors", import_vectors, py::arg("path"),
                   "Vectors that another program wrote: word2vec (text, binary), GloVe, fastText (.vec, .bin), npy,\n"
                   "safetensors, TensorBoard's projector; also compressed. The format is found out.")
-      .def_static("from_vectors", from_vectors, py::arg("words"), py::arg("vectors"), py::arg("counts") = py::none(),
-                  "A copy of words and an array (words x values) at hand. Counts are whole numbers, as floats, too.\n"
-                  "Without them, words count as a text with words in this order of frequency would have them.")
+      .def_static(
+          "from_vectors", from_vectors, py::arg("words"), py::arg("vectors"), py::arg("counts") = py::none(),
+          "A copy of words and an array (words x values) at hand. Counts are whole numbers, as floats, too.\n"
+          "Without them, or where all are 0, words count as a text with words in this order of frequency would\n"
+          "have them.")
       .def("save", save, py::arg("directory"),
            "Makes a new model directory of these vectors, which `train` can go on with. FileExistsError when it holds\n"
            "a model. Models that read spellings by a network (hybrid, rbsg) are copied with their directory instead.")
@@ -305,7 +312,7 @@ void bind_vectors(py::module_& module) {
           "generates", [](const Vectors& self) { return self.of.generates(); },
           "Whether words never seen have vectors.")
       .def_property_readonly(
-          "notes", [](const Vectors& self) { return self.notes; },
+          "notes", [](const Vectors& self) { return strs_of(self.notes); },
           "What loading met on the way: damaged checkpoints that were passed over.")
       .def("most_similar", most_similar, py::arg("positive") = py::none(), py::arg("negative") = py::none(),
            py::arg("topn") = 10,

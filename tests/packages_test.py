@@ -288,7 +288,9 @@ class TestInstall:
     @pytest.mark.skipif(support.SANITIZED, reason="the other program is built without sanitizers")
     def test_another_program_finds_builds_and_runs(self, prefix, tmp_path):
         (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(consumer CXX)\n"
-                                                 "find_package(streamvec 0.1 REQUIRED)\nadd_executable(consumer main.cc)\n"
+                                                 "find_package(streamvec 0.1 REQUIRED)\n"
+                                                 "find_package(streamvec 0.1 REQUIRED)  # as two parts of a project may\n"
+                                                 "add_executable(consumer main.cc)\n"
                                                  "target_link_libraries(consumer PRIVATE streamvec::streamvec)\n")
         (tmp_path / "main.cc").write_text("""#include <streamvec/streamvec.h>
 #include <iostream>
@@ -296,7 +298,7 @@ int main(int, char** argv) {
   streamvec::TrainOptions options;
   options.dim = 8;
   options.threads = 1;
-  const auto trained = streamvec::train(options, {std::string(argv[1])}, std::string(argv[2]), streamvec::TrainHooks());
+  const auto trained = streamvec::train(options, {argv[1]}, argv[2], streamvec::TrainHooks());
   if (!trained.ok()) return 1;
   const auto vectors = streamvec::WordVectors::load(argv[2]);
   if (!vectors.ok()) return 1;

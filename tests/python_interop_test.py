@@ -53,10 +53,15 @@ class TestOtherPrograms:
         assert v["caf\udce9"].tolist() == [3, 4] and v.counts.tolist() == [5, 6] and list(v) == ["x", "caf\udce9"]
         for words, rows, counts in [(["x"], [[1], [2]], None), (["x", "x"], [[1], [2]], None), (["x"], [[numpy.nan]], None),
                                     ([""], [[1]], None), (["x"], [1], None), (["x"], [[1]], [-1]), (["x"], [[1]], [1, 2]),
-                                    (["x"], numpy.zeros((1, 0)), None)]:
+                                    (["x"], numpy.zeros((1, 0)), None), (["\ud800"], [[1]], None)]:
             with pytest.raises(ValueError) as caught:
                 make(words, rows, counts)
             assert caught.value.code == "INVALID_ARGUMENT"
+
+    def test_counts_that_are_all_0_are_none(self):
+        make = streamvec.WordVectors.from_vectors
+        assert make(["a", "b"], numpy.ones((2, 3)), [0, 0]).counts.tolist() == make(["a", "b"], numpy.ones((2, 3))).counts.tolist()
+        assert make(["a", "b"], numpy.ones((2, 3)), [5, 0]).counts.tolist() == [5, 0]
 
     def test_counts_may_be_whole_numbers_of_any_kind(self):
         make = streamvec.WordVectors.from_vectors

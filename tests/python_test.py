@@ -2,6 +2,7 @@
 import gc
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -103,6 +104,12 @@ class TestVectors:
         assert [pair for pair in mixed if pair[0] != TOPIC[2]][:39] == [
             (word, pytest.approx(score, abs=1e-5)) for word, score in words[:39]]
 
+    def test_words_may_come_as_an_array(self, v):
+        for words in (numpy.array(TOPIC[:2]), numpy.array(TOPIC[:2], object)):
+            assert v.most_similar(words, topn=3) == v.most_similar(TOPIC[:2], topn=3)
+        with pytest.raises(TypeError):
+            v.most_similar(numpy.array([b"bytes"]))
+
     def test_similarity_is_the_cosine(self, v):
         a, b = v[TOPIC[0]], v[TOPIC[1]]
         cosine = float(a @ b / numpy.linalg.norm(a) / numpy.linalg.norm(b))
@@ -189,6 +196,27 @@ class TestTraining:
         assert support.weights(tmp_path / "python") == support.weights(tmp_path / "program")
         assert (result.tokens, result.dim, result.vocab) == (20_000 // 12 * 12, 16, len(streamvec.load(tmp_path / "python")))
         assert result.fraction == 1 and result.loss > 0 and "TrainProgress" in repr(result)
+
+    def test_files_may_have_any_name(self, text, tmp_path):
+        """Also one that is no UTF-8; as str, as bytes and as a path, alone and in a list."""
+        name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+        os.link(text, name)
+        plain = streamvec.train(text, out=tmp_path / "plain", **QUICK)
+        for i, given in enumerate([name, os.fsdecode(name), pathlib.Path(os.fsdecode(name)), [name]]):
+            assert streamvec.train(given, out=os.fsencode(tmp_path / f"m{i}"), **QUICK).tokens == plain.tokens
+            assert support.weights(tmp_path / f"m{i}") == support.weights(tmp_path / "plain")
+        open(os.fsencode(tmp_path) + b"/empty\xe9.txt", "w").close()
+        result = streamvec.train([name, os.fsencode(tmp_path) + b"/empty\xe9.txt"], out=tmp_path / "two", **QUICK)
+        assert any("empty\udce9.txt" in note for note in result.notes)
+
+    def test_files_that_options_name_may_have_any_name(self, text, tmp_path):
+        name = os.fsencode(tmp_path) + b"/\xe9.txt"
+        with open(name, "w") as file:
+            file.write(f"{TOPIC[0]}\n")
+        lemmas = tmp_path / "lemmas.tsv"
+        lemmas.write_text(f"{TOPIC[1]}\t{TOPIC[2]}\n")
+        streamvec.train(text, out=tmp_path / "m", stop_words=["english", name], lemmas=lemmas, **QUICK)
+        assert TOPIC[2] in streamvec.load(tmp_path / "m") and not {TOPIC[0], TOPIC[1]} & set(streamvec.load(tmp_path / "m"))
 
     def test_documents_in_a_list_give_what_their_file_gives(self, text, tmp_path):
         streamvec.train(text, out=tmp_path / "file", epochs=2, **QUICK)
@@ -374,6 +402,9 @@ except KeyboardInterrupt:
         ({"window": 2**40}, ValueError, "window is 1099511627776, which is out of range"),
         ({"seed": -1}, ValueError, "seed is -1"),
         ({"model": 5}, TypeError, "model cannot be 5"),
+        ({"lemmas": 5}, TypeError, "lemmas cannot be 5"),
+        ({"stop_words": "english"}, TypeError, "stop_words cannot be 'english'"),
+        ({"analogy": [5]}, TypeError, r"analogy cannot be \[5\]"),
         ({"dim": "many"}, TypeError, "dim cannot be 'many'"),
         ({"dimension": 5}, TypeError, "dimension")])
     def test_bad_options_are_named(self, text, tmp_path, options, kind, message):

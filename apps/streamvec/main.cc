@@ -6,6 +6,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/streamvec/commands.h"
@@ -102,6 +103,9 @@ int main(int argc, char** argv) {
     return streamvec::cli::main_of(args[0], {args.begin() + 1, args.end()});
   } catch (const std::bad_alloc&) {
     std::cerr << "streamvec: out of memory; try a smaller --dim or --vocab-max" << std::endl;
+    return 1;
+  } catch (const std::system_error& thrown) {
+    std::cerr << "streamvec: the system refuses (" << thrown.what() << "); try fewer --threads" << std::endl;
     return 1;
   }
 }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Document", "Error", "ResourceError", "TrainProgress", "WordVectors", "from_gensim", "import_vectors", "load",
            "to_gensim", "train", "__version__"]
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Documents = Iterable[Union[str, bytes, List[str], Tuple[str, ...], Document]]
 
 
@@ -65,9 +65,9 @@ def train(
     tokenizer: Optional[str] = None,
     fold_case: Optional[bool] = None,
     nfkc: Optional[bool] = None,
-    stop_words: Optional[Sequence[str]] = None,
+    stop_words: Optional[Sequence[Path]] = None,
     stem: Optional[str] = None,
-    lemmas: Optional[str] = None,
+    lemmas: Optional[Path] = None,
     stream: Optional[bool] = None,
     half_life: Union[str, int, None] = None,
     replay: Optional[str] = None,
@@ -78,8 +78,8 @@ def train(
     evaluate_every_s: Optional[float] = None,
     snapshot_every: Optional[int] = None,
     drift: Optional[bool] = None,
-    similarity: Optional[Sequence[str]] = None,
-    analogy: Optional[Sequence[str]] = None,
+    similarity: Optional[Sequence[Path]] = None,
+    analogy: Optional[Sequence[Path]] = None,
 ) -> TrainProgress:
     """Learns vectors into the model directory `out`, and goes on with the model that it holds, if any.
 
@@ -93,8 +93,9 @@ def train(
     are named otherwise there); None leaves the default.
     half_life, replay, replay_ratio and stream make a stream of what is given, as sources without end always are.
 
-    Ctrl-C saves, then raises KeyboardInterrupt; the same call goes on where it was. So does an exception in `documents`
-    or a callback. Other threads run meanwhile. Raises ValueError for options out of range, FileNotFoundError and other
+    Ctrl-C saves, then raises KeyboardInterrupt; the same call goes on where it was. When all is trained already it only
+    returns. An exception in `documents` or a callback does the same; of an iterator, all documents before it are trained
+    on. Other threads run meanwhile. Raises ValueError for options out of range, FileNotFoundError and other
     OSErrors for sources, streamvec.Error when `out` holds another kind of model.
     """
     given = locals()
@@ -106,8 +107,8 @@ def train(
             raise TypeError("documents are an iterable of texts; a file is given as train(path, out=...)")
         return _native.train_documents(documents, out, options, progress, counting)
     assert sources is not None
-    names = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    return _native.train([os.fspath(name) for name in names], out, options, progress, counting)
+    names = [sources] if isinstance(sources, (str, bytes, os.PathLike)) else sources
+    return _native.train(list(names), out, options, progress, counting)
 
 
 def load(directory: Path) -> WordVectors:

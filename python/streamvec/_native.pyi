@@ -115,7 +115,7 @@ class Document:
     ) -> None: ...
 
 def train(
-    sources: Sequence[str],
+    sources: Iterable[_Path],
     out: _Path,
     options: dict[str, Any],
     progress: Optional[Callable[[TrainProgress], object]],

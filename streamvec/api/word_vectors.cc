@@ -36,12 +36,12 @@ namespace {
 
 constexpr double kRoundingError = 1e-6;  // of sums that would be 0, by the lengths of what was added
 
-double dot(std::span<const float> a, std::span<const float> b) {
+double dot(const auto& a, const auto& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
-                            [](float x, float y) { return double{x} * y; });
+                            [](double x, double y) { return x * y; });
 }
 
-double length_of(std::span<const float> vector) {
+double length_of(const auto& vector) {
   return std::sqrt(dot(vector, vector));
 }
 
@@ -56,8 +56,8 @@ bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-void add(std::vector<float>& sum, double weight, std::span<const float> values) {
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(weight * values[i]);
+void add(std::vector<double>& sum, double weight, std::span<const float> values) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += weight * values[i];
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
   if (positive.empty() && negative.empty())
     return error(Code::kInvalidArgument, "no word was given to look for its neighbours");
   STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex* index, state_->neighbours());
-  std::vector<float> sum(static_cast<size_t>(vector_size()));
+  std::vector<double> sum(static_cast<size_t>(vector_size()));
   std::vector<Slot> given;
   double lengths = 0;
   for (const auto& [terms, weight] : {std::pair{&positive, 1.0}, std::pair{&negative, -1.0}})
@@ -156,10 +156,14 @@ Result<std::vector<ScoredWord>> WordVectors::most_similar(const std::vector<Word
       lengths += length_of(own);
       if (word.seen()) given.push_back(word.slot);
     }
-  if (length_of(sum) < kRoundingError * lengths)
+  const double length = length_of(sum);
+  if (length < kRoundingError * lengths)
     return error(Code::kInvalidArgument, "the words given cancel each other out; nothing is left to look for");
+  std::vector<float> direction(sum.size());
+  if (length > 0)
+    std::transform(sum.begin(), sum.end(), direction.begin(), [&](double x) { return static_cast<float>(x / length); });
   std::vector<ScoredWord> words;
-  for (const Neighbour& neighbour : index->nearest_to_sum(sum, given, std::max(topn, 0)))
+  for (const Neighbour& neighbour : index->nearest_to_sum(direction, given, std::max(topn, 0)))
     words.push_back({std::string(word(neighbour.slot)), neighbour.cosine});
   return words;
 }
@@ -173,7 +177,7 @@ Result<double> WordVectors::similarity(std::string_view a, std::string_view b) c
 Result<std::string> WordVectors::doesnt_match(const std::vector<std::string>& words) const {
   if (words.empty()) return error(Code::kInvalidArgument, "no words were given to choose from");
   std::vector<std::vector<float>> units;
-  std::vector<float> mean(static_cast<size_t>(vector_size()));
+  std::vector<double> mean(static_cast<size_t>(vector_size()));
   for (const std::string& word : words) {
     STREAMVEC_ASSIGN_OR_RETURN(units.emplace_back(), unit_vector(word));
     add(mean, 1, units.back());

@@ -36,7 +36,8 @@ class WordVectors {
   static Result<WordVectors> load(const std::string& directory, std::vector<std::string>* notes = nullptr);
   // From the file of another program (format/vectors.h).
   static Result<WordVectors> import_vectors(const std::string& path);
-  // A copy of vectors at hand. Counts may be empty: words then count as a text of words in this order would have them.
+  // A copy of vectors at hand. Counts may be empty, or all 0: words then count as a text of words in this order would
+  // have them.
   // kInvalidArgument: not as many rows (or counts) as words, a word twice, empty or overlong, a value not finite.
   static Result<WordVectors> from_vectors(std::span<const std::string> words, MatrixView<const float> vectors,
                                           std::span<const int64_t> counts = {});
@@ -64,8 +65,8 @@ class WordVectors {
   // The topn words nearest to the mean of the positive words' unit vectors less the negative ones', nearest first;
   // those words themselves are left out. Vectors count as they are. Of a hybrid model all are seen without the mean of
   // all words (SearchSpace, eval/neighbours.h), so that scores are not those of similarity(). kInvalidArgument: none
-  // given, all of them cancel each other out, a vector of another size or not finite. The first call makes a copy of
-  // all vectors with length 1 (kResourceExhausted).
+  // given, all of them cancel each other out, a vector of another size or not finite. Where all that is given is 0, so
+  // are the scores. The first call makes a copy of all vectors with length 1 (kResourceExhausted).
   Result<std::vector<ScoredWord>> most_similar(const std::vector<WordOrVector>& positive,
                                                const std::vector<WordOrVector>& negative = {}, int32_t topn = 10) const;
   // The cosine of two words.

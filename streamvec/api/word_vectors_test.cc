@@ -6,10 +6,13 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "streamvec/core/testing_no_threads.h"
 #include "streamvec/streamvec.h"
 
 namespace streamvec {
@@ -90,6 +93,13 @@ TEST(WordVectors, WordsWithoutADirectionHaveNeighboursAtCosineZero) {
   EXPECT_EQ((*near)[0].score, 0);
 }
 
+TEST(WordVectors, LongVectorsMayBeAdded) {
+  const float most = std::numeric_limits<float>::max();
+  const auto near = compass().most_similar({std::vector<float>{most, 0}, std::vector<float>{most, 0}}, {}, 1);
+  EXPECT_THAT(words_of(near), ElementsAre("east"));
+  EXPECT_NEAR((*near)[0].score, 1, 1e-6);
+}
+
 TEST(WordVectors, TheWordFarthestFromTheMeanDoesNotMatch) {
   EXPECT_EQ(*compass().doesnt_match({"north", "east", "far"}), "north");
   EXPECT_NEAR(*compass().similarity("north", "south"), -1, 1e-6);
@@ -129,36 +139,104 @@ TEST(WordVectors, ASavedModelLoadsAndIsNotOverwritten) {
   EXPECT_EQ(compass().export_vectors(directory.of("v.x"), "x").code(), Code::kInvalidArgument);
 }
 
-TEST(WordVectors, SourcesOfTheCallersOwnAreTrainedOn) {
-  class Lines : public DocumentReader {
-   public:
-    Result<int64_t> read(Deadline, std::vector<Document>& out) override {
-      if (left_ == 0) return 0;
-      --left_;
-      out.push_back({"north and south and east", ""});
-      return 1;
-    }
-    Status rewind() override {
-      left_ = 50;
-      return {};
-    }
+// 50 lines, each time.
+class Lines : public DocumentReader {
+ public:
+  Result<int64_t> read(Deadline, std::vector<Document>& out) override {
+    if (left_ == 0) return 0;
+    --left_;
+    out.push_back({"north and south and east", ""});
+    return 1;
+  }
+  Status rewind() override {
+    left_ = 50;
+    return {};
+  }
 
-   private:
-    int left_ = 50;
-  };
-  const Directory directory;
+ private:
+  int left_ = 50;
+};
+
+TrainOptions small() {
   TrainOptions options;
   options.dim = 8;
   options.threads = 1;
-  options.epochs = 2;
+  return options;
+}
+
+std::vector<std::unique_ptr<Source>> source_of(std::unique_ptr<DocumentReader> reader, bool replayable) {
   DocumentSource::Options how;
-  how.replayable = true;
+  how.replayable = replayable;
   std::vector<std::unique_ptr<Source>> sources;
-  sources.push_back(std::make_unique<DocumentSource>(std::make_unique<Lines>(), how));
-  const auto trained = train(options, std::move(sources), directory.of("m"), TrainHooks());
+  sources.push_back(std::make_unique<DocumentSource>(std::move(reader), how));
+  return sources;
+}
+
+TEST(WordVectors, SourcesOfTheCallersOwnAreTrainedOn) {
+  const Directory directory;
+  TrainOptions options = small();
+  options.epochs = 2;
+  const auto trained = train(options, source_of(std::make_unique<Lines>(), true), directory.of("m"), TrainHooks());
   ASSERT_TRUE(trained.ok()) << trained.status().message();
   EXPECT_EQ(trained->tokens, 2 * 50 * 5);
   EXPECT_EQ(WordVectors::load(directory.of("m"))->size(), 4);
+}
+
+TEST(WordVectors, FilesMayBeNamedInPlace) {
+  const Directory directory;
+  const std::string a = directory.of("a.txt"), b = directory.of("b.txt");
+  for (const std::string& name : {a, b}) std::ofstream(name) << "north and south and east\n";
+  TrainOptions options = small();
+  options.min_count = 1;
+  const auto trained = train(options, {a.c_str(), b.c_str()}, directory.of("m"), TrainHooks());
+  ASSERT_TRUE(trained.ok()) << trained.status().message();
+  EXPECT_EQ(trained->tokens, 2 * 5);
+}
+
+TEST(WordVectors, TrainingNeedsASource) {
+  const Directory directory;
+  EXPECT_EQ(train(small(), {}, directory.of("m"), TrainHooks()).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(train(small(), std::vector<std::unique_ptr<Source>>(), directory.of("m"), TrainHooks()).status().code(),
+            Code::kInvalidArgument);
+}
+
+// The system has no more threads once these are read for the second time, or are about to be.
+class ThreadsRunOut : public Lines {
+ public:
+  explicit ThreadsRunOut(bool about_to_be_read) : at_rewind_(about_to_be_read) {}
+  Result<int64_t> read(Deadline deadline, std::vector<Document>& out) override {
+    if (again_ && !none_) none_.emplace();
+    return Lines::read(deadline, out);
+  }
+  Status rewind() override {
+    again_ = true;
+    if (at_rewind_ && !none_) none_.emplace();
+    return Lines::rewind();
+  }
+
+ private:
+  const bool at_rewind_;
+  bool again_ = false;
+  std::optional<NoMoreThreads> none_;
+};
+
+TEST(WordVectors, WithoutThreadsNothingIsTrained) {
+  const Directory directory;
+  const auto code_of = [&](const std::string& model, std::unique_ptr<DocumentReader> reader) {
+    TrainOptions options = small();
+    options.model = model;
+    options.threads = 2;
+    return train(options, source_of(std::move(reader), true), directory.of("m"), TrainHooks()).status().code();
+  };
+  {
+    const NoMoreThreads none;
+    EXPECT_EQ(code_of("sgns", std::make_unique<Lines>()), Code::kResourceExhausted) << "to count words";
+  }
+  EXPECT_EQ(code_of("sgns", std::make_unique<ThreadsRunOut>(true)), Code::kResourceExhausted) << "to train";
+  EXPECT_EQ(code_of("glove", std::make_unique<ThreadsRunOut>(true)), Code::kResourceExhausted) << "to count cells";
+  EXPECT_EQ(code_of("glove", std::make_unique<ThreadsRunOut>(false)), Code::kResourceExhausted) << "to train";
+  EXPECT_EQ(WordVectors::load(directory.of("m")).status().code(), Code::kNotFound);
+  EXPECT_EQ(code_of("glove", std::make_unique<Lines>()), Code::kOk);
 }
 
 }  // namespace

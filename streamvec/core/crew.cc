@@ -1,5 +1,7 @@
 #include "streamvec/core/crew.h"
 
+#include <thread>
+
 #include "streamvec/core/thread_time.h"
 
 namespace streamvec {
@@ -18,7 +20,7 @@ void spin() {
 }  // namespace
 
 Crew::Crew(int32_t helpers) {
-  for (int32_t i = 0; i < helpers; ++i) threads_.emplace_back([this] { stand_by(); });
+  (void)threads_.start(helpers, [this](int64_t) { stand_by(); });
 }
 
 Crew::~Crew() {
@@ -27,12 +29,12 @@ Crew::~Crew() {
     stopping_ = true;
   }
   begun_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  threads_.join();
 }
 
 void Crew::share(int64_t parts, const std::function<void(int64_t)>& work) {
   std::unique_lock lock(mutex_);
-  if ((threads_.empty() && looking_in_ == 0) || parts < 2) {
+  if ((threads_.size() == 0 && looking_in_ == 0) || parts < 2) {
     lock.unlock();
     for (int64_t i = 0; i < parts; ++i) work(i);
     return;

@@ -7,15 +7,16 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
-#include <vector>
+
+#include "streamvec/core/threads.h"
 
 namespace streamvec {
 
 // One thread at a time calls share().
 class Crew {
  public:
-  explicit Crew(int32_t helpers);  // that stand by; 0: the caller does what nobody looks in for
+  // `helpers` stand by, or as many as the system gives; none: the caller does what nobody looks in for.
+  explicit Crew(int32_t helpers);
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -50,7 +51,7 @@ class Crew {
   int32_t looking_in_ = 0;
   double helped_s_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  Threads threads_;
 };
 
 // While it lives, the thread that made it looks in. No crew: nothing to do.

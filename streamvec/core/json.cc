@@ -33,4 +33,8 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return text_of_json(value, indent);
 }
 
+nlohmann::json read_back(const nlohmann::json& value) {
+  return parse_json(json_text(value));
+}
+
 }  // namespace streamvec

@@ -15,5 +15,7 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text);
 // On one line, or with `indent` spaces a level. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+// What comes back of `value` when its text is read: for comparing with what was.
+nlohmann::json read_back(const nlohmann::json& value);
 
 }  // namespace streamvec

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
-#include <vector>
+
+#include "streamvec/core/threads.h"
 
 namespace streamvec {
 namespace {
@@ -65,10 +65,10 @@ void Matrix::take_pages([[maybe_unused]] int32_t threads) {
     const size_t end = std::min(pages * (part + 1) / parts * kHugePage, bytes);
     if (begin < end) ::madvise(reinterpret_cast<char*>(data_.get()) + begin, end - begin, MADV_POPULATE_WRITE);
   };
-  std::vector<std::thread> others;
-  for (size_t part = 1; part < parts; ++part) others.emplace_back(take, part);
+  Threads others;
+  (void)others.start(static_cast<int64_t>(parts) - 1, [&](int64_t i) { take(static_cast<size_t>(i) + 1); });
   take(0);
-  for (std::thread& other : others) other.join();
+  for (size_t part = static_cast<size_t>(others.size()) + 1; part < parts; ++part) take(part);
 #endif
 }
 

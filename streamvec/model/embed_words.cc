@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
+#include "streamvec/core/threads.h"
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/model/int8_encoder.h"
 #include "streamvec/model/rbsg_batch.h"
@@ -37,10 +37,9 @@ void embed_bulks(std::span<const std::span<const CharacterId>> words, int32_t th
         std::copy_n(vectors.row(i - begin), out.cols, out.row(order[static_cast<size_t>(i)]));
     }
   };
-  std::vector<std::thread> others;
-  for (int32_t t = 1; t < threads; ++t) others.emplace_back(work);
+  Threads others;
+  (void)others.start(threads - 1, [&](int64_t) { work(); });  // fewer are slower
   work();
-  for (std::thread& thread : others) thread.join();
 }
 
 }  // namespace

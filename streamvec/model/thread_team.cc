@@ -3,7 +3,7 @@
 namespace streamvec {
 
 ThreadTeam::ThreadTeam(int32_t size) {
-  for (int32_t member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
+  (void)threads_.start(size - 1, [this](int64_t i) { serve(static_cast<int32_t>(i) + 1); });
 }
 
 ThreadTeam::~ThreadTeam() {
@@ -12,7 +12,7 @@ ThreadTeam::~ThreadTeam() {
     closed_ = true;
   }
   begun_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  threads_.join();
 }
 
 void ThreadTeam::run(const std::function<void(int32_t)>& work) {

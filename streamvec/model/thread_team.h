@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
-#include <vector>
+
+#include "streamvec/core/threads.h"
 
 namespace streamvec {
 
 // The caller is one of the team. One run at a time.
 class ThreadTeam {
  public:
-  // REQUIRES: size >= 1.
+  // Of that size, or as large as the system has threads for. REQUIRES: size >= 1.
   explicit ThreadTeam(int32_t size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -32,7 +32,7 @@ class ThreadTeam {
   int64_t round_ = 0;
   int32_t busy_ = 0;
   bool closed_ = false;
-  std::vector<std::thread> threads_;
+  Threads threads_;
 };
 
 }  // namespace streamvec

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "streamvec/core/testing_no_threads.h"
+
 namespace streamvec {
 namespace {
 
@@ -28,6 +30,15 @@ TEST(ThreadTeam, MembersAreThreadsOfTheirOwnAndTheCallerIsTheFirst) {
   team.run([&](int32_t member) { ids[static_cast<size_t>(member)] = std::this_thread::get_id(); });
   EXPECT_EQ(ids[0], std::this_thread::get_id());
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3u);
+}
+
+TEST(ThreadTeam, IsAsLargeAsThereAreThreads) {
+  const NoMoreThreads none;
+  ThreadTeam team(3);
+  EXPECT_EQ(team.size(), 1);
+  int worked = 0;
+  team.run([&](int32_t) { ++worked; });
+  EXPECT_EQ(worked, 1);
 }
 
 TEST(ThreadTeam, ATeamThatNeverWorkedEnds) {

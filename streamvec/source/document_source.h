@@ -12,7 +12,8 @@
 
 namespace streamvec {
 
-// What the program implements. Called by one thread at a time, not always the same one.
+// What the program implements. Called by one thread at a time, not always the same one. Neither may throw: errors are
+// values here, and an exception ends the program.
 class DocumentReader {
  public:
   virtual ~DocumentReader() = default;

@@ -21,8 +21,8 @@ class Backoff {
 
   std::chrono::milliseconds failed() {
     const int doublings = std::min(failures_++, 20);
-    const double whole =
-        std::min<double>(options_.most.count(), static_cast<double>(options_.first.count()) * (1 << doublings));
+    const double whole = std::min(static_cast<double>(options_.most.count()),
+                                  static_cast<double>(options_.first.count()) * (1 << doublings));
     return std::chrono::milliseconds(static_cast<int64_t>(whole * (0.5 + 0.5 * random_.uniform())));
   }
   void succeeded() { failures_ = 0; }
