@@ -136,7 +136,7 @@ class TestGoingOn:
 class TestMisuse:
     def test_a_model_without_history_says_what_to_do(self, trained):
         done = run("drift", trained, exit=1)
-        assert "history" in done.err
+        assert "history" in done.err and "--stream" in done.err
         assert_one_line(done.err)
 
     @pytest.mark.parametrize("flags", [["--from", "soon"], ["--from", 300], ["--from", 300, "--to", 100]])

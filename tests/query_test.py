@@ -2,6 +2,7 @@
 import json
 import math
 import random
+import re
 
 import pytest
 from support import assert_one_line, run, topical_text, words_of_topic
@@ -33,10 +34,16 @@ class TestNearest:
         assert "xyzzy" in done.err
         assert_one_line(done.err)
 
-    def test_an_empty_word_is_called_empty(self, trained):
-        done = run("nearest", trained, "aaax", "", exit=1)
-        assert "WORD 2 is empty" in done.err
+    @pytest.mark.parametrize("question", [["nearest"], ["vector"], ["analogy", "aaax"], ["drift"]])
+    def test_an_empty_word_is_called_empty(self, trained, question):
+        done = run(question[0], trained, *question[1:], "aaax", "", exit=1)
+        assert f"WORD {len(question) + 1} is empty" in done.err
         assert_one_line(done.err)
+
+    def test_a_stop_word_is_said_to_be_left_out_perhaps(self, text, tmp_path):
+        (tmp_path / "stop").write_text("aaax\n")
+        run("train", text, "--out", tmp_path / "m", "--dim", 8, "--stop-words", tmp_path / "stop", exit=0)
+        assert "stop words" in run("nearest", tmp_path / "m", "aaax", exit=1).err
 
     def test_case_is_folded_when_the_word_as_written_is_unknown(self, trained):
         upper, lower = (json.loads(run("nearest", trained, word, "--json", exit=0).out)[0] for word in ("AAAX", "aaax"))
@@ -144,8 +151,11 @@ class TestEval:
         (tmp_path / "mixed.txt").write_text("\n".join(" ".join(words[i::400]) for i in range(400)) + "\n")
         assert 0 < loss(sets / "held.txt") < loss(tmp_path / "mixed.txt")
 
-    def test_pip_reads_the_text_it_was_trained_on_when_none_is_given(self, trained):
-        pip = json.loads(run("eval", trained, "--pip", "--json", exit=0).out)["pip"]
+    def test_pip_reads_the_text_it_was_trained_on_when_none_is_given_and_names_it(self, trained):
+        done = run("eval", trained, "--pip", "--json", exit=0)
+        assert str(trained.parent / "text.txt") in done.err and "--text" in done.err
+        assert_one_line(done.err)
+        pip = json.loads(done.out)["pip"]
         assert pip["relative"] > 0 and pip["mean_square"] >= 0 and pip["oracle_dim"] == 24
         assert pip["cka"] > 0.5 > pip["references"]["permuted"]["cka"]
 
@@ -184,8 +194,10 @@ class TestEval:
         assert result["choose_dim"]["dim"] >= 1
 
     def test_people_get_a_table(self, trained, sets):
-        out = run("eval", trained, "--similarity", sets / "sim.tsv", "--analogy", sets / "ana.txt", exit=0).out
+        out = run("eval", trained, "--similarity", sets / "sim.tsv", "--analogy", sets / "ana.txt", "--choose-dim",
+                  "--text", sets / "held.txt", exit=0).out
         assert "sim" in out and "ana" in out and "10" in out
+        assert re.search(r" \d+ \(\d+ to \d+( or more)?\)$", out.splitlines()[-1]), out
 
     def test_without_a_measure_it_describes_the_model(self, trained):
         result = json.loads(run("eval", trained, "--json", exit=0).out)

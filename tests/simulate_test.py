@@ -38,6 +38,7 @@ def test_needs_no_text_of_its_own():
 
 
 @pytest.mark.parametrize("options, words", [(["--nodes", "4,x"], "'x'"), (["--bandwidth", "fast"], "'fast'"),
+                                            (["--bandwidth", "infGbit"], "'infGbit'"),
                                             (["--sync", "ring"], "owners of rows are simulated")])
 def test_what_cannot_be_simulated_is_named(options, words, corpus):
     done = support.run("simulate", corpus, *options, exit=1)

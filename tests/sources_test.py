@@ -140,5 +140,22 @@ class TestWords:
         (tmp_path / "lemmas").write_text("went\tgo\ngoes\tgo\n")
         assert set(self.vocabulary_of(tmp_path, "went goes go\n", "--lemmas", tmp_path / "lemmas")) == {"go"}
 
+    @pytest.mark.parametrize("way", ["file", "pipe", "stream"])
+    def test_a_word_has_its_lemma_where_it_is_another_words_lemma_too(self, tmp_path, way):
+        (tmp_path / "lemmas").write_text("saw\tsee\nsaws\tsaw\n")
+        for turn in (1, 2):
+            text = tmp_path / f"{turn}.txt"
+            text.write_text("saws saw see\n" * 40)
+            source, piped = ("-", text.read_bytes()) if way == "pipe" else (text, None)
+            train(source, "--out", tmp_path / "m", "--lemmas", tmp_path / "lemmas", *["--stream"] * (way == "stream"),
+                  input=piped)
+            assert dict(vocabulary(tmp_path / "m")) == {"see": 80 * turn, "saw": 40 * turn}
+
+    def test_a_stream_goes_on_with_the_unit_of_its_half_life_alone(self, text, tmp_path):
+        train(text, "--out", tmp_path / "m", "--half-life", "2000s")
+        done = run("train", text, "--out", tmp_path / "m", "--half-life", "2000", exit=1)
+        assert "half-life of 2000s, --half-life asks for 2k" in done.err
+        assert_one_line(done.err)
+
     def test_vocab_max_keeps_the_frequent(self, tmp_path):
         assert set(self.vocabulary_of(tmp_path, "a a a b b c\n", "--vocab-max", 2)) == {"a", "b"}

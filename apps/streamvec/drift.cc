@@ -24,6 +24,15 @@ Result<Snapshot> load(const Moment& moment, const std::string& directory) {
   return moment.entry ? History::load(*moment.entry) : open_model(directory);
 }
 
+Status check_history(const std::string& directory) {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto entries, History(directory).list());
+  if (!entries.empty()) return {};
+  return error(
+      Code::kFailedPrecondition, directory,
+      " has no history to compare it with; only streams keep one: try train --stream, and --snapshot-every with "
+      "fewer tokens");
+}
+
 Result<MomentRange> find_range(const std::vector<Moment>& moments, const Arguments& arguments) {
   MomentRange range{0, moments.size() - 1};
   if (arguments.given("to")) {
@@ -183,10 +192,13 @@ Result<int> show_paths(const Arguments& arguments, const std::vector<Moment>& mo
 }  // namespace
 
 Result<int> run_drift(const Arguments& arguments) {
-  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot model, open_model(arguments.words[0]));
+  const std::string& directory = arguments.words[0];
+  STREAMVEC_RETURN_IF_ERROR(check_asked(arguments));
+  STREAMVEC_ASSIGN_OR_RETURN(const Snapshot model, open_model(directory));
+  STREAMVEC_RETURN_IF_ERROR(check_history(directory));
   std::vector<std::string> notes;
   STREAMVEC_ASSIGN_OR_RETURN(const std::vector<Moment> moments,
-                             list_moments(arguments.words[0], model.step, model.vocabulary.tokens(), &notes));
+                             list_moments(directory, model.step, model.vocabulary.tokens(), &notes));
   print_notes(notes);
   STREAMVEC_ASSIGN_OR_RETURN(const MomentRange range, find_range(moments, arguments));
   return arguments.words.size() == 1 ? show_moved(arguments, moments, range) : show_paths(arguments, moments, range);

@@ -9,6 +9,7 @@
 #include "apps/streamvec/output.h"
 #include "apps/streamvec/texts.h"
 #include "streamvec/eval/report.h"
+#include "streamvec/source/location.h"
 
 namespace streamvec::cli {
 namespace {
@@ -71,9 +72,8 @@ std::string table_of(const EvalReport& report, const Snapshot& snapshot) {
   if (report.held_out) row(out, "held-out loss a pair", {figure(report.held_out->loss)});
   if (report.choose_dim)
     row(out, "dimension the text supports",
-        {std::to_string(report.choose_dim->dim), "(" + std::to_string(report.choose_dim->dim_low) + " to " +
-                                                     std::to_string(report.choose_dim->dim_high) +
-                                                     (report.choose_dim->at_limit ? " or more)" : ")")});
+        {std::to_string(report.choose_dim->dim) + " (" + std::to_string(report.choose_dim->dim_low) + " to " +
+         std::to_string(report.choose_dim->dim_high) + (report.choose_dim->at_limit ? " or more)" : ")")});
   return out.str();
 }
 
@@ -114,12 +114,20 @@ Status measure_loss(const Snapshot& snapshot, const SentenceStream& stream, cons
   return {};
 }
 
+// The text may be but the last of several, and a path another file's by now.
+void name_texts(const std::vector<std::string>& paths) {
+  std::cerr << "note: measured against ";
+  for (size_t i = 0; i < paths.size(); ++i) std::cerr << (i == 0 ? "" : ", ") << presentable(paths[i]);
+  std::cerr << ", what it was last trained on; --text names others" << std::endl;
+}
+
 Status measure_text(const Arguments& arguments, const Snapshot& snapshot, Products& products, EvalReport& report) {
   const bool pip = arguments.flag("pip"), choose = arguments.flag("choose-dim"), loss = arguments.given("text");
   if (!pip && !choose && !loss) return {};
   STREAMVEC_ASSIGN_OR_RETURN(const TrainedOn trained, trained_on(arguments.words[0]));
   STREAMVEC_ASSIGN_OR_RETURN(const auto paths,
                              loss ? Result(arguments.list("text")) : sources_still_there(trained, arguments.words[0]));
+  if (!loss) name_texts(paths);
   const SentenceStream stream = sentences_of(paths, trained.tokenizer, snapshot.vocabulary);
   if (loss) STREAMVEC_RETURN_IF_ERROR(measure_loss(snapshot, stream, trained.pairs, !pip && !choose, report));
   if (pip) STREAMVEC_RETURN_IF_ERROR(measure_pip_of(snapshot, stream, trained.pairs, products, report));

@@ -12,6 +12,13 @@ Result<Snapshot> open_model(const std::string& directory) {
   return snapshot;
 }
 
+Status check_asked(const Arguments& arguments) {
+  for (size_t i = 1; i < arguments.words.size(); ++i)
+    if (arguments.words[i].empty())
+      return error(Code::kInvalidArgument, "WORD ", i, " is empty; give a word that ", arguments.words[0], " may know");
+  return {};
+}
+
 void name_unseen(const std::vector<std::string>& unseen) {
   if (unseen.empty()) return;
   std::cerr << "note: never seen, made from the spelling:";
@@ -23,7 +30,7 @@ void name_unknown(const std::vector<std::string>& unknown, const std::string& di
   if (unknown.empty()) return;
   std::cerr << "streamvec: " << directory << " does not know";
   for (size_t i = 0; i < unknown.size(); ++i) std::cerr << (i == 0 ? " " : ", ") << unknown[i];
-  std::cerr << "; words rarer than its --min-count were left out" << std::endl;
+  std::cerr << "; stop words and words rarer than its --min-count were left out" << std::endl;
 }
 
 }  // namespace streamvec::cli

@@ -63,7 +63,7 @@ Result<std::vector<Bandwidth>> parse_bandwidths(const std::string& list) {
     const double value = std::strtod(part.c_str(), &unit);
     const std::string_view name = unit;
     const double bits = name == "Gbit" ? 1e9 : name == "Mbit" ? 1e6 : 0;
-    if (!(value > 0) || bits == 0)
+    if (!(value > 0) || !std::isfinite(value) || bits == 0)
       return error(Code::kInvalidArgument, "--bandwidth has '", part, "'; give Mbit or Gbit, as in --bandwidth 1Gbit");
     all.push_back({part, value * bits / kBitsPerByte});
   }

@@ -280,13 +280,13 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
      kSlotsMax},
     {"stream", Kind::kFlag, "", "false", "", "train",
-     "train on the text as it comes, in one pass; sources that never end always are, and --half-life and --replay ask "
-     "for it"},
+     "train on the text as it comes, in one pass; sources that never end always are, and --half-life, --replay and "
+     "--replay-ratio ask for it"},
     {"half-life", Kind::kText, "TIME", "never", "", "train",
      "how fast a stream's past fades: tokens (5M) or time (12h, 30d, 1y)", 0, 0, false, "", check_half_life},
     {"replay", Kind::kChoice, "once|uniform|loss|gradient", "uniform", "", "train",
      "which text of a stream is trained on: each part once in order, any part held, or by priority"},
-    {"replay-ratio", Kind::kReal, "X", "4", "", "train", "times each part of a stream is trained on", 0.01, 1000},
+    {"replay-ratio", Kind::kReal, "X", "4", "", "train", "times each part of a stream is trained on", 1, 1000},
     {"replay-chunks", Kind::kInteger, "N", "65536", "", "train", "parts of a stream held, of about 256 words", 16,
      kSlotsMax},
     {"drop-duplicates", Kind::kFlag, "", "false", "", "train",
@@ -318,7 +318,9 @@ constexpr std::array kOptions = std::to_array<Option>({
      "answers are sought among this many most frequent words; 0: all", 0, kSlotsMax},
     {"pip", Kind::kFlag, "", "false", "", "eval",
      "distance to the factorised co-occurrence statistics (SPPMI), with its references"},
-    {"text", Kind::kText, "F", "", "", "eval", "text for the held-out loss and --pip", 0, 0, true},
+    {"text", Kind::kText, "F", "", "", "eval",
+     "text for the held-out loss, --pip and --choose-dim; without it these two take what the model was last trained on",
+     0, 0, true},
     {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
     {"nodes", Kind::kText, "HOST:PORT,...", "", "simulate: 4,16,64,256", "train simulate",
      "the nodes of a cluster, this one among them; of simulate, how many"},
@@ -341,7 +343,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
      "freely; ring: all values in rounds, by all-reduce; hybrid: rows by their owners, the rest by a ring; "
      "auto: in step while all are equally fast, else further apart; sandblaster: all text as one batch, each epoch a "
-     "step of L-BFGS"},
+     "step of L-BFGS; simulate has the first five"},
     {"shard", Kind::kChoice, "no|rows|columns", "no", "", "train",
      "for models beyond a node's memory; rows: every row of a cluster lies with one node alone, which is asked for it; "
      "columns: every node has some columns of all rows, and all train on the same text in step"},

@@ -43,6 +43,13 @@ Status check_finite(const Snapshot& snapshot) {
   return {};
 }
 
+// Said of the path that was given: files are written beside it first.
+Status check_directory_of(const std::string& path) {
+  std::error_code unknown;
+  if (fs::is_directory(directory_of(path), unknown)) return {};
+  return file_error(unknown ? unknown.value() : ENOTDIR, "create", path);
+}
+
 template <typename Write>
 Status export_file(const std::string& path, Write write) {
   STREAMVEC_ASSIGN_OR_RETURN(DurableFile file, DurableFile::create(path));
@@ -175,7 +182,16 @@ bool looks_like_safetensors(std::string_view head, int64_t size) {
   return length <= static_cast<uint64_t>(size);
 }
 
+// A byte order mark, as editors on Windows begin text with.
+Status skip_mark(InputStream& input) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  STREAMVEC_ASSIGN_OR_RETURN(const std::string_view head, input.peek(static_cast<int64_t>(kMark.size())));
+  if (head == kMark) input.skip(static_cast<int64_t>(kMark.size()));
+  return {};
+}
+
 Result<Snapshot> import_stream(InputStream& input) {
+  STREAMVEC_RETURN_IF_ERROR(skip_mark(input));
   STREAMVEC_ASSIGN_OR_RETURN(const std::string_view head, input.peek(128 << 10));
   if (head.empty()) return error(Code::kInvalidArgument, input.path(), " is empty; check that it was written");
   if (looks_like_fasttext_bin(head))
@@ -215,6 +231,7 @@ std::string_view format_name(VectorFormat format) {
 Status export_vectors(const Snapshot& snapshot, VectorFormat format, const std::string& out_path) {
   STREAMVEC_CHECK_EQ(snapshot.input.rows(), static_cast<int64_t>(snapshot.vocabulary.size()));
   STREAMVEC_RETURN_IF_ERROR(check_finite(snapshot));
+  STREAMVEC_RETURN_IF_ERROR(check_directory_of(out_path));
   switch (format) {
     case VectorFormat::kWord2vecText:
       return export_file(out_path, [&](FileWriter& file) { return write_word2vec_text(snapshot, file); });

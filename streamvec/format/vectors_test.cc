@@ -243,6 +243,15 @@ TEST_F(ImportTest, CompressedTextAndBinaryAreRead) {
     }
 }
 
+TEST_F(ImportTest, AByteOrderMarkIsPassedOver) {
+  for (const char* text : {"2 2\na 1 2\nb 3 4\n", "a 1 2\nb 3 4\n"}) {
+    const auto snapshot = import("f", std::string("\xef\xbb\xbf") + text);
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status().message();
+    EXPECT_EQ(snapshot->vocabulary.word(0), "a");
+    EXPECT_EQ(snapshot->input.row(1)[1], 4.0f);
+  }
+}
+
 TEST_F(ImportTest, ACompressedFileCutShortIsRefused) {
   std::vector<std::string> words;
   for (int i = 0; i < 2000; ++i) words.push_back("w" + std::to_string(i));
@@ -394,6 +403,17 @@ TEST_F(ImportTest, ProjectorKeepsCountsAndWordsWithSpaces) {
     ASSERT_TRUE(back.ok()) << back.status().message();
     EXPECT_EQ(back->vocabulary.word(0), "New York");
     EXPECT_EQ(back->vocabulary.count(0), snapshot.vocabulary.count(0));
+  }
+}
+
+TEST_F(ImportTest, AMissingDirectoryIsNamedByThePathThatWasGiven) {
+  const auto snapshot = import("f", "a 1 2\n");
+  ASSERT_TRUE(snapshot.ok());
+  const std::string path = scratch_.path("no/dir/x");
+  for (const char* name : {"word2vec", "npy", "projector"}) {
+    const Status status = export_vectors(*snapshot, parse_format(name).value(), path);
+    EXPECT_EQ(status.code(), Code::kNotFound);
+    EXPECT_THAT(status.message(), HasSubstr(path + ":")) << name;
   }
 }
 

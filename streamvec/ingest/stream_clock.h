@@ -27,21 +27,27 @@ class StreamClock {
  public:
   explicit StreamClock(bool seconds) : seconds_(seconds) {}
 
-  // The time of `document`, before which `tokens` tokens were read. In seconds: when it was written, or now where that
-  // is not known. A date in the future counts as now, so that one wrong date does not age everything.
+  // The time of `document`, before which `tokens` tokens were read. In seconds: when it was written. Where that is not
+  // known, or is in the future, the latest time of a stream whose documents are dated, so that one wrong date does not
+  // age everything in an archive; now while none was.
   double at(const Document& document, int64_t tokens) {
-    double t = static_cast<double>(tokens);
-    if (seconds_) {
-      const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-      t = document.time_s > 0 ? std::min(static_cast<double>(document.time_s), now) : now;
-    }
-    return latest_ = std::max(latest_, t);
+    if (!seconds_) return latest_ = std::max(latest_, static_cast<double>(tokens));
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto written = static_cast<double>(document.time_s);
+    const bool known = written > 0 && written <= now;
+    dated_ = dated_ || known;
+    return latest_ = std::max(latest_, known ? written : dated_ ? latest_ : now);
   }
   double latest() const { return latest_; }
-  void go_to(double t) { latest_ = t; }
+  // `dated`: documents before had known dates.
+  void go_to(double t, bool dated = false) {
+    latest_ = t;
+    dated_ = dated;
+  }
 
  private:
   bool seconds_;
+  bool dated_ = false;
   double latest_ = 0;
 };
 

@@ -36,7 +36,7 @@ Status check(const ReplayOptions& options) {
                  " chunks, but there is room for ", options.capacity);
   if (options.in_order_share > 0 && options.limiter.samples_per_insert < 1)
     return error(Code::kInvalidArgument, "replay: with ", options.limiter.samples_per_insert,
-                 " samples per insert not every chunk can be seen; try 1 or more, or in_order_share 0");
+                 " samples per insert not every chunk can be seen; try --replay-ratio 1 or more, or --replay once");
   return {};
 }
 

@@ -371,10 +371,13 @@ TEST(ReplayTable, CloseWakesEveryWaiter) {
 }
 
 TEST(ReplayTable, OptionsThatMakeNoSenseTogetherAreNamed) {
-  const auto code = [](auto change) {
+  std::string message;
+  const auto code = [&](auto change) {
     ReplayOptions options;
     change(options);
-    return ReplayTable::create(options).status().code();
+    const Status status = ReplayTable::create(options).status();
+    message = status.message();
+    return status.code();
   };
   EXPECT_EQ(code([](ReplayOptions&) {}), Code::kOk);
   EXPECT_EQ(code([](ReplayOptions& o) { o.capacity = 0; }), Code::kInvalidArgument);
@@ -384,6 +387,7 @@ TEST(ReplayTable, OptionsThatMakeNoSenseTogetherAreNamed) {
   EXPECT_EQ(code([](ReplayOptions& o) { o.in_order_share = 1.5; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](ReplayOptions& o) { o.half_life = 0; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](ReplayOptions& o) { o.limiter.samples_per_insert = 0.5; }), Code::kInvalidArgument);
+  EXPECT_THAT(message, testing::HasSubstr("try --replay-ratio 1 or more, or --replay once"));
   EXPECT_EQ(code([](ReplayOptions& o) { o.limiter.samples_per_insert = -1; }), Code::kInvalidArgument);
 }
 

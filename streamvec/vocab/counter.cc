@@ -42,17 +42,11 @@ class Forms {
   explicit Forms(int64_t types) { form_of_type_.reserve(static_cast<size_t>(types)); }
 
   void add_known() { form_of_type_.push_back(kKnown); }
-  void add(const FormOf& form_of, std::string_view spelling) {
-    const std::optional<std::string> form = settled_form(form_of, spelling);
+  void add(const std::optional<std::string>& form) {
     const bool usable = form && form->size() <= WordTable::kWordBytesMax;
     form_of_type_.push_back(usable ? number(*form) : kDropped);
   }
-  // The form a type counts for: itself when it is a form, whatever its own form would be.
-  int32_t form(size_t type, std::string_view spelling) const {
-    if (form_of_type_[type] < 0) return form_of_type_[type];
-    const int32_t own = table_.find(spelling);
-    return own >= 0 ? own : form_of_type_[type];
-  }
+  int32_t form(size_t type) const { return form_of_type_[type]; }  // the form it counts for
   std::string_view word(size_t form) const { return table_.bytes(refs_[form]); }
   size_t size() const { return refs_.size(); }
 
@@ -196,18 +190,19 @@ void WordCounter::extend(Vocabulary& vocabulary, const VocabularyLimits& limits,
 void WordCounter::extend_by_form(Vocabulary& vocabulary, const VocabularyLimits& limits, const FormOf& form_of) const {
   Forms forms(types());
   for (size_t type = 0; type < counts_.size(); ++type) {
-    const Slot slot = vocabulary.find(word(type));
-    if (slot != kNoSlot) {
+    const Slot slot = vocabulary.find_token(word(type));
+    const bool alias = slot != kNoSlot && vocabulary.word(slot) != word(type);
+    const std::optional<std::string> form = alias ? std::nullopt : settled_form(form_of, word(type));
+    if (slot != kNoSlot && (!form || *form == word(type))) {
       vocabulary.add_count(slot, counts_[type]);
       forms.add_known();
     } else {
-      forms.add(form_of, word(type));
+      forms.add(form);
     }
   }
   std::vector<int64_t> totals(forms.size());
   for (size_t type = 0; type < counts_.size(); ++type)
-    if (const int32_t form = forms.form(type, word(type)); form >= 0)
-      totals[static_cast<size_t>(form)] += counts_[type];
+    if (const int32_t form = forms.form(type); form >= 0) totals[static_cast<size_t>(form)] += counts_[type];
   std::vector<Candidate> candidates;
   for (size_t form = 0; form < totals.size(); ++form) {
     const Slot slot = vocabulary.find(forms.word(form));
@@ -219,10 +214,9 @@ void WordCounter::extend_by_form(Vocabulary& vocabulary, const VocabularyLimits&
   add_frequent(std::move(candidates), limits, vocabulary);
   std::vector<Vocabulary::Alias> aliases;
   for (size_t type = 0; type < counts_.size(); ++type) {
-    const int32_t form = forms.form(type, word(type));
-    if (form < 0 || vocabulary.find(word(type)) != kNoSlot) continue;
-    const Slot slot = vocabulary.find(forms.word(static_cast<size_t>(form)));
-    if (slot != kNoSlot) aliases.push_back({word(type), slot});
+    if (forms.form(type) < 0) continue;
+    const Slot slot = vocabulary.find(forms.word(static_cast<size_t>(forms.form(type))));
+    if (slot != kNoSlot && vocabulary.find_token(word(type)) != slot) aliases.push_back({word(type), slot});
   }
   add_aliases(std::move(aliases), vocabulary);
 }

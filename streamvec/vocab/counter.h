@@ -49,8 +49,8 @@ class WordCounter {
   Vocabulary make_vocabulary(const VocabularyLimits& limits, const FormOf& form_of = {}) const;
   // Adds what was counted to a vocabulary that is there already (training goes on with new text): its words gain
   // counts, new words with min_count are appended by falling count, ties by bytes, while size() < vocab_max.
-  // With form_of, types are counted by their form, and every type met becomes an alias of its form's slot; a type
-  // that is itself the form of another stays itself, so that a word always finds its own slot.
+  // With form_of, types are counted by their form, and every type met becomes an alias of its form's slot, even one
+  // that is itself the form of another. Aliases that are there already, and words that form_of leaves out, stay.
   void extend(Vocabulary& vocabulary, const VocabularyLimits& limits, const FormOf& form_of = {}) const;
 
  private:

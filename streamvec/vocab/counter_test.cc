@@ -168,12 +168,14 @@ TEST(WordCounterForms, AFormThatIsLeftOutTakesItsSpellingsWithIt) {
   EXPECT_THAT(words_of(counter.make_vocabulary({.min_count = 1}, strip_s)), ElementsAre("a"));
 }
 
-TEST(WordCounterForms, ATypeThatIsTheFormOfAnotherStaysItself) {
-  WordCounter counter;  // "ass" is the form of "asss", but its own form would be "as"
-  counter.add(Words{"asss", "ass", "as", "a"});
+TEST(WordCounterForms, ATypeThatIsTheFormOfAnotherCountsForItsOwnForm) {
+  WordCounter counter;  // "ass" is the form of "asss", and its own form is "as"
+  counter.add(Words{"asss", "ass", "ass", "as", "a"});
   const Vocabulary vocabulary = counter.make_vocabulary({.min_count = 1}, strip_s);
-  EXPECT_THAT(words_of(vocabulary), ElementsAre("ass", "a", "as"));
-  EXPECT_EQ(vocabulary.count(0), 2);
+  EXPECT_THAT(words_of(vocabulary), ElementsAre("a", "as", "ass"));
+  EXPECT_THAT(vocabulary.counts(), ElementsAre(2, 2, 1));
+  EXPECT_EQ(vocabulary.find_token("ass"), vocabulary.find("as"));
+  EXPECT_EQ(vocabulary.find_token("asss"), vocabulary.find("ass"));
   for (Slot slot = 0; slot < vocabulary.size(); ++slot) EXPECT_EQ(vocabulary.find(vocabulary.word(slot)), slot);
 }
 
@@ -208,6 +210,16 @@ TEST(WordCounterExtend, NeverPassesVocabMax) {
   EXPECT_THAT(words_of(vocabulary), ElementsAre("a", "b", "c", "x"));
   counter.extend(vocabulary, {.min_count = 1, .vocab_max = 2});
   EXPECT_EQ(vocabulary.size(), 4);
+}
+
+TEST(WordCounterExtend, AKnownWordCountsForItsFormFromThenOn) {
+  Vocabulary vocabulary;
+  vocabulary.add("dogs", 1);
+  WordCounter counter;
+  counter.add(Words{"dogs", "dogs", "dog"});
+  for (int i = 0; i < 2; ++i) counter.extend(vocabulary, {.min_count = 3}, strip_s);
+  EXPECT_THAT(words_of(vocabulary), ElementsAre("dogs", "dog"));
+  EXPECT_THAT(vocabulary.counts(), ElementsAre(1, 6));
 }
 
 TEST(WordCounterExtend, NewSpellingsOfKnownFormsBecomeAliases) {

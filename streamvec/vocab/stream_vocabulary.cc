@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kSlotsMost = std::numeric_limits<Slot>::max();
 constexpr int64_t kSketchBytesPerSlot = 64, kSketchBytesMin = int64_t{1} << 20,
                   kSketchBytesUnlimited = int64_t{1} << 24;
+constexpr double kSketchCopies = 2;  // save() makes one
 // Words' bytes with their headers, on average over the slots: room that is taken at once, and what may live at most.
 constexpr size_t kWordRoomPerSlot = 48, kWordBytesPerSlotMax = 96, kWordBytesMin = size_t{1} << 16;
 constexpr size_t kLeaversShare = 16, kLeaversMin = 16;
@@ -43,7 +44,8 @@ bool usable(std::string_view word) {
 Status StreamVocabulary::check_memory(const Options& options) {
   if (is_plain(options)) return {};
   return streamvec::check_memory("a vocabulary of " + std::to_string(slots_max_of(options)) + " words",
-                                 static_cast<double>(sketch_bytes_of(options)), "a smaller --vocab-max");
+                                 kSketchCopies * static_cast<double>(sketch_bytes_of(options)),
+                                 "a smaller --vocab-max");
 }
 
 StreamVocabulary::StreamVocabulary(Options options)
@@ -119,7 +121,7 @@ void StreamVocabulary::map_some(std::span<const std::string_view> words, size_t 
   for (size_t i = 0; i < words.size(); ++i) {
     // What was looked up holds until somebody is admitted, which may also take a slot from another.
     if (statistics_.admitted != admitted_before && usable(words[i])) slots[i] = find(hashes[i], words[i]);
-    if (slots[i] != kNoSlot) {
+    if (slots[i] != kNoSlot && !has_other_form(slots[i])) {
       count(slots[i]);
       continue;
     }
@@ -162,7 +164,8 @@ Slot StreamVocabulary::find(std::string_view word) const {
 }
 
 Slot StreamVocabulary::find_form(std::string_view word) {
-  if (const Slot slot = find(word); slot != kNoSlot || !options_.form_of || !usable(word)) return slot;
+  if (!options_.form_of || !usable(word)) return find(word);
+  if (const Slot slot = find(word); slot != kNoSlot && !has_other_form(slot)) return slot;
   const std::optional<std::string_view> form = forms_.form(options_.form_of, word, hash_(word));
   return form ? find(*form) : kNoSlot;
 }
@@ -179,7 +182,7 @@ void StreamVocabulary::count(Slot slot, int64_t times) {
   unreported += times;
 }
 
-// A word that was not found as it stands.
+// A word that has no slot as it stands, or counts for another.
 Slot StreamVocabulary::meet(std::string_view word, uint64_t hash) {
   if (!options_.form_of) return offer(word, hash);
   const std::optional<std::string_view> form = forms_.form(options_.form_of, word, hash);
@@ -245,6 +248,10 @@ void StreamVocabulary::occupy(Slot slot, std::string_view word, uint64_t hash, d
   held(slot) = {count, call_time_, ref, hash};
   index_.insert(hash, slot);
   held_sum_ += count;
+  if (!options_.form_of) return;
+  const std::optional<std::string> form = settled_form(options_.form_of, word);
+  has_other_form_.resize(held_.size());
+  has_other_form_[static_cast<size_t>(slot)] = form && *form != word;
 }
 
 // The slot's new word begins here: text before this position is not its own.
@@ -330,6 +337,11 @@ Vocabulary StreamVocabulary::to_vocabulary() const {
     const Slot slot = form ? vocabulary.find(*form) : kNoSlot;
     if (slot != kNoSlot && vocabulary.find(spelling) == kNoSlot) aliases.push_back({spelling, slot});
   });
+  for (Slot slot = 0; slot < size(); ++slot) {
+    if (!has_other_form(slot)) continue;
+    const Slot other = vocabulary.find(settled_form(options_.form_of, word(slot)).value());
+    if (other != kNoSlot) aliases.push_back({word(slot), other});
+  }
   std::sort(aliases.begin(), aliases.end(), [](const Vocabulary::Alias& a, const Vocabulary::Alias& b) {
     return a.slot != b.slot ? a.slot < b.slot : a.spelling < b.spelling;
   });
@@ -339,7 +351,7 @@ Vocabulary StreamVocabulary::to_vocabulary() const {
 
 int64_t StreamVocabulary::memory_bytes() const {
   return static_cast<int64_t>(sizeof *this + held_.capacity() * sizeof(Held) + leavers_.capacity() * sizeof(Leaver) +
-                              call_admitted_at_.capacity() * sizeof(size_t)) +
+                              call_admitted_at_.capacity() * sizeof(size_t) + has_other_form_.capacity() / 8) +
          index_.memory_bytes() + words_.memory_bytes() + births_->memory_bytes() + candidates_.memory_bytes() +
          forms_.memory_bytes() + (sketch_ ? sketch_->memory_bytes() : 0);
 }

@@ -52,6 +52,7 @@ class StreamVocabulary {
     int64_t min_count = 3;
     int64_t vocab_max = 0;                      // slots; 0: no limit, nobody leaves
     double half_life = ForwardDecay::kForever;  // in the unit of map()'s t; smaller: follows the stream faster
+    bool half_life_seconds = false;             // that unit: the documents' time; else tokens
     FormOf form_of = {};                        // stop words, stems; empty: every word as it is
     uint64_t seed = 1;                          // of all hashing; should be unknown to whoever writes the text
     int64_t sketch_bytes = 0;                   // 0: 64 a slot of vocab_max, at least 1 MB (16 MB without vocab_max)
@@ -65,7 +66,8 @@ class StreamVocabulary {
     int64_t evicted = 0;   // words that lost theirs
   };
 
-  // kResourceExhausted when there is no memory for what is taken at once: to be asked before one is made.
+  // kResourceExhausted when there is no memory for what is taken at once and by the first save(): to be asked before
+  // one is made.
   static Status check_memory(const Options& options);
   explicit StreamVocabulary(Options options);
   // Goes on from words counted elsewhere, in the same slots, born at 0; the counts are as of time t. All of them stay,
@@ -109,7 +111,7 @@ class StreamVocabulary {
 
   int32_t size() const { return static_cast<int32_t>(held_.size()); }
   Slot find(std::string_view word) const;  // kNoSlot when it is outside; its form is not sought
-  Slot find_form(std::string_view word);   // likewise, or that of its form
+  Slot find_form(std::string_view word);   // that of its form, as map() would give it
   std::string_view word(Slot slot) const { return words_.bytes(held_[static_cast<size_t>(slot)].ref); }
   double weight(Slot slot) const { return held_[static_cast<size_t>(slot)].count / now_weight_; }
   double last_seen(Slot slot) const { return held_[static_cast<size_t>(slot)].seen; }
@@ -134,8 +136,9 @@ class StreamVocabulary {
   // The complete state as bytes: what goes on from restore() is equal to what would have gone on without, bit for bit.
   std::string save() const;
   // kDataLoss, with the offset, for bytes that are cut short, damaged or impossible; kFailedPrecondition when `options`
-  // has another half-life, turns plain counting on or off, or has no room for the words. min_count, vocab_max and
-  // form_of may differ; seed and sketch size are the saved ones. Memory grows only with bytes that were really given.
+  // has another half-life or unit of it, turns plain counting on or off, or has no room for the words. min_count,
+  // vocab_max and form_of may differ; seed and sketch size are the saved ones. Earlier versions did not save the unit:
+  // it is the one given. Memory grows only with bytes that were really given.
   static Result<StreamVocabulary> restore(Options options, std::string_view bytes);
 
  private:
@@ -157,6 +160,7 @@ class StreamVocabulary {
   bool full() const { return static_cast<int64_t>(held_.size()) >= slots_max_; }
   Held& held(Slot slot) { return held_[static_cast<size_t>(slot)]; }
   Slot find(uint64_t hash, std::string_view word) const;
+  bool has_other_form(Slot slot) const { return options_.form_of && has_other_form_[static_cast<size_t>(slot)]; }
   void go_to(double t);
   void look_up(std::span<const std::string_view> words, std::span<uint64_t> hashes, std::span<Slot> slots) const;
   void map_some(std::span<const std::string_view> words, size_t begin, std::span<Slot> slots);
@@ -184,6 +188,7 @@ class StreamVocabulary {
   SlotIndex index_;
   std::vector<Held, HugePageAllocator<Held>> held_;  // by slot
   WordArena words_;
+  std::vector<bool> has_other_form_;  // with form_of, by slot: met in the text, its word counts for another
   double held_sum_ = 0;
   std::unique_ptr<Births> births_;
   std::optional<AdmissionSketch> sketch_;  // none: plain counting

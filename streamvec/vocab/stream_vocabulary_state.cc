@@ -1,5 +1,9 @@
 // The saved state of a StreamVocabulary: a magic number, the fields below, and the XXH3 sum of all bytes before it.
+#include <algorithm>
 #include <cmath>
+#include <iomanip>
+#include <span>
+#include <sstream>
 
 #include "streamvec/core/durable_file.h"
 #include "streamvec/vocab/state_bytes.h"
@@ -32,6 +36,31 @@ Result<std::string_view> checked(std::string_view bytes) {
 
 bool is_weight(double value) {
   return value >= 0 && std::isfinite(value);
+}
+
+// What follows the half-life. States of earlier versions do not have its unit.
+constexpr uint8_t kPlain = 1, kTokens = 2, kSeconds = 4, kUnit = kTokens | kSeconds;
+
+uint8_t unit_of(const StreamVocabulary::Options& options) {
+  if (std::isinf(options.half_life)) return 0;
+  return options.half_life_seconds ? kSeconds : kTokens;
+}
+
+// As --half-life has it, in the largest unit that it is a whole number of.
+std::string half_life_text(double value, uint8_t unit) {
+  struct Unit {
+    double size;
+    const char* letter;
+  };
+  constexpr Unit kTimes[] = {{86'400, "d"}, {3'600, "h"}, {60, "m"}, {1, "s"}};
+  constexpr Unit kCounts[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
+  if (std::isinf(value)) return "never";
+  const std::span<const Unit> units = unit == kSeconds ? std::span(kTimes) : std::span(kCounts);
+  auto largest = std::find_if(units.begin(), units.end(), [&](Unit u) { return std::fmod(value, u.size) == 0; });
+  if (largest == units.end()) --largest;
+  std::ostringstream text;
+  text << std::setprecision(15) << value / largest->size << largest->letter;
+  return text.str();
 }
 
 constexpr double kCountMax = 0x1p53;
@@ -78,7 +107,7 @@ void StreamVocabulary::State::write(const StreamVocabulary& from, StateWriter& o
   out.put(kMagic);
   out.put(from.options_.seed);
   out.put(from.options_.half_life);
-  out.put(static_cast<uint8_t>(from.plain()));
+  out.put(static_cast<uint8_t>((from.plain() ? kPlain : 0) | unit_of(from.options_)));
   out.put(from.decay_.landmark());
   out.put(from.now_);
   out.put(from.held_sum_);
@@ -110,11 +139,14 @@ Result<StreamVocabulary> StreamVocabulary::State::read(Options options, StateRea
   if (in.get<uint64_t>() != kMagic) return damaged(0, "it does not begin as a saved vocabulary");
   options.seed = in.get<uint64_t>();
   const auto half_life = in.get<double>();
-  const bool plain = in.get<uint8_t>() != 0;
+  const auto flags = in.get<uint8_t>();
+  const bool plain = (flags & kPlain) != 0;
+  const uint8_t asked_unit = unit_of(options), unit = (flags & kUnit) != 0 ? flags & kUnit : asked_unit;
   if (!in.ok() || !(half_life > 0)) return damaged(in.offset(), "no half-life");
-  if (half_life != options.half_life)
-    return error(Code::kFailedPrecondition, "the saved vocabulary has a half-life of ", half_life,
-                 ", --half-life asks for ", options.half_life, "; try the same, or another --out");
+  if (half_life != options.half_life || unit != asked_unit)
+    return error(Code::kFailedPrecondition, "the saved vocabulary has a half-life of ", half_life_text(half_life, unit),
+                 ", --half-life asks for ", half_life_text(options.half_life, asked_unit),
+                 "; try the same, or another --out");
   if (!plain) options.sketch_bytes = 1;  // read_sketch() makes it as large as it was
   StreamVocabulary to(std::move(options));
   if (plain != to.plain())

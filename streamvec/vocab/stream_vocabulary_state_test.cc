@@ -140,6 +140,12 @@ TEST(StreamVocabularyState, OtherOptionsAreRefusedWithBothValues) {
   };
   EXPECT_NE(refused({.vocab_max = 10, .half_life = 7}).find("half-life of 5, --half-life asks for 7"),
             std::string::npos);
+  EXPECT_NE(refused({.vocab_max = 10, .half_life = 10 * 86'400.0, .half_life_seconds = true})
+                .find("half-life of 5, --half-life asks for 10d"),
+            std::string::npos);
+  EXPECT_NE(refused({.vocab_max = 10, .half_life = 5, .half_life_seconds = true}).find("of 5, --half-life asks for 5s"),
+            std::string::npos);
+  EXPECT_NE(refused({.vocab_max = 10}).find("of 5, --half-life asks for never"), std::string::npos);
   EXPECT_NE(refused({.vocab_max = 3, .half_life = 5}).find("has 4 words, --vocab-max asks for 3"), std::string::npos);
   StreamVocabulary plain({.min_count = 1});
   EXPECT_EQ(StreamVocabulary::restore({.vocab_max = 5}, plain.save()).status().code(), Code::kFailedPrecondition);
@@ -147,6 +153,19 @@ TEST(StreamVocabularyState, OtherOptionsAreRefusedWithBothValues) {
   ASSERT_TRUE(more_room.ok());
   map(*more_room, {"e"}, 0);
   EXPECT_EQ(more_room->size(), 5);
+}
+
+TEST(StreamVocabularyState, OfEarlierVersionsGoesOnWithEitherUnit) {
+  StreamVocabulary vocabulary({.vocab_max = 10, .half_life = 5, .sketch_bytes = 1});
+  const std::string saved = vocabulary.save();
+  std::string earlier = saved.substr(0, saved.size() - 8);
+  earlier[3 * sizeof(uint64_t)] = 0;  // behind magic number, seed and half-life: plain or not
+  for (const bool seconds : {false, true}) {
+    const Options options{.vocab_max = 10, .half_life = 5, .half_life_seconds = seconds};
+    const auto restored = StreamVocabulary::restore(options, sealed(earlier));
+    ASSERT_TRUE(restored.ok()) << restored.status().message();
+    EXPECT_EQ(restored->options().half_life_seconds, seconds);
+  }
 }
 
 }  // namespace

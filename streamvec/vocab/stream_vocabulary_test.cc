@@ -302,6 +302,28 @@ TEST(StreamVocabulary, SpellingsCountForTheirFormAndBecomeAliases) {
   }
 }
 
+TEST(StreamVocabulary, AWordThatHasAnotherFormIsFoundByNameAndCountsForThatForm) {
+  const auto form_of = [](std::string_view word) {
+    return std::string(word == "saws" ? "saw" : word == "saw" ? "see" : word);
+  };
+  for (const int64_t vocab_max : {0, 10}) {
+    const StreamVocabulary::Options options{.min_count = 1, .vocab_max = vocab_max, .form_of = form_of};
+    StreamVocabulary vocabulary(options);
+    EXPECT_THAT(map(vocabulary, {"saws", "saw", "see", "saw"}), ElementsAre(0, 1, 1, 1));
+    EXPECT_EQ(vocabulary.word(0), "saw");
+    EXPECT_EQ(vocabulary.weight(1), 3);
+    EXPECT_EQ(vocabulary.find("saw"), 0);
+    EXPECT_EQ(vocabulary.find_form("saw"), 1);
+    StreamVocabulary restored = StreamVocabulary::restore(options, vocabulary.save()).value();
+    EXPECT_THAT(map(restored, {"saw", "saws"}), ElementsAre(1, 0));
+    const Vocabulary exported = vocabulary.to_vocabulary();
+    EXPECT_EQ(exported.find_token("saw"), 1);
+    EXPECT_EQ(exported.find_token("saws"), 0);
+    StreamVocabulary later = StreamVocabulary::from(options, exported, 0);
+    EXPECT_THAT(map(later, {"saw", "saws"}), ElementsAre(1, 0));
+  }
+}
+
 TEST(StreamVocabulary, ASpellingFollowsItsFormToAnotherSlot) {
   const auto form_of = [](std::string_view word) { return std::string(word.substr(0, 1)); };
   StreamVocabulary vocabulary({.min_count = 1, .vocab_max = 2, .form_of = form_of});
@@ -370,6 +392,8 @@ TEST(StreamVocabulary, MoreMemoryThanThereIsIsSaidBeforehand) {
   const Status status = StreamVocabulary::check_memory({.vocab_max = 1'000, .sketch_bytes = int64_t{1} << 50});
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   EXPECT_NE(status.message().find("try a smaller --vocab-max"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("2147483648 MB are needed"), std::string::npos)
+      << "a checkpoint copies it: " << status.message();
 }
 
 }  // namespace

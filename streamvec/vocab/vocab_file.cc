@@ -110,7 +110,8 @@ class Parser {
   Status row(std::string_view text) {
     const std::vector<std::string_view> fields = split(text, '\t');
     if (fields.size() != columns_) return bad("found ", fields.size(), " columns, the header names ", columns_);
-    STREAMVEC_ASSIGN_OR_RETURN(const std::string_view word, new_word(fields[0]));
+    STREAMVEC_ASSIGN_OR_RETURN(const std::string_view word, unescaped(fields[0]));
+    if (vocabulary_.find(word) != kNoSlot) return bad("the word ", shown(fields[0]), " is there twice");
     STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, parse_count(fields[1]));
     if (vocabulary_.size() == std::numeric_limits<Slot>::max()) return bad("there are more words than slots");
     const Slot slot = vocabulary_.add(word, count);
@@ -121,12 +122,11 @@ class Parser {
   }
 
   // The word is in scratch_ until the next call.
-  Result<std::string_view> new_word(std::string_view field) {
+  Result<std::string_view> unescaped(std::string_view field) {
     if (!unescape(field, scratch_)) return bad("unknown escape in ", shown(field));
     if (scratch_.empty()) return bad("a word is empty");
     if (scratch_.size() > Vocabulary::kWordBytesMax)
       return bad("a word has ", scratch_.size(), " bytes, more than ", Vocabulary::kWordBytesMax);
-    if (vocabulary_.find(scratch_) != kNoSlot) return bad("the word ", shown(field), " is there twice");
     return std::string_view(scratch_);
   }
 
@@ -140,11 +140,14 @@ class Parser {
     return count;
   }
 
-  // After all words, so that an alias that is also a word is found out wherever that word stands.
+  // After all words, so that an alias that is also a word is known for one wherever that word stands.
   Status add_aliases() {
     for (const PendingAlias& alias : aliases_) {
       number_ = alias.line;
-      STREAMVEC_ASSIGN_OR_RETURN(const std::string_view spelling, new_word(alias.spelling));
+      STREAMVEC_ASSIGN_OR_RETURN(const std::string_view spelling, unescaped(alias.spelling));
+      const Slot there = vocabulary_.find_token(spelling);
+      if (there != kNoSlot && (there == alias.slot || vocabulary_.word(there) != spelling))
+        return bad("the spelling ", shown(alias.spelling), " is there twice");
       vocabulary_.add_alias(spelling, alias.slot);
     }
     return {};

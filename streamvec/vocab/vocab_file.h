@@ -5,7 +5,8 @@
 // every line ended by '\n':
 //   word        its bytes, mostly UTF-8 but not necessarily (imported vectors hold what they hold)
 //   count       occurrences, decimal, 0 .. 2^63 - 1
-//   spellings   further spellings that lead to this slot, separated by single spaces; may be empty
+//   spellings   further spellings that lead to this slot, separated by single spaces; may be empty. One that is another
+//               line's word is that word by name, and a spelling of this one where a text has it
 // In words and spellings \t \n \r \0 and \\ stand for tab, line feed, carriage return, NUL and backslash; in
 // spellings, \s for a space.
 #pragma once
@@ -27,7 +28,8 @@ void write_vocabulary(const Vocabulary& vocabulary, std::ostream& out, std::stri
 
 // Reads what format_vocabulary() made. Memory grows only with bytes that were really read, and a line has at most
 // 16 MB. kDataLoss, with `path` and the line's number, for: no header, missing columns, a count that is no number or
-// too large, an empty or repeated word, an unknown escape, a last line without its '\n' (the file was cut short).
+// too large, an empty or repeated word or spelling, an unknown escape, a last line without its '\n' (the file was cut
+// short).
 Result<Vocabulary> parse_vocabulary(std::string_view text, const std::string& path);
 Result<Vocabulary> read_vocabulary(std::istream& in, const std::string& path);
 

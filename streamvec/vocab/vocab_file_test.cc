@@ -112,9 +112,19 @@ TEST(VocabFile, RefusesCountsThatAreNoWholeNumbers) {
   EXPECT_THAT(message("#word\tcount\na\t9223372036854775807\nb\t1\n"), HasSubstr("add up"));
 }
 
-TEST(VocabFile, RefusesAnAliasThatIsAlsoAWord) {
-  EXPECT_THAT(message("#word\tcount\tspellings\na\t1\tb\nb\t1\t\n"),
-              AllOf(HasSubstr("vocab.tsv:2:"), HasSubstr("twice")));
+TEST(VocabFile, AnAliasMayBeAnotherWord) {
+  const std::string text = "#word\tcount\tspellings\nsee\t2\tsaw\nsaw\t1\tsaws\n";
+  const Result<Vocabulary> read = parse_vocabulary(text, "vocab.tsv");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->find("saw"), 1);
+  EXPECT_EQ(read->find_token("saw"), 0);
+  EXPECT_EQ(format_vocabulary(*read), text);
+}
+
+TEST(VocabFile, RefusesAnAliasThatIsThereAlready) {
+  const std::string header = "#word\tcount\tspellings\n";
+  for (const char* rows : {"a\t1\tb b\n", "a\t1\ta\n", "a\t1\tb b\nb\t1\t\n", "a\t1\tc\nb\t1\tc\nc\t1\t\n"})
+    EXPECT_THAT(message(header + rows), AllOf(HasSubstr("vocab.tsv:"), HasSubstr("twice"))) << rows;
   EXPECT_THAT(message("#word\tcount\tspellings\na\t1\tc  d\n"), HasSubstr("empty"));
 }
 

@@ -18,8 +18,9 @@ constexpr Slot kNoSlot = -1;
 static_assert(kNoSlot == WordTable::kNone);
 
 // Several spellings may lead to one slot: where words are stemmed or turned into lemmas, each spelling met in the text
-// is an alias of its form, so that training looks up the raw token with one probe and needs no stemmer.
-// find(word(slot)) == slot always. Words and aliases are any bytes, 1 to kWordBytesMax of them.
+// is an alias of its form, so that training looks up the raw token with one probe and needs no stemmer. A spelling may
+// be a word itself, too: "saw", the form of "saws", is a spelling of "see". By name it is then the word, in a text the
+// spelling. find(word(slot)) == slot always. Words and aliases are any bytes, 1 to kWordBytesMax of them.
 // Reading is thread-safe while nobody adds. Copyable. A word or alias takes about 60 bytes, its own bytes included.
 class Vocabulary {
  public:
@@ -30,8 +31,10 @@ class Vocabulary {
   };
 
   Slot find(std::string_view word) const { return table_.find(word); }  // kNoSlot when it is not there
-  // The same for many words at once, with prefetching. REQUIRES: slots.size() == words.size().
-  void find(std::span<const std::string_view> words, std::span<Slot> slots) const { table_.find(words, slots); }
+  // The slot that a token of a text counts for: another's than find() gives for a word that is an alias, too.
+  Slot find_token(std::string_view token) const;
+  // The same for many tokens at once, with prefetching. REQUIRES: slots.size() == tokens.size().
+  void find(std::span<const std::string_view> tokens, std::span<Slot> slots) const;
 
   // The view is valid until the next add.
   std::string_view word(Slot slot) const { return table_.bytes(words_[static_cast<size_t>(slot)]); }
@@ -44,7 +47,8 @@ class Vocabulary {
   Slot add(std::string_view word, int64_t count);
   void add_count(Slot slot, int64_t count);
 
-  // Makes `spelling` lead to `slot`. REQUIRES: the slot exists, no word or alias of that spelling is there yet.
+  // Makes `spelling` lead to `slot`. REQUIRES: the slot exists, its word is another, no alias of that spelling is
+  // there.
   void add_alias(std::string_view spelling, Slot slot);
   int64_t alias_count() const { return static_cast<int64_t>(aliases_.size()); }
   Alias alias(int64_t index) const;  // in the order they were added
@@ -58,10 +62,13 @@ class Vocabulary {
     WordTable::Ref spelling;
     Slot slot;
   };
+  Slot counts_for(Slot slot, std::string_view token) const;
+
   WordTable table_;
   std::vector<WordTable::Ref> words_;
   std::vector<int64_t> counts_;
   std::vector<AliasRef> aliases_;
+  std::vector<Slot> counts_for_;  // by slot, of words that are aliases: whose; kNoSlot for others and beyond its end
   int64_t tokens_ = 0;
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace streamvec {
@@ -39,6 +41,22 @@ TEST(Vocabulary, AnAliasLeadsToItsWordsSlot) {
   ASSERT_EQ(vocabulary.alias_count(), 1);
   EXPECT_EQ(vocabulary.alias(0).spelling, "running");
   EXPECT_EQ(vocabulary.alias(0).slot, 1);
+}
+
+TEST(Vocabulary, AWordThatIsAnAliasIsFoundByNameAndCountsForTheOther) {
+  Vocabulary vocabulary;
+  vocabulary.add("see", 2);
+  vocabulary.add("saw", 1);
+  vocabulary.add_alias("saws", 1);
+  vocabulary.add_alias("saw", 0);
+  EXPECT_EQ(vocabulary.find("saw"), 1);
+  EXPECT_EQ(vocabulary.find_token("saw"), 0);
+  const std::array<std::string_view, 4> tokens = {"saws", "saw", "see", "sea"};
+  std::array<Slot, 4> slots;
+  vocabulary.find(tokens, slots);
+  EXPECT_EQ(slots, (std::array<Slot, 4>{1, 0, 0, kNoSlot}));
+  ASSERT_EQ(vocabulary.alias_count(), 2);
+  EXPECT_EQ(vocabulary.alias(1).spelling, "saw");
 }
 
 TEST(Vocabulary, ACopyIsIndependentAndAMovedOneComplete) {
