@@ -40,6 +40,15 @@ def start_and_kill(tmp_path, count, victim, *options):
     raise AssertionError("no run was long enough")
 
 
+def words_of(pid):
+    """What a process was started with; nothing once it has ended."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().decode().split("\0")[:-1]
+    except FileNotFoundError:
+        return []
+
+
 @pytest.fixture
 def corpus(tmp_path):
     (tmp_path / "corpus.txt").write_text(support.topical_text(120_000))
@@ -120,6 +129,54 @@ class TestLaunch:
         assert report["lr"] < 1e-3 and report["nodes"] == 3
         assert not stopped["stopped"] or epochs * words <= report["tokens"] < 1.5 * epochs * words
 
+    def start_long(self, tmp_path, *options):
+        """A cluster of two that trains for ever: the process and those of its nodes."""
+        process = support.start("launch", "-n", 2, "--", "train", "corpus.txt", "--out", "model", "--epochs", 1_000_000, "--dim",
+                                16, "--checkpoint-every", 0.2, *options, cwd=tmp_path)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists(), "a checkpoint")
+        return process, support.children_of(process.pid)
+
+    def test_a_node_that_is_stopped_keeps_nobody_from_ending(self, corpus, tmp_path):
+        process, nodes = self.start_long(tmp_path, "--dead-after", 1)
+        os.kill(nodes[1], signal.SIGSTOP)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        assert process.returncode == 0, err
+
+    def test_nodes_end_with_launch_however_it_ends(self, corpus, tmp_path):
+        process, nodes = self.start_long(tmp_path)
+        process.kill()
+        process.wait()
+        support.wait_for(lambda: not any(words_of(node) for node in nodes), "the nodes' end")
+        process.communicate()
+
+    def test_a_node_that_fails_before_the_others_can_begin_ends_all_at_once(self, tmp_path):
+        (tmp_path / "part0.txt").write_text(support.topical_text(1_000))
+        begun = time.monotonic()
+        done = support.run("launch", "-n", 2, "--", "train", "part{rank}.txt", "--stream", "--vocab-max", 99, "--out", "model",
+                           cwd=tmp_path, exit=1)
+        assert "part1.txt" in done.err and time.monotonic() - begun < 40  # less than a node waits for one that does not come
+
+    def test_what_train_is_told_counts_for_launch(self, corpus, tmp_path):
+        (tmp_path / "run.toml").write_text("servers = 1\nthreads = 1\n")
+        process, nodes = self.start_long(tmp_path, "--config", "run.toml")
+        assert len(nodes) == 3 and not any("--threads" in words_of(node) for node in nodes)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=support.TIMEOUT_S)
+        done = support.run("launch", "-n", 2, "--", "train", "--out", "other", "--dim", 16, "--json", "--servers", 1, "--",
+                           "corpus.txt", cwd=tmp_path, exit=0)
+        assert json.loads(done.out)["nodes"] == 3
+
+    @pytest.mark.parametrize("options, words", [(["--servers", 1], "leave one of them out"), (["--rank", 1], "--rank; leave")])
+    def test_what_train_is_told_otherwise_than_launch_is_refused(self, options, words, corpus, tmp_path):
+        done = support.run("launch", "-n", 2, "--servers", 2, "--", "train", "corpus.txt", "--out", "model", *options, cwd=tmp_path,
+                           exit=1)
+        assert words in done.err and not (tmp_path / "model").exists()
+
+    def test_misuse_of_train_is_told_once(self, tmp_path):
+        done = support.run("launch", "-n", 2, "--", "train", "corpus.txt", "--out", "model", "--dimm", 3, cwd=tmp_path, exit=2)
+        assert done.err.count("--dimm") == 1
+
     def test_only_train_can_be_launched(self, tmp_path):
         done = support.run("launch", "-n", 2, "--", "eval", tmp_path, exit=1)
         assert "launch runs train" in done.err
@@ -153,12 +210,25 @@ class TestNodes:
         assert nodes[1].returncode == 1
         assert "give all nodes the same text and options" in err
 
-    def test_training_goes_on_when_a_node_is_killed(self, corpus, tmp_path):
-        nodes = start_and_kill(tmp_path, 3, victim=2)
+    @pytest.mark.parametrize("count", [2, 3])
+    def test_training_goes_on_when_a_node_is_killed_and_says_so(self, count, corpus, tmp_path):
+        nodes = start_and_kill(tmp_path, count, victim=count - 1)
         out, err = nodes[0].communicate(timeout=200)
         assert nodes[0].returncode == 0, err
-        assert json.loads(out)["nodes"] == 2
-        assert nodes[1].wait(timeout=60) == 0
+        assert json.loads(out)["nodes"] == count - 1 and json.loads(out)["bytes_sent"] > 0
+        assert json.loads(out)["notes"] == [f"node {count} fell silent and was left out"]
+        assert count == 2 or nodes[1].wait(timeout=60) == 0
+
+    def test_nodes_that_are_all_stopped_for_a_while_go_on(self, corpus, tmp_path):
+        nodes = start_nodes(tmp_path, 2, "--dim", 16, "--epochs", 1_000_000, "--dead-after", 1, "--checkpoint-every", 0.2)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists(), "a checkpoint")
+        for wish, pause_s in [(signal.SIGSTOP, 2.5), (signal.SIGCONT, 2.5), (signal.SIGTERM, 0)]:
+            for node in nodes:
+                node.send_signal(wish)
+            time.sleep(pause_s)
+        (out, err), (_, others) = [node.communicate(timeout=support.TIMEOUT_S) for node in nodes]
+        assert nodes[0].returncode == 0 and nodes[1].returncode == 0, err + others
+        assert json.loads(out)["nodes"] == 2 and json.loads(out)["notes"] == []
 
     def test_a_ring_goes_on_when_a_node_is_killed_and_trains_on_all_of_the_text(self, corpus, tmp_path):
         nodes = start_and_kill(tmp_path, 3, 1, "--sync", "ring")
@@ -402,6 +472,14 @@ class TestBadOptions:
     def test_settings_that_cannot_be_are_named(self, options, words, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--nodes",
                                "127.0.0.1:1,127.0.0.1:2", *options], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode in (1, 2)
+        assert words in done.stderr
+
+    @pytest.mark.parametrize("options, words", [(["--servers", "2"], "at least one has to"), (["--model", "glove"], "not glove")])
+    def test_they_are_named_before_others_are_looked_for(self, options, words, corpus, tmp_path):
+        port, nobody = support.free_ports(2)
+        done = subprocess.run([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--etcd", f"http://127.0.0.1:{nobody}",
+                               "--address", f"127.0.0.1:{port}", *options], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode in (1, 2)
         assert words in done.stderr
 

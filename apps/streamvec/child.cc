@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +59,33 @@ std::string last_line(int fd) {
   return text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
 }
 
+int await_end(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// The child from its beginning on: only async-signal-safe calls. Why it could not be goes to `trouble`.
+[[noreturn]] void become(char* const* argv, const ChildFiles& files, pid_t parent, int trouble) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(1);  // it was gone before
+  const std::pair<int, int> standard[] = {
+      {files.input, STDIN_FILENO}, {files.output, STDOUT_FILENO}, {files.complaints, STDERR_FILENO}};
+  for (const auto& [file, number] : standard) {
+    if (file >= 0) ::dup2(file, number);
+    if (file == ChildFiles::kNone) ::dup2(::open("/dev/null", O_RDWR | O_CLOEXEC), number);
+  }
+  sigset_t waits;
+  ::sigemptyset(&waits);
+  ::sigaddset(&waits, SIGTERM);
+  ::sigprocmask(SIG_SETMASK, &waits, nullptr);
+  ::execve("/proc/self/exe", argv, environ);
+  const int why = errno;
+  [[maybe_unused]] const ssize_t written = ::write(trouble, &why, sizeof why);
+  ::_exit(1);
+}
+
 }  // namespace
 
 Result<pid_t> start_program(const std::vector<std::string>& words, const ChildFiles& files) {
@@ -67,26 +94,20 @@ Result<pid_t> start_program(const std::vector<std::string>& words, const ChildFi
   argv.push_back(program.data());
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (const auto& [file, standard] : {std::pair(files.input, STDIN_FILENO), std::pair(files.output, STDOUT_FILENO),
-                                       std::pair(files.complaints, STDERR_FILENO)}) {
-    if (file >= 0) posix_spawn_file_actions_adddup2(&actions, file, standard);
-    if (file == ChildFiles::kNone) posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
+  STREAMVEC_ASSIGN_OR_RETURN(Pipe trouble, make_pipe());
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);  // a signal to the child is not to be heard by our handlers in it
+  const pid_t parent = ::getpid(), pid = ::fork();
+  if (pid == 0) become(argv.data(), files, parent, trouble.write_end.get());
+  int failed = pid < 0 ? errno : 0;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  trouble.write_end = FileHandle();
+  while (pid > 0 && ::read(trouble.read_end.get(), &failed, sizeof failed) < 0 && errno == EINTR) {
   }
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t waits;
-  ::sigemptyset(&waits);
-  ::sigaddset(&waits, SIGTERM);
-  posix_spawnattr_setsigmask(&attributes, &waits);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return error(Code::kUnavailable, "cannot start ", words.front(), ": ", std::strerror(failed));
-  return pid;
+  if (failed == 0) return pid;
+  if (pid > 0) await_end(pid);
+  return error(Code::kUnavailable, "cannot start ", words.front(), ": ", std::strerror(failed));
 }
 
 Result<std::string> run_program(const std::vector<std::string>& words, const std::atomic<bool>& stop) {
@@ -97,9 +118,7 @@ Result<std::string> run_program(const std::vector<std::string>& words, const std
                                                                     .complaints = complaints.get()}));
   output.write_end = FileHandle();
   std::string text = read_all(output.read_end.get(), pid, stop);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = await_end(pid);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
   if (WIFSIGNALED(status))
     return error(Code::kInternal, words.front(), " was ended by ", ::strsignal(WTERMSIG(status)));

@@ -17,7 +17,8 @@ struct ChildFiles {
   int input = kOurs, output = kOurs, complaints = kOurs;
 };
 // Starts `streamvec WORDS...`, a command that calls stop_on_signals(): a SIGTERM that is sent earlier waits for that.
-// The caller waits for the child's end. kUnavailable when it cannot be started.
+// It is sent one when the thread that has started it ends, however that comes. The caller waits for the child's end.
+// kUnavailable when it cannot be started.
 Result<pid_t> start_program(const std::vector<std::string>& words, const ChildFiles& files);
 
 // Runs `streamvec WORDS...` to its end and gives what it printed on standard output. Its standard error goes to a file

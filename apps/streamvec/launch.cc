@@ -6,15 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <iostream>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "apps/streamvec/child.h"
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/cores.h"
 #include "apps/streamvec/signals.h"
+#include "streamvec/cluster/node_options.h"
+#include "streamvec/core/clock.h"
 
 namespace streamvec::cli {
 namespace {
@@ -73,28 +78,70 @@ std::vector<std::string> words_of(const std::vector<std::string>& words, int64_t
   return made;
 }
 
-// Passes a wish to stop on until every node has ended; returns the first node's exit code.
-int await(const std::vector<pid_t>& nodes, const std::atomic<bool>& stop) {
-  std::vector<int> codes(nodes.size(), -1);
-  size_t running = nodes.size();
-  bool passed_on = false;
-  while (running > 0) {
-    if (stop && !passed_on) {
-      for (size_t i = 0; i < nodes.size(); ++i)
-        if (codes[i] < 0) ::kill(nodes[i], SIGTERM);
-      passed_on = true;
+class Nodes {
+ public:
+  void add(pid_t node) {
+    nodes_.push_back(node);
+    codes_.push_back(kRuns);
+  }
+  void send(int signal) const {
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (codes_[i] == kRuns) ::kill(nodes_[i], signal);
+  }
+
+  // Passes a wish to stop on until every node has ended. One that fails while others may wait for it ends them all. The
+  // others have nothing to do any more when the first has ended: one that is stopped is waked up for that. Returns the
+  // exit code of the first, or of one that has failed.
+  int await(double dead_after_s, const std::atomic<bool>& stop) {
+    const double begun_s = clock_seconds();
+    double first_ended_s = 0;
+    int failed = 0;
+    bool told = false, waked = false;
+    while (std::count(codes_.begin(), codes_.end(), kRuns) > 0) {
+      const double now_s = clock_seconds();
+      const int code = look();
+      if (code != 0 && !stop && now_s - begun_s < ClusterOptions().start_within_s) failed = code;
+      if ((stop || failed != 0) && !std::exchange(told, true)) send(SIGTERM);
+      if (codes_.front() != kRuns && first_ended_s == 0) first_ended_s = now_s;
+      const double since_s = first_ended_s > 0 ? now_s - first_ended_s : 0;
+      if (since_s > kLeave_s && !std::exchange(waked, true)) send(SIGCONT), send(SIGTERM);
+      if (since_s > dead_after_s + kKill_s) send(SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    for (size_t i = 0; i < nodes.size(); ++i) {
+    return codes_.front() != 0 ? codes_.front() : failed;
+  }
+
+ private:
+  static constexpr int kRuns = -1;
+  // After the first node's end: when the others should have ended by themselves, and, beyond the time after which they
+  // miss the first, how long they may take.
+  static constexpr double kLeave_s = 1, kKill_s = 5;
+
+  // Notes who has ended; what one of them has failed with, if it has by itself.
+  int look() {
+    int failed = 0;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
       int status = 0;
-      if (codes[i] >= 0 || ::waitpid(nodes[i], &status, WNOHANG) != nodes[i]) continue;
-      codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+      if (codes_[i] != kRuns || ::waitpid(nodes_[i], &status, WNOHANG) != nodes_[i]) continue;
+      codes_[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+      if (WIFEXITED(status) && codes_[i] != 0) failed = codes_[i];
       if (WIFSIGNALED(status))
         std::cerr << "node " << i + 1 << " was ended by " << ::strsignal(WTERMSIG(status)) << std::endl;
-      --running;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return failed;
   }
-  return codes.front();
+
+  std::vector<pid_t> nodes_;
+  std::vector<int> codes_;
+};
+
+// Those that only own rows, as `launch` was told or `train`.
+Result<int64_t> servers_of(const Arguments& launch, const Arguments& train) {
+  const int64_t servers = launch.integer("servers"), of_train = train.integer("servers");
+  if (launch.given("servers") && train.given("servers") && servers != of_train)
+    return error(Code::kInvalidArgument, "launch has --servers ", servers, " and train has ", of_train,
+                 "; leave one of them out");
+  return launch.given("servers") ? servers : of_train;
 }
 
 }  // namespace
@@ -104,7 +151,18 @@ Result<int> run_launch(const Arguments& arguments) {
   if (words.front() != "train")
     return error(Code::kInvalidArgument, "launch runs train, not ", words.front(),
                  "; try `streamvec launch -n 4 -- train ...`");
-  const int64_t workers = arguments.integer("n"), servers = arguments.integer("servers"), all = workers + servers;
+  if (is_given(words, "--nodes") || is_given(words, "--rank"))
+    return error(Code::kInvalidArgument, "launch gives each node --nodes and --rank; leave them out");
+  // As a node will read it, and misuse leaves as it would there.
+  const std::vector<std::string> first = words_of(words, 0);
+  const auto train = parse(*find_command("train"), std::span(first).subspan(1));
+  if (train.status().code() == Code::kInvalidArgument) {
+    std::cerr << "streamvec: " << train.status().message() << std::endl;
+    return 2;
+  }
+  STREAMVEC_RETURN_IF_ERROR(train.status());
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t servers, servers_of(arguments, *train));
+  const int64_t workers = arguments.integer("n"), all = workers + servers;
   HeldPorts held;
   STREAMVEC_RETURN_IF_ERROR(held.take(all));
   std::string addresses;
@@ -112,27 +170,27 @@ Result<int> run_launch(const Arguments& arguments) {
     addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
   const std::atomic<bool>& stop = stop_on_signals();
   const std::vector<int> allowed = allowed_cores();
-  std::vector<pid_t> nodes;
+  Nodes nodes;
   for (int64_t rank = 0; rank < all; ++rank) {
     std::vector<std::string> node = words_of(words, rank);
-    for (const std::string& word : {std::string("--nodes"), addresses, std::string("--rank"), std::to_string(rank),
-                                    std::string("--servers"), std::to_string(servers)})
-      node.push_back(word);
-    if (!is_given(words, "--threads")) {
+    std::vector<std::string> own = {
+        "--nodes", addresses, "--rank", std::to_string(rank), "--servers", std::to_string(servers)};
+    if (!train->given("threads")) {
       const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-      node.insert(node.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / workers))});
+      own.insert(own.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / workers))});
     }
+    node.insert(node.begin() + 1, own.begin(), own.end());  // words may end the options
     if (arguments.flag("pin") && rank < workers) run_on(cores_of_share(allowed, rank, workers));
     // The first node has our output; the others are heard only when they complain.
     auto pid = start_program(node, rank == 0 ? ChildFiles{} : ChildFiles{ChildFiles::kNone, ChildFiles::kNone});
     run_on(allowed);
     if (!pid.ok()) {
-      for (const pid_t started : nodes) ::kill(started, SIGTERM);
+      nodes.send(SIGTERM);
       return pid.status();
     }
-    nodes.push_back(*pid);
+    nodes.add(*pid);
   }
-  return await(nodes, stop);
+  return nodes.await(train->real("dead-after"), stop);
 }
 
 }  // namespace streamvec::cli

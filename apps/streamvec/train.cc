@@ -16,6 +16,8 @@
 #include "streamvec/cluster/etcd_membership.h"
 #include "streamvec/core/heap.h"
 #include "streamvec/source/http/crawl_source.h"
+#include "streamvec/train/cluster_settings.h"
+#include "streamvec/train/training_start.h"
 
 namespace streamvec::cli {
 namespace {
@@ -30,7 +32,7 @@ double per_second(int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-Json json_of(const TrainProgress& result, const std::string& out, bool stopped) {
+Json json_of(const TrainProgress& result, const std::string& out, bool stopped, bool clustered) {
   Json json = {{"tokens", result.tokens},
                {"pairs", result.pairs},
                {"seconds", rounded(result.seconds)},
@@ -50,7 +52,7 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped) 
                {"words_dropped", result.words_dropped},
                {"updates_refused", result.updates_refused},
                {"notes", result.notes}};
-  if (result.nodes > 1)
+  if (clustered)
     json.update({{"nodes", result.nodes},
                  {"pushes", result.pushes},
                  {"bytes_sent", result.bytes_sent},
@@ -224,15 +226,26 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   if (const char* token = std::getenv("STREAMVEC_CLUSTER_TOKEN"); token != nullptr) cluster.token = token;
 }
 
+// Of options that are wrong whatever the sources turn out to be, before others are waited for.
+Status check_before_nodes_are_found(TrainOptions options, int64_t nodes) {
+  options.cluster.nodes.assign(static_cast<size_t>(nodes), "");
+  STREAMVEC_RETURN_IF_ERROR(check_options(options));
+  const Status as_given = check_cluster(options);
+  options.stream.on = true;
+  return check_cluster(options).ok() ? Status() : as_given;
+}
+
 // Finds the other nodes, if they are to be found; nullptr otherwise. The membership lives as long as the node.
 Result<std::unique_ptr<EtcdMembership>> find_nodes(const Arguments& arguments, const std::atomic<bool>& stop,
-                                                   ClusterSettings& cluster) {
+                                                   TrainOptions& given) {
   constexpr double kFindWithin = 300;  // machines of a job start minutes apart
   if (!arguments.given("etcd")) return std::unique_ptr<EtcdMembership>();
   if (arguments.given("nodes") || !arguments.given("address"))
     return error(Code::kInvalidArgument,
                  "--etcd needs --address HOST:PORT, where the others reach this node, and finds "
                  "the --nodes by itself");
+  STREAMVEC_RETURN_IF_ERROR(check_before_nodes_are_found(given, arguments.integer("workers")));
+  ClusterSettings& cluster = given.cluster;
   EtcdMembership::Options options;
   options.url = arguments.text("etcd");
   options.job = arguments.text("job");
@@ -295,7 +308,7 @@ Result<int> run_train(const Arguments& arguments) {
   TrainOptions options = train_options(arguments);
   STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
   set_cluster_options(arguments, options.cluster);
-  const auto membership = find_nodes(arguments, stop, options.cluster);
+  const auto membership = find_nodes(arguments, stop, options);
   if (membership.status().code() == Code::kCancelled) return 0;  // nothing was begun
   STREAMVEC_RETURN_IF_ERROR(membership.status());
   set_fetching(arguments);
@@ -316,10 +329,10 @@ Result<int> run_train(const Arguments& arguments) {
   const bool stopped = stop && result.ok() && result->fraction < 1;  // a wish that comes after the end changes nothing
   if (result.ok() && !quiet) {
     warn(*result);
-    STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(*result, out, stopped))
+    STREAMVEC_RETURN_IF_ERROR(arguments.flag("json") ? print_json(json_of(*result, out, stopped, options.cluster.on()))
                                                      : print(summary_of(*result, out)));
   }
-  leave_service(arguments, service.get(), result.ok() ? Status() : result.status(), stop);
+  leave_service(arguments, service.get(), result, stop);
   if (!result.ok()) return result.status();
   return 0;
 }

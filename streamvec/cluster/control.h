@@ -29,7 +29,7 @@ enum class ControlKind : uint8_t {
   kSaved = 13,     // from the leader, where others could take its place: the model is written
   kAsk = 20,       // to the leader: pieces of the text that are finished, and how many more are wanted
   kPieces = 21,    // from the leader: pieces to train on
-  kTextOver = 22,  // from the leader: every piece is finished
+  kTextOver = 22,  // from the leader: every piece is finished, or the run is to end
 };
 
 // Pieces of the text, from `begin` to before `end`.

@@ -26,6 +26,7 @@ class HybridNode final : public Synchronizer {
   Status trained(int64_t words, double lr = 1) override;
   // At the end every node's values are equal, to the last bits of their sums.
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  void stop_text() override { rows_->stop_text(); }
   bool leads() const override { return rows_->leads(); }
   bool holds_lead() const override { return rows_->holds_lead(); }
   void saved() override { rows_->saved(); }

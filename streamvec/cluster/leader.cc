@@ -88,7 +88,7 @@ Result<std::vector<Control>> Leader::begin(double now_s) {
   for (const NodeId node : wanted)
     if (present_.count(node) == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
   return error(Code::kUnavailable, "node ", missing, " did not come within ", options_.start_within_s,
-               " s; are all nodes started with the same --nodes?");
+               " s; was it started, with the same addresses in the same order?");
 }
 
 Status Leader::check_kinds(const View& view) const {

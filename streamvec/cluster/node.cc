@@ -172,6 +172,7 @@ ClusterStats ClusterNode::stats() const {
   stats.settled = view_.epoch > 0 && (replica_ == nullptr || replica_->settled());
   stats.notes = finder_.reasons();
   stats.notes.insert(stats.notes.end(), codec_finder_.reasons().begin(), codec_finder_.reasons().end());
+  stats.notes.insert(stats.notes.end(), lost_.begin(), lost_.end());
   if (!unwritten_.empty()) stats.notes.push_back(unwritten_);
   stats.staleness_most = staleness_most_;
   const std::set<NodeId> present = all_of(view_);
@@ -244,7 +245,7 @@ void ClusterNode::run() {
 // A node that was stopped itself has not heard the others for just as long: that is not their silence.
 void ClusterNode::forgive_pause(double now_s) {
   const double paused_s = now_s - std::exchange(stepped_s_, now_s);
-  if (options_.registry != nullptr && paused_s > options_.dead_after_s / 2)
+  if (paused_s > options_.dead_after_s / 2)
     for (auto& [node, heard_s] : heard_s_) heard_s = std::min(heard_s + paused_s, now_s);
 }
 
@@ -314,16 +315,24 @@ void ClusterNode::receive_message(NodeId from, const std::string& bytes) {
     std::vector<Slot> restarted;
     Status status = options_.stream->receive(from, leader_, bytes, restarted);
     if (status.ok()) status = restart_rows(restarted);
-    if (!status.ok()) fail(status);
+    if (!status.ok()) misread(from, status);
     return;
   }
   if (!is_control(bytes)) {
-    if (const Status status = receive_rows(from, bytes); !status.ok()) fail(status);
+    if (const Status status = receive_rows(from, bytes); !status.ok()) misread(from, status);
     return;
   }
   const Result<Control> control = decode_control(bytes);
-  if (!control.ok()) return fail(control.status());
+  if (!control.ok()) return misread(from, control.status());
   receive_control(from, *control);
+}
+
+// Before the beginning one of the nodes may be of another kind; then it does not come to be one of these.
+void ClusterNode::misread(NodeId from, const Status& why) {
+  if (view_.epoch > 0 || options_.joins || from == self_) return fail(why);
+  if (is_leader())
+    refuse(from, "node " + std::to_string(from) + " sent " + why.message() +
+                     "; have all nodes the same --model, --sync and --shard?");
 }
 
 void ClusterNode::send_out(Outbox& out) {

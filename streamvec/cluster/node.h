@@ -6,7 +6,7 @@
 //
 // One node leads, at first the one with the lowest id: it waits for all, says who takes part, leaves out nodes that are
 // silent, and knows when everybody has finished. Where there is a registry another takes its place when it is silent
-// (node_succession.cc); elsewhere a node that loses the leader ends with an error, and what it has learnt can be saved.
+// (node_succession.cc); elsewhere a node that loses the leader ends with an error.
 //
 // A node that joins later says so to the leader, with its address. The leader sends it the rows as it knows them and
 // takes it into the next membership, in which owners tell it what has changed.
@@ -59,6 +59,7 @@ class ClusterNode final : public Synchronizer {
   Result<TrainedTotals> finish(const TrainedTotals& own) override { return finish(own, Deadline::never()); }
   // kDeadlineExceeded when the others have not finished by then: it goes on talking, and may be called again.
   Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline);
+  void stop_text() override;
   bool leads() const override;
   bool holds_lead() const override;
   bool failed() const { return failed_; }  // what trained() and finish() say then; a thread that does neither may ask
@@ -77,6 +78,7 @@ class ClusterNode final : public Synchronizer {
   void step(double now_s);
   void forgive_pause(double now_s);
   void receive_message(NodeId from, const std::string& bytes);
+  void misread(NodeId from, const Status& why);
   Status receive_rows(NodeId from, const std::string& bytes);
   Status take_rows(NodeId from, const Message& message);
   Status exchange_words(double now_s);
@@ -98,9 +100,11 @@ class ClusterNode final : public Synchronizer {
   void publish(const View& view);
   bool any_silent(double now_s) const;
   void hand_out();
+  void end_text();
   Control hello() const;
   Control as_greeting(Control hello) const;
   void seek_leader(double now_s);
+  Status not_begun(double silent_s) const;
   void receive_lead(NodeId from, const Control& lead);
   void follow(NodeId leader, uint32_t epoch);
   void greet();
@@ -200,7 +204,9 @@ class ClusterNode final : public Synchronizer {
   int64_t pushed_rows_ = 0;   // by the last push, to the owner of most of them
   double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
   bool companion_over_ = true;
-  std::string unwritten_;  // a note: why the registry had a membership late
+  std::string refused_;            // of the leader, before the beginning: why a node cannot take part
+  std::vector<std::string> lost_;  // notes: who was left out
+  std::string unwritten_;          // a note: why the registry had a membership late
   ClusterStats stats_;
 
   std::atomic<int64_t> words_{0};

@@ -17,6 +17,26 @@ bool is_to_leader(ControlKind kind) {
          kind == ControlKind::kFinished || kind == ControlKind::kEnd;
 }
 
+std::vector<std::string> parts_of(const std::string& text) {
+  constexpr std::string_view kParted = ", ";
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(kParted, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + kParted.size();
+  }
+  return parts;
+}
+
+// What only the one says, of two texts whose parts are between commas.
+std::string only_in(const std::string& text, const std::string& other) {
+  const std::vector<std::string> others = parts_of(other);
+  std::string only;
+  for (const std::string& part : parts_of(text))
+    if (std::find(others.begin(), others.end(), part) == others.end()) only += (only.empty() ? "" : ", ") + part;
+  return only;
+}
+
 }  // namespace
 
 void ClusterNode::receive_control(NodeId from, const Control& control) {
@@ -86,8 +106,14 @@ void ClusterNode::receive_hello(NodeId from, const Control& hello) {
 }
 
 std::string ClusterNode::differences_of(NodeId node, const Control& hello) const {
-  return "node " + std::to_string(node) + " has " + hello.text + ", node " + std::to_string(self_) + " has " +
-         options_.fingerprint_of + "; give all nodes the same text and options";
+  const std::string other = "node " + std::to_string(node), own = "node " + std::to_string(self_);
+  const std::string there = only_in(hello.text, options_.fingerprint_of);
+  const std::string here = only_in(options_.fingerprint_of, hello.text);
+  const std::string both = there.empty() ? "" : other + " has " + there + ", " + own + " has " + here;
+  if (hello.fingerprint == options_.fingerprint)
+    return other + " begins with other rows than " + own + (both.empty() ? "" : ": " + both) + "; is the model that " +
+           own + " goes on with in its --out, too?";
+  return (both.empty() ? other + " has other words than " + own : both) + "; give all nodes the same text and options";
 }
 
 void ClusterNode::refuse(NodeId node, const std::string& why) {
@@ -96,6 +122,7 @@ void ClusterNode::refuse(NodeId node, const std::string& why) {
   refusal.text = why;
   send(node, encode(refusal));
   if (options_.joinable) gone_s_[node] = clock_seconds();
+  if (view_.epoch == 0) refused_ = why;
 }
 
 // At a moment when each of our pushes is answered: we know every row as its owner has it then, but for what others have
@@ -160,6 +187,7 @@ void ClusterNode::take_view(const View& view) {
   for (const NodeId node : all_of(view_)) {
     if (all_of(view).count(node) > 0) continue;
     gone_s_[node] = clock_seconds();
+    lost_.push_back("node " + std::to_string(node) + " fell silent and was left out");
     if (view_.epoch < led_since_) early_.forget(node);  // the new leader may number otherwise what only that one knew
   }
   view_ = view;
@@ -214,7 +242,10 @@ void ClusterNode::decide_orders(double now_s) {
   const bool gathers = leading_->gathers();
   if (gathers) decided.before.merge(all_of(view_));
   Result<std::vector<Control>> controls = leading_->decide(now_s, heard_s_);
-  if (!controls.ok()) return fail(controls.status());
+  if (!controls.ok()) {
+    const std::string refused = view_.epoch > 0 || refused_.empty() ? "" : " It was refused: " + refused_;
+    return fail(Status(controls.status().code(), controls.status().message() + refused));
+  }
   if (controls->empty()) return;
   if (gathers) resume_text();
   decided.controls = std::move(*controls);
@@ -280,7 +311,20 @@ void ClusterNode::tell_orders() {
     if (!is_among(view_.workers, node) && !is_among(view_.servers, node)) leave_text(node);
 }
 
+void ClusterNode::stop_text() {
+  const std::lock_guard lock(mutex_);
+  if (board_ && !text_over_ && view_.epoch > 0) end_text();
+}
+
+void ClusterNode::end_text() {
+  text_over_ = true;
+  Control over{ControlKind::kTextOver};
+  over.standing = board_->standing();
+  tell_all(over, leading_->members());
+}
+
 void ClusterNode::hand_out() {
+  if (text_over_) return;
   for (auto asked = wanted_.begin(); asked != wanted_.end();) {
     Control pieces{ControlKind::kPieces};
     pieces.pieces = board_->take(asked->first, asked->second, workers_now());
@@ -289,11 +333,7 @@ void ClusterNode::hand_out() {
     tell(asked->first, pieces);
     asked = wanted_.erase(asked);
   }
-  if (text_over_ || view_.epoch == 0 || !board_->over()) return;
-  text_over_ = true;
-  Control over{ControlKind::kTextOver};
-  over.standing = board_->standing();
-  tell_all(over, leading_->members());
+  if (view_.epoch > 0 && board_->over()) end_text();
 }
 
 void ClusterNode::tell(NodeId node, const Control& control) {
@@ -326,7 +366,9 @@ void ClusterNode::keep_in_touch(double now_s) {
     for (std::string& frame : frames) transport_->send(node, std::move(frame));
   }
   const bool needs_leader = phase_ != Phase::kEnded || (options_.registry != nullptr && !model_saved_);
-  const double patience_s = options_.dead_after_s * (options_.registry != nullptr ? kLeaderGone : 1);
+  const double patience_s = options_.registry != nullptr ? kLeaderGone * options_.dead_after_s
+                            : view_.epoch == 0           ? std::max(options_.start_within_s, options_.dead_after_s)
+                                                         : options_.dead_after_s;
   if (!is_leader() && needs_leader && now_s - heard_s_[leader_] > patience_s) seek_leader(now_s);
   if (options_.joinable) forget_gone(now_s);
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;

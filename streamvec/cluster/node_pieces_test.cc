@@ -66,5 +66,24 @@ TEST(ClusterNode, WhatANodeThatStopsHasNotFinishedIsTrainedByTheRest) {
   EXPECT_EQ(readers[0].taken.size(), 200u);
 }
 
+TEST(ClusterNode, WhenTheLeaderIsToStopTheTextIsOverForAll) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 10, {0, 100'000});
+  std::deque<Reader> readers;
+  for (NodeId id = 1; id <= 2; ++id) readers.emplace_back(cluster.members[id - 1], id, std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  cluster.members[1].node->stop_text();  // it is not the other's to say
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const int64_t before = cluster.members[0].node->pieces()->tokens_of_all();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_GT(cluster.members[0].node->pieces()->tokens_of_all(), before);
+  cluster.members[0].node->stop_text();
+  for (Reader& reader : readers) reader.join();
+  for (const Reader& reader : readers) EXPECT_TRUE(reader.status.ok()) << reader.status.message();
+  EXPECT_EQ(readers[0].tokens, 10 * static_cast<int64_t>(readers[0].taken.size() + readers[1].taken.size()));
+  const TextStanding standing = cluster.members[0].node->pieces()->standing();
+  EXPECT_GT(standing.finished_before, 0);
+  EXPECT_LT(standing.finished_before, 100'000);
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -52,7 +52,7 @@ void ClusterNode::push_if_due(double now_s) {
   }
   // One that has nothing to train on at the moment holds nobody up, nor does it hurry them: it follows, or pushes
   // whenever it can where it does not see others wait.
-  const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry()) && !is_dry(done);
+  const bool trains = phase_ == Phase::kTraining && (pieces_ == nullptr || !pieces_->dry(now_s)) && !is_dry(done);
   const bool follows = phase_ <= Phase::kFinished && server_ != nullptr && options_.sync.scheme.awaits_all();
   done.dry = !trains;
   if ((trains || follows) && !pace_.is_time(done)) return;

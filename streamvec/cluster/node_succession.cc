@@ -4,6 +4,7 @@
 // and comes back is heard by nobody, and hears that another leads.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "streamvec/cluster/node.h"
@@ -26,6 +27,13 @@ bool ClusterNode::holds_lead() const {
   return leads() && (options_.registry == nullptr || options_.registry->holds());
 }
 
+Status ClusterNode::not_begun(double silent_s) const {
+  const Status unreached = transport_->peer_status(leader_);
+  return error(Code::kUnavailable, "node ", leader_, ", which leads, was not heard for ", std::round(silent_s),
+               " s, and nothing was begun; ",
+               unreached.ok() ? "are all nodes started, with the same options and addresses?" : unreached.message());
+}
+
 void ClusterNode::seek_leader(double now_s) {
   const double silent_s = now_s - heard_s_[leader_];
   const auto lost = [&](Code code, const auto&... why) {
@@ -33,8 +41,10 @@ void ClusterNode::seek_leader(double now_s) {
                " s", why...));
   };
   Registry* const registry = options_.registry;
+  if (registry == nullptr && view_.epoch == 0) return fail(not_begun(silent_s));
   if (registry == nullptr)
-    return lost(Code::kUnavailable, "; what was learnt here is saved, start the cluster again to go on");
+    return lost(Code::kUnavailable,
+                "; the newest checkpoint is what remains, start the cluster again to go on from it");
   if (!registry->reached()) {
     if (silent_s > options_.dead_after_s)
       lost(Code::kUnavailable, ", and etcd neither; the others may go on without this node");

@@ -1,16 +1,23 @@
 #include "streamvec/cluster/node.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
+#include <string>
 #include <thread>
 
 #include "streamvec/cluster/node_testing.h"
+#include "streamvec/transport/reliable_transport.h"
 
 namespace streamvec {
 namespace {
 
 using namespace streamvec::testing;  // NOLINT: the nodes of this folder's tests
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class EveryScheme : public ::testing::TestWithParam<Admission> {};
 
@@ -103,6 +110,7 @@ TEST(ClusterNode, GoesOnWithoutANodeThatDies) {
   for (std::thread& thread : threads) thread.join();
   for (const Status& status : statuses) ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(cluster.members[0].node->stats().nodes, 2);
+  EXPECT_THAT(cluster.members[0].node->stats().notes, ElementsAre("node 3 fell silent and was left out"));
   for (NodeId column = 1; column <= 2; ++column) {
     EXPECT_EQ(cluster.members[0].sum(column), 4'000);
     EXPECT_EQ(cluster.members[0].sum(column), cluster.members[1].sum(column));
@@ -138,7 +146,23 @@ TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLostAndNobodyMayTakeItsPlace) {
   const Result<TrainedTotals> left = cluster.members[1].node->finish({});
   ASSERT_FALSE(left.ok());
   EXPECT_EQ(left.status().code(), Code::kUnavailable);
-  EXPECT_NE(left.status().message().find("node 1"), std::string::npos);
+  EXPECT_THAT(left.status().message(), AllOf(HasSubstr("node 1"), HasSubstr("the newest checkpoint is what remains")));
+}
+
+TEST(ClusterNode, OneThatIsReadyEarlyWaitsForALeaderThatComesLate) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 0.3, {}, false, {1});
+  std::this_thread::sleep_for(std::chrono::milliseconds(900));
+  cluster.start(1, cluster.options);
+  for (Member& member : cluster.members) EXPECT_TRUE(member.node->await_start().ok());
+}
+
+TEST(ClusterNode, OneThatNeverHearsTheLeaderSaysThatNothingWasBegun) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 10, {}, false, {1, 2});
+  cluster.options.dead_after_s = cluster.options.start_within_s = 0.3;
+  cluster.start(2, cluster.options);
+  const Status waited = cluster.members[0].node->await_start().status();
+  EXPECT_EQ(waited.code(), Code::kUnavailable);
+  EXPECT_THAT(waited.message(), AllOf(HasSubstr("node 1"), HasSubstr("nothing was begun")));
 }
 
 TEST(ClusterNode, ANodeThatIsCutOffEndsAndTheOthersGoOn) {
@@ -171,29 +195,50 @@ TEST(ClusterNode, AWishToStopEndsTheWaitForTheOthers) {
   EXPECT_FALSE(*started);
 }
 
-TEST(ClusterNode, ANodeWithAnotherVocabularyIsToldWhy) {
-  InprocNetwork network;
-  std::vector<Member> members(2);
-  for (NodeId id = 1; id <= 2; ++id) {
-    ClusterOptions options;
-    options.workers = options.servers = {1, 2};
-    options.sync.scheme = exact(Admission::kBsp);
-    options.sync.dim = kDim;
-    options.sync.key_end = 2 * kRows;
-    options.fingerprint = id;
-    options.fingerprint_of = std::to_string(id) + " words";
-    options.start_within_s = 0.5;
-    auto transport = network.join(id);
-    transport->add_peer(3 - id, "");
-    Member& member = members[id - 1];
-    for (Matrix& table : member.tables) table = std::move(Matrix::make(kRows, kDim)).value();
-    member.node =
-        std::move(ClusterNode::start(options, std::move(transport), {&member.tables[0], &member.tables[1]})).value();
+// What a second node is told that is not like the first, and what the first says when it has waited for another.
+struct Refusal {
+  explicit Refusal(const std::function<void(ClusterOptions&)>& change) {
+    Cluster cluster(2, exact(Admission::kBsp), 0, 10, {}, false, {1, 2});
+    cluster.options.start_within_s = 0.5;
+    cluster.options.fingerprint_of = "7 words, --window 5, --lr 1";
+    cluster.start(1, cluster.options);
+    change(cluster.options);
+    cluster.start(2, cluster.options);
+    const Status refused = cluster.members[1].node->await_start().status();
+    EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+    told = refused.message();
+    said = cluster.members[0].node->await_start().status().message();
   }
-  const Status refused = members[1].node->await_start().status();
-  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
-  EXPECT_NE(refused.message().find("2 words"), std::string::npos);
-  EXPECT_FALSE(members[0].node->await_start().ok());
+  std::string told, said;
+};
+
+TEST(ClusterNode, ANodeWithOtherOptionsIsToldThoseThatDiffer) {
+  const Refusal refusal([](ClusterOptions& options) {
+    options.fingerprint = 8;
+    options.fingerprint_of = "7 words, --window 3, --lr 1";
+  });
+  EXPECT_EQ(refusal.told, "node 2 has --window 3, node 1 has --window 5; give all nodes the same text and options");
+  EXPECT_THAT(refusal.said, AllOf(HasSubstr("node 2 did not come"), HasSubstr(refusal.told)));
+}
+
+TEST(ClusterNode, ANodeWithOtherWordsOrRowsAloneIsToldThat) {
+  const Refusal words([](ClusterOptions& options) { options.fingerprint = 8; });
+  EXPECT_EQ(words.told, "node 2 has other words than node 1; give all nodes the same text and options");
+  const Refusal rows([](ClusterOptions& options) { options.rows = 8; });
+  EXPECT_EQ(rows.told,
+            "node 2 begins with other rows than node 1; is the model that node 1 goes on with in its --out, too?");
+}
+
+TEST(ClusterNode, ANodeOfAnotherKindIsWaitedForAndNamed) {
+  Cluster cluster(2, exact(Admission::kBsp), 0, 10, {}, false, {1, 2});
+  cluster.options.start_within_s = 0.5;
+  ReliableTransport other(cluster.network.join(2));
+  other.add_peer(1, "");
+  cluster.start(1, cluster.options);
+  other.send(1, "hello");
+  const Status waited = cluster.members[0].node->await_start().status();
+  EXPECT_EQ(waited.code(), Code::kUnavailable);
+  EXPECT_THAT(waited.message(), AllOf(HasSubstr("node 2 did not come"), HasSubstr("the same --model")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace streamvec {
 namespace {
 
 constexpr double kReport_s = 0.25;  // between two reports: what a node that dies has done since then is done again
+constexpr double kAnswer_s = 0.05;  // the first request takes at most, where there are pieces
 
 }  // namespace
 
@@ -115,9 +116,10 @@ KnownText PieceQueue::known(NodeId self) {
   return known;
 }
 
-bool PieceQueue::dry() const {
+bool PieceQueue::dry(double now_s) const {
   const std::lock_guard lock(mutex_);
-  return given_ && waiting_.empty() && in_work_.empty();
+  const bool answered = given_ || (asked_ && now_s - told_s_ > kAnswer_s);
+  return answered && waiting_.empty() && in_work_.empty();
 }
 
 }  // namespace streamvec

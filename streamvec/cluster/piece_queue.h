@@ -32,7 +32,7 @@ class PieceQueue {
   enum class Next {
     kPiece,
     kNotYet,  // some may come: others may leave theirs
-    kOver,    // nobody has any left
+    kOver,    // nobody has any left, or is to begin any
     kStopped  // the cluster has failed
   };
   // Does not wait. Every piece is given back with finish().
@@ -61,8 +61,8 @@ class PieceQueue {
   // For one that begins to lead in another's place: what is at hand here and known of the text. What was asked of the
   // other is asked again.
   KnownText known(NodeId self);
-  // Had something to train on, and has nothing at the moment.
-  bool dry() const;
+  // Has nothing to train on at the moment, and is not just about to be given the first of it.
+  bool dry(double now_s) const;
 
  private:
   Report take_finished();

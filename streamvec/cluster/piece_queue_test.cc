@@ -67,10 +67,20 @@ TEST(PieceQueue, WhatIsFinishedIsToldSoonAndAtOnceWhenNothingIsLeft) {
   train(queue, 2, own);
   EXPECT_FALSE(queue.report(0.02).has_value());
   EXPECT_EQ(queue.report(0.3)->finished, (std::vector<PieceRange>{{0, 2}}));
-  EXPECT_FALSE(queue.dry());
+  EXPECT_FALSE(queue.dry(0.3));
   train(queue, 1, own);
-  EXPECT_TRUE(queue.dry());
+  EXPECT_TRUE(queue.dry(0.3));
   EXPECT_EQ(queue.report(0.31)->finished, (std::vector<PieceRange>{{2, 3}}));
+}
+
+TEST(PieceQueue, IsDryWhenOthersHaveAllThePieces) {
+  PieceQueue queue(1);
+  EXPECT_FALSE(queue.dry(0));
+  ASSERT_GT(queue.report(10)->wanted, 0);
+  EXPECT_FALSE(queue.dry(10.01));
+  EXPECT_TRUE(queue.dry(10.1));
+  queue.give(std::vector<PieceRange>{{7, 8}}, {}, 2);  // which one that has died had
+  EXPECT_FALSE(queue.dry(10.2));
 }
 
 TEST(PieceQueue, TakesTheOthersForAsFastAsItselfUntilItIsToldTheirWords) {

@@ -66,7 +66,7 @@ Result<bool> SandblasterCoordinator::await_start(const std::atomic<bool>* stop) 
     if (stop != nullptr && stop->load()) return false;
     if (clock_seconds() - begun_s > options_.start_within_s)
       return error(Code::kUnavailable, present_.size(), " of ", heard_s_.size(), " nodes came within ",
-                   options_.start_within_s, " s; are all nodes started with the same --nodes?");
+                   options_.start_within_s, " s; are all nodes started, with the same addresses in the same order?");
     changed_.wait_for(lock, kSilenceLook);
   }
   for (auto& [node, heard_s] : heard_s_) heard_s = clock_seconds();

@@ -94,7 +94,8 @@ Result<SandblasterMessage> decode_sandblaster(std::string_view bytes) {
                      get(bytes, message.vector) && get_ops(bytes, message.ops) && get_all(bytes, message.doubles) &&
                      get_all(bytes, message.rows) && get_all(bytes, message.values) && get_all(bytes, message.text);
   if (!whole || !bytes.empty() || message.kind < SandblasterKind::kHello || message.kind > SandblasterKind::kEnd)
-    return error(Code::kInvalidArgument, "a message that nobody can read; the sender runs another version");
+    return error(Code::kInvalidArgument,
+                 "a message that nobody can read; the sender runs another version, or has another --sync or --shard");
   return message;
 }
 

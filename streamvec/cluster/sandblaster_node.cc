@@ -166,7 +166,7 @@ void SandblasterNode::keep_in_touch(double now_s) {
   if (coordinates() || ended_ || !status_.ok()) return;
   if (!begun_ && now_s - started_s_ > options_.start_within_s)
     status_ = error(Code::kUnavailable, "the first node did not begin within ", options_.start_within_s,
-                    " s; are all nodes started with the same --nodes?");
+                    " s; are all nodes started, with the same addresses in the same order?");
   if (begun_ && now_s - heard_s_ > options_.dead_after_s)
     status_ = error(Code::kUnavailable, "the first node was not heard for ", options_.dead_after_s,
                     " s; the newest checkpoint is what remains");

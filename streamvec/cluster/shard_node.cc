@@ -85,6 +85,7 @@ void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
   if (leads()) receive_from_worker(from, message);
   if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kEnd) ended_ = true;
+  if (from == leader_ && message.kind == SandblasterKind::kStop) text_stopped_ = true;
   if (message.kind == SandblasterKind::kRows)
     if (const auto found = question_of_.find(message.number); found != question_of_.end()) {
       Part& part = open_[found->second.first][found->second.second];
@@ -112,6 +113,8 @@ void ShardNode::receive_from_worker(NodeId from, const SandblasterMessage& messa
                                "; give all nodes the same text and options"});
   if (message.kind == SandblasterKind::kHello && present_.insert(from).second && present_ == all_)
     for (const NodeId node : all_) post(node, {.kind = SandblasterKind::kView});
+  if (message.kind == SandblasterKind::kStop && from != self_)
+    for (const NodeId node : all_) post(node, {.kind = SandblasterKind::kStop});
   if (message.kind != SandblasterKind::kFinished || message.doubles.size() != 4 || !finished_.insert(from).second)
     return;
   all_trained_.tokens += static_cast<int64_t>(message.doubles[0]);
@@ -137,7 +140,7 @@ void ShardNode::look_for_silent(double now_s) {
   if (ended_ || !status_.ok()) return;
   if (!begun_ && now_s - started_s_ > options_.start_within_s)
     status_ = error(Code::kUnavailable, "not all nodes came within ", options_.start_within_s,
-                    " s; are all nodes started with the same --nodes?");
+                    " s; are all nodes started, with the same addresses in the same order?");
   for (const auto& [node, heard_s] : heard_s_)
     if (begun_ && node != self_ && now_s - heard_s > options_.dead_after_s)
       status_ = error(Code::kUnavailable, "node ", node, " was not heard for ", options_.dead_after_s,
@@ -164,7 +167,7 @@ Result<bool> ShardNode::await_start(const std::atomic<bool>* stop) {
 }
 
 Status ShardNode::trained(int64_t /*words*/, double /*lr*/) {
-  if (!failed_) return {};
+  if (!failed_) return text_stopped_ ? error(Code::kCancelled, "the run is to end") : Status();
   const std::lock_guard lock(mutex_);
   return status_;
 }
@@ -256,6 +259,12 @@ Status ShardNode::await_owners() {
   for (const auto& [owner, row] : one_of) rows.push_back(row);
   std::vector<float> values;
   return await(ask(rows), values);
+}
+
+void ShardNode::stop_text() {
+  if (text_stopped_.exchange(true)) return;
+  for (const NodeId node : all_)
+    if (leads() || node == leader_) post(node, {.kind = SandblasterKind::kStop});
 }
 
 Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {

@@ -51,6 +51,8 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   // The leader returns when everybody's text is over and every change is in its row; the others when the leader parts,
   // so that it can read all rows meanwhile.
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  void stop_text() override;
+  bool text_stopped() const override { return text_stopped_; }
   bool leads() const override { return self_ == leader_; }
   ClusterStats stats() const override;
 
@@ -99,7 +101,7 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   std::map<uint64_t, std::pair<uint64_t, size_t>> question_of_;  // by a part's number
   TrainedTotals all_trained_;
   ClusterStats stats_;
-  std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<bool> failed_{false}, stopping_{false}, text_stopped_{false};
   std::thread thread_;
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <thread>
 
 #include "streamvec/sync/view.h"
 #include "streamvec/transport/inproc.h"
@@ -238,6 +239,24 @@ TEST(ShardNode, ANodeWithOtherTextIsRefusedWithTheReason) {
   shards.options.fingerprint = 7;
   shards.start(1);
   EXPECT_THAT(shards.nodes[1]->await_start().status().message(), HasSubstr("give all nodes the same text"));
+}
+
+TEST(ShardNode, WhoeverIsToStopAllAre) {
+  for (const size_t asks : {0, 2}) {
+    Shards shards(3, 0);
+    shards.start_all();
+    for (const auto& node : shards.nodes) EXPECT_TRUE(node->trained(1).ok());
+    shards.nodes[asks]->stop_text();
+    for (const auto& node : shards.nodes) {
+      while (node->trained(1).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(node->trained(1).code(), Code::kCancelled);
+      EXPECT_TRUE(node->text_stopped());
+    }
+    for (size_t i = 0; i < 3; ++i) shards.finish_later(i);
+    EXPECT_EQ(shards.finished[0].get().value().tokens, 33) << "and it ends well";
+    shards.nodes[0].reset();
+    for (const size_t i : {1, 2}) EXPECT_TRUE(shards.finished[i].get().ok());
+  }
 }
 
 }  // namespace

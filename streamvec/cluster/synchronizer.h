@@ -52,6 +52,11 @@ class Synchronizer {
   // This node's text is over, of which it trained `own`: goes on talking until everybody's is and all have what the
   // others learnt. The leader returns what all have trained, the others what they have.
   virtual Result<TrainedTotals> finish(const TrainedTotals& own) = 0;
+  // Somebody wants the run to end: the text is over for all then, as far as it is in work. Where it is handed out only
+  // the leader's word counts; what another node leaves is trained on by the rest.
+  virtual void stop_text() {}
+  // So it was, and not all of it may have been trained on. Where it is handed out the pieces say.
+  virtual bool text_stopped() const { return false; }
   // This node speaks for all, and writes the model. Where nodes may come and go that may come to be so at any time.
   virtual bool leads() const = 0;
   // The same beyond doubt: one that was stopped for long may take itself for the leader and not be it any more.

@@ -2,7 +2,8 @@
 
 #include <xxhash.h>
 
-#include <limits>
+#include <charconv>
+#include <cmath>
 #include <numeric>
 #include <sstream>
 
@@ -41,6 +42,17 @@ uint64_t with_rows(uint64_t hash, const Parameters& parameters) {
   return hash;
 }
 
+// Who takes part in what. Where nodes are found, all have that from one roster, and others may come later.
+std::string roles_text(const ClusterSettings& settings) {
+  if (settings.registry != nullptr) return "";
+  return ", " + std::to_string(settings.nodes.size()) + " nodes, --servers " + std::to_string(settings.servers) +
+         ", --shard " + settings.shard;
+}
+
+uint64_t with_text(uint64_t hash, const std::string& text) {
+  return XXH3_64bits_withSeed(text.data(), text.size(), hash);
+}
+
 }  // namespace
 
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start) {
@@ -48,7 +60,7 @@ uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart
 }
 
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
-  return with_rows(vocabulary_fingerprint(options, start), start.parameters);
+  return with_text(with_rows(vocabulary_fingerprint(options, start), start.parameters), roles_text(options.cluster));
 }
 
 namespace {
@@ -90,16 +102,50 @@ std::vector<float> row_pulls(const TrainOptions& options, const std::string& mod
 
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start) {
   return std::to_string(start.vocabulary.size()) + " words of " + std::to_string(start.parameters.dim()) +
-         " dimensions, --seed " + std::to_string(options.seed);
+         " dimensions, --seed " + std::to_string(options.seed) + roles_text(options.cluster);
 }
 
-std::string step_options_text(const TrainOptions& options, const TrainingStart& start) {
+namespace {
+
+// As short as one would type it, and no other number's text.
+std::string typed(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+std::string typed(const HalfLife& half_life) {
+  if (std::isinf(half_life.value)) return "never";
+  return typed(half_life.value) + (half_life.seconds ? "s" : "");
+}
+
+// Whether the text is a file's or a stream's.
+std::string pair_options_text(const TrainOptions& options) {
   std::ostringstream text;
-  text.precision(std::numeric_limits<double>::max_digits10);
-  text << ", --lr " << start.lr << ", --schedule " << options.schedule << ", --window " << options.window
-       << ", --negatives " << options.negatives << ", --sample " << options.sample << ", --pace " << options.pace
-       << ", --batch " << options.batch << ", --epochs " << options.epochs;
+  text << ", --optimizer " << options.optimizer << ", --window " << options.window << ", --negatives "
+       << options.negatives << ", --sample " << typed(options.sample) << ", --pace " << typed(options.pace)
+       << ", --batch " << options.batch;
   return text.str();
+}
+
+// Of streams, whose words are compared only as they come. Files of stop words and lemmas may lie elsewhere on each
+// node.
+std::string stream_options_text(const TrainOptions& options) {
+  const TokenizerOptions& tokenizer = options.tokenizer;
+  std::ostringstream text;
+  text << ", --lr " << (options.lr ? typed(*options.lr) : "as usual") << pair_options_text(options) << ", --min-count "
+       << options.min_count << ", --half-life " << typed(options.stream.half_life) << ", --replay "
+       << options.stream.replay << ", --replay-ratio " << typed(options.stream.replay_ratio) << ", --tokenizer "
+       << (tokenizer.split == TokenizerOptions::Split::kWords ? "words" : "whitespace") << ", "
+       << (tokenizer.fold_case ? "no " : "") << "--keep-case, " << (tokenizer.nfkc ? "no " : "") << "--no-nfkc, --stem "
+       << (options.stem.empty() ? "none" : options.stem);
+  return text.str();
+}
+
+}  // namespace
+
+std::string step_options_text(const TrainOptions& options, const TrainingStart& start) {
+  return ", --lr " + typed(start.lr) + ", --schedule " + options.schedule + pair_options_text(options) + ", --epochs " +
+         std::to_string(options.epochs);
 }
 
 namespace {
@@ -170,7 +216,7 @@ RingOptions ring_options(const TrainOptions& options, const TrainingStart& start
 // What all nodes must have alike: words, and what is said of the rest.
 void set_fingerprint(uint64_t words, const std::string& text, ClusterOptions& cluster) {
   cluster.fingerprint_of = text;
-  cluster.fingerprint = XXH3_64bits_withSeed(text.data(), text.size(), words);
+  cluster.fingerprint = with_text(words, text);
 }
 
 // Of those who take part, whether they keep rows or not.
@@ -294,9 +340,9 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
        << options.seed << ", --model " << model << ", --ingest " << options.cluster.ingest
-       << sync_options_text(options.cluster);
+       << roles_text(options.cluster) << stream_options_text(options) << sync_options_text(options.cluster);
   set_fingerprint(0, text.str(), cluster);
-  cluster.fingerprint_of += ", of which " + std::to_string(vocabulary.size()) + " words are known";
+  cluster.fingerprint_of += ", " + std::to_string(vocabulary.size()) + " words known before";
   use_registry(options.cluster, true, cluster);
   return ClusterNode::start(cluster, std::move(transport), {&parameters.input.rows, &parameters.output.rows});
 }

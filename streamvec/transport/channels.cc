@@ -28,6 +28,7 @@ class Channels::Channel final : public Transport {
     return owner_.receive(number_, deadline, from, frame);
   }
   int64_t queued_bytes(NodeId to) const override { return owner_.transport_.queued_bytes(to); }
+  Status peer_status(NodeId node) const override { return owner_.transport_.peer_status(node); }
   // Of this channel; frames that the transport dropped count as sent.
   TransportTotals totals() const override {
     const std::lock_guard lock(owner_.mutex_);

@@ -39,6 +39,7 @@ class ReliableTransport final : public Transport {
     return inbox_.receive(deadline, from, frame);
   }
   int64_t queued_bytes(NodeId to) const override { return inner_->queued_bytes(to); }
+  Status peer_status(NodeId node) const override { return inner_->peer_status(node); }
   // Bytes are those of the inner transport: what is sent again counts.
   TransportTotals totals() const override { return inner_->totals(); }
   // Wakes who waits to receive: nothing comes any more, and nothing is waited for at the end.

@@ -34,6 +34,8 @@ class Transport {
   virtual Status receive(Deadline deadline, NodeId& from, std::string& frame) = 0;
   // Bytes queued for a peer: whoever sends faster than the network should wait.
   virtual int64_t queued_bytes(NodeId to) const = 0;
+  // Why the peer cannot be reached at the moment; ok when it can, when nothing was sent to it, or where nobody knows.
+  virtual Status peer_status(NodeId) const { return {}; }
   virtual TransportTotals totals() const = 0;
 };
 

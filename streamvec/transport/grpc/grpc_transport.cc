@@ -47,7 +47,9 @@ class Node final : public GrpcTransport {
     set_server_arguments(builder);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0)
-      return error(Code::kUnavailable, "cannot listen on ", options_.address, "; is the port taken? port 0 finds one");
+      return error(Code::kUnavailable, "cannot listen on ", options_.address,
+                   "; is it this machine's, is the port free",
+                   options_.tls.key.empty() ? "?" : ", is " + options_.tls.key + " the certificate's key?");
     address_ = options_.address.substr(0, options_.address.rfind(':') + 1) + std::to_string(port);
     ticker_ = std::thread([this] { tick(); });
     return {};

@@ -35,8 +35,6 @@ class GrpcTransport : public Transport {
 
   // Where this node listens, with the port that was chosen.
   virtual std::string address() const = 0;
-  // Why the peer cannot be reached at the moment; ok when it can, or when nothing was sent to it.
-  virtual Status peer_status(NodeId node) const = 0;
 };
 
 }  // namespace streamvec

@@ -244,6 +244,9 @@ TEST(GrpcTransport, TlsLetsInOnlyThoseWhomTheCaHasSigned) {
   EXPECT_EQ(GrpcTransport::listen({.self = 5, .tls = part}).status().code(), Code::kInvalidArgument);
   part.key = folder / "nothing.pem";
   EXPECT_EQ(GrpcTransport::listen({.self = 5, .tls = part}).status().code(), Code::kInvalidArgument);
+  part.key = theirs.key;
+  EXPECT_THAT(GrpcTransport::listen({.self = 5, .tls = part}).status().message(),
+              ::testing::HasSubstr(theirs.key + " the certificate's key?"));
   std::filesystem::remove_all(folder);
 }
 
