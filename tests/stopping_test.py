@@ -9,7 +9,7 @@ import time
 
 import pytest
 from stream_support import Redis, planted_text
-from support import PROGRAM, TIMEOUT_S, newest, run, start, topical_text, vocabulary, wait_for
+from support import PROGRAM, TIMEOUT_S, free_ports, newest, run, start, topical_text, vocabulary, wait_for
 
 # The first checkpoint tells that training has begun.
 ENDLESS = ["--dim", "32", "--min-count", "1", "--checkpoint-every", "0.1", "--epochs", "1000000"]
@@ -28,6 +28,13 @@ def words_saved(model):
         return 0
 
 
+def progress_saved(model):
+    try:
+        return json.loads((newest(model) / "state.json").read_text())["state"]["progress"]
+    except OSError:
+        return {}
+
+
 class TestSignals:
     @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     @pytest.mark.parametrize("threads", [1, 2])
@@ -40,6 +47,39 @@ class TestSignals:
         result = json.loads(stdout)
         assert result["stopped"] is True and result["tokens"] > 0
         run("nearest", tmp_path / "m", "aaax", exit=0)
+
+    def test_a_stopped_run_whose_directory_has_grown_learns_the_new_words(self, tmp_path):
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts/1").write_text(topical_text(20_000))
+        process = start("train", tmp_path / "texts", "--out", tmp_path / "m", *ENDLESS)
+        await_training(tmp_path / "m")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+        (tmp_path / "texts/2").write_text("brandnew words come late\n" * 100)
+        process = start("train", tmp_path / "texts", "--out", tmp_path / "m", *ENDLESS, "--json")
+        wait_for(lambda: dict(vocabulary(tmp_path / "m")).get("brandnew") == 100, "the new words")
+        process.send_signal(signal.SIGTERM)
+        stdout, _ = process.communicate(timeout=PATIENCE_S)
+        assert any("text has changed" in note for note in json.loads(stdout)["notes"])
+
+    @pytest.mark.parametrize("options", [[], ["--shard", "rows"]])
+    def test_a_leader_that_is_told_to_stop_saves_at_once_and_the_same_command_goes_on(self, text, tmp_path, options):
+        ports = free_ports(2)
+        command = ["train", text, "--out", tmp_path / "m", *ENDLESS, "--threads", 1, *options, "--nodes",
+                   ",".join(f"127.0.0.1:{port}" for port in ports), "--rank"]
+        trained = [0]
+        for _ in range(2):
+            nodes = [start(*command, rank, "--json") for rank in (0, 1)]
+            wait_for(lambda: progress_saved(tmp_path / "m").get("tokens", 0) > trained[-1], "a checkpoint")
+            nodes[0].send_signal(signal.SIGTERM)
+            stdout, stderr = nodes[0].communicate(timeout=PATIENCE_S)
+            assert nodes[0].returncode == 0, stderr.decode()
+            assert json.loads(stdout)["stopped"] is True
+            nodes[1].communicate(timeout=PATIENCE_S)
+            assert nodes[1].returncode == 0
+            assert progress_saved(tmp_path / "m")["finished"] is False
+            trained.append(progress_saved(tmp_path / "m")["tokens"])
+        assert 0 < trained[1] < trained[2]
 
     def test_under_nohup_a_hangup_does_not_stop_it(self, text, tmp_path):
         process = start("train", text, "--out", tmp_path / "m", *ENDLESS, "--json",
@@ -103,9 +143,10 @@ def run_with(redirection, *args):
 
 
 class TestClosedDescriptors:
-    def test_a_closed_standard_input_reads_as_empty(self, tmp_path):
+    def test_a_closed_standard_input_reads_as_empty_and_leaves_no_model(self, tmp_path):
         done = run_with("<&-", "train", "-", "--out", tmp_path / "m", "--dim", 8)
         assert done.returncode == 1 and b"standard input is empty" in done.stderr
+        assert not (tmp_path / "m/latest").exists()
 
     @pytest.mark.parametrize("number, redirection", [(0, "<&-"), (1, ">&-"), (2, "2>&-")])
     def test_no_file_of_the_program_gets_a_standard_descriptor(self, text, tmp_path, number, redirection):

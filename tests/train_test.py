@@ -106,6 +106,17 @@ class TestResume:
         assert "sgns" in done.err and "cbow" in done.err
         assert tree(tmp_path / "m") == before
 
+    @pytest.mark.parametrize("first, then, made, makes", [
+        (["--keep-case"], [], "with --keep-case", "without --keep-case"),
+        ([], ["--stem", "english"], "without --stem", "with --stem english"),
+        ([], ["--tokenizer", "whitespace", "--stream"], "with --tokenizer words", "with --tokenizer whitespace")])
+    def test_words_made_in_another_way_are_refused_with_both(self, text, tmp_path, first, then, made, makes):
+        train(text, "--out", tmp_path / "m", *first)
+        before = tree(tmp_path / "m")
+        done = run("train", text, "--out", tmp_path / "m", *then, exit=1)
+        assert made in done.err and makes in done.err
+        assert tree(tmp_path / "m") == before
+
     def test_without_dim_the_model_s_own_is_kept(self, text, tmp_path):
         train(text, "--out", tmp_path / "m")
         (tmp_path / "more.txt").write_text(topical_text(5_000, seed=2))

@@ -169,6 +169,17 @@ Status History::add_halves(const Snapshot& a, const Snapshot& b, const StreamMom
   return thin();
 }
 
+Status History::forget_after(int64_t step) {
+  STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list());
+  STREAMVEC_ASSIGN_OR_RETURN(const auto halves, list_halves());
+  for (const HistoryEntry& entry : entries)
+    if (entry.moment.step > step) remove_snapshot(entry.path);
+  for (const HistoryHalves& pair : halves)
+    if (pair.a.moment.step > step)
+      for (const HistoryEntry* half : {&pair.a, &pair.b}) remove_snapshot(half->path);
+  return {};
+}
+
 Status History::thin() {
   STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list());
   std::vector<int64_t> steps;

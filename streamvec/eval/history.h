@@ -59,6 +59,9 @@ class History {
   Status add(const Snapshot& snapshot, const StreamMoment& moment);
   Status add_halves(const Snapshot& a, const Snapshot& b, const StreamMoment& moment);
 
+  // The model goes on from `step`: what was taken later is of text that is to be read again, and goes.
+  Status forget_after(int64_t step);
+
   // Rising by step; none when there is no history. Files that cannot be read are passed over, with a line each in
   // `notes` (may be nullptr); names that are not ours are ignored.
   Result<std::vector<HistoryEntry>> list(std::vector<std::string>* notes = nullptr) const;

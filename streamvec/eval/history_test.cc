@@ -88,6 +88,19 @@ TEST_F(HistoryTest, HalvesComeInPairsAndDoNotCountAsSnapshots) {
   EXPECT_NE(a.input.row(0)[0], b.input.row(0)[0]);
 }
 
+TEST_F(HistoryTest, WhatIsLaterThanTheModelThatGoesOnIsForgotten) {
+  History history(dir_);
+  for (const int64_t step : {10, 20, 30}) {
+    ASSERT_TRUE(history.add(snapshot(4, 1), {.step = step}).ok());
+    ASSERT_TRUE(history.add_halves(snapshot(4, 1), snapshot(4, 2), {.step = step}).ok());
+  }
+  ASSERT_TRUE(history.forget_after(20).ok());
+  EXPECT_THAT(steps(history.list().value()), ElementsAre(10, 20));
+  EXPECT_THAT(history.list_halves().value(), SizeIs(2));
+  EXPECT_FALSE(fs::exists(file("30.vocab.tsv")));
+  EXPECT_TRUE(History(dir_ + "/nowhere").forget_after(0).ok());
+}
+
 TEST_F(HistoryTest, HalvesOfTwoMomentsAreTheNearestAndThoseOfThenNotLater) {
   History history(dir_);
   for (const int64_t step : {10, 20, 30})

@@ -7,6 +7,7 @@
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/durable_file.h"
+#include "streamvec/core/json.h"
 #include "streamvec/core/random.h"
 #include "streamvec/ingest/chunker.h"
 #include "streamvec/source/location.h"
@@ -20,9 +21,16 @@ constexpr int64_t kDocumentsAtOnce = 16;
 constexpr size_t kWordsAtOnce = 1'024;    // of a document whose new words have to be told first
 constexpr size_t kWordsToAskFor = 4'096;  // a document of fewer does not wait for its words' slots
 
+constexpr size_t kOthersMax = 1'000;  // places of sources that are not read now
+
 // Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
 int64_t whole(const nlohmann::json& state, const char* name) {
   return state.at(name).get_ref<const nlohmann::json::number_integer_t&>();
+}
+
+Status no_state(const nlohmann::json::exception& e) {
+  return error(Code::kDataLoss, "cursors.json does not say where the sources stood (", e.what(),
+               "); it was written by another program or another version");
 }
 
 }  // namespace
@@ -34,7 +42,8 @@ struct Intake::Reader {
         remote(source->capabilities().remote),
         tokenizer(options.tokenizer),
         random(mix(options.seed, number)) {
-    statistics.name = source->name();
+    statistics.name = read_back(source->name()).get<std::string>();  // paths are any bytes
+    key = read_back(source->key()).get<std::string>();
   }
 
   // A hash of the record's name. Never 0, which names no record.
@@ -47,6 +56,7 @@ struct Intake::Reader {
   }
 
   std::unique_ptr<Source> source;
+  std::string key;  // Source::key()
   const int32_t index;
   const bool remote;
   std::thread thread;
@@ -73,7 +83,11 @@ struct Intake::Reader {
 
 Intake::Intake(std::vector<std::unique_ptr<Source>> sources, DocumentFilter filter, const Options& options,
                const Sinks& sinks)
-    : options_(options), sinks_(sinks), clock_(options.clock_seconds), filter_(std::move(filter)) {
+    : options_(options),
+      sinks_(sinks),
+      others_(std::make_unique<nlohmann::json>(nlohmann::json::array())),
+      clock_(options.clock_seconds),
+      filter_(std::move(filter)) {
   for (std::unique_ptr<Source>& source : sources)
     readers_.push_back(std::make_unique<Reader>(std::move(source), static_cast<int32_t>(readers_.size()), options));
   live_ = static_cast<int32_t>(readers_.size());
@@ -85,8 +99,11 @@ Intake::~Intake() {
 }
 
 void Intake::start() {
-  running_ = static_cast<int32_t>(readers_.size());
-  for (auto& reader : readers_) reader->thread = std::thread([this, &reader = *reader] { run(reader); });
+  const std::lock_guard lock(mutex_);  // until all are made: stop() waits for those that are
+  for (auto& reader : readers_) {
+    reader->thread = std::thread([this, &reader = *reader] { run(reader); });
+    ++running_;
+  }
 }
 
 void Intake::stop() {
@@ -389,10 +406,11 @@ nlohmann::json Intake::state() {
   nlohmann::json cursors = nlohmann::json::array();
   for (auto& reader : readers_) {
     reader->saved_cursor = reader->cursor;
-    cursors.push_back({{"name", reader->statistics.name},
+    cursors.push_back({{"name", reader->key},
                        {"cursor", reader->cursor.empty() ? reader->restored : reader->source->saved(reader->cursor)},
                        {"documents", reader->statistics.documents}});
   }
+  cursors.insert(cursors.end(), others_->begin(), others_->end());
   return {{"sources", cursors},
           {"clock", clock_.latest()},
           {"totals",
@@ -405,31 +423,49 @@ nlohmann::json Intake::state() {
             {"newest_time_s", totals_.newest_time_s}}}};
 }
 
+// Throws as the library does for what is no list of places.
+Status Intake::seek_places(const nlohmann::json& places) {
+  std::set<const nlohmann::json*> taken;  // sources that differ by their passwords alone have one name
+  for (auto& reader : readers_) {
+    const auto place_of = [&](const std::string& name) {
+      return std::find_if(places.begin(), places.end(), [&](const nlohmann::json& place) {
+        return !taken.contains(&place) && presentable(place.at("name").get<std::string>()) == name;
+      });
+    };
+    auto found = place_of(reader->key);
+    if (found == places.end()) found = place_of(reader->statistics.name);
+    if (found == places.end()) continue;
+    taken.insert(&*found);
+    if (!reader->source->capabilities().replayable) continue;
+    const Status status = reader->source->seek(found->at("cursor").get<std::string>());
+    if (!status.ok())
+      return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
+    reader->restored = found->at("cursor").get<std::string>();
+    reader->statistics.documents = whole(*found, "documents");
+  }
+  for (const nlohmann::json& place : places)
+    if (options_.keeps_others && !taken.contains(&place) && others_->size() < kOthersMax) others_->push_back(place);
+  return {};
+}
+
+Status Intake::restore_places(const nlohmann::json& state) {
+  try {
+    return seek_places(state.at("sources"));
+  } catch (const nlohmann::json::exception& e) {
+    return no_state(e);
+  }
+}
+
 Status Intake::restore(const nlohmann::json& state) {
   try {
-    const auto& cursors = state.at("sources");
-    std::set<const nlohmann::json*> taken;  // sources that differ by their passwords alone have one name
-    for (auto& reader : readers_) {
-      const auto found = std::find_if(cursors.begin(), cursors.end(), [&](const nlohmann::json& cursor) {
-        return !taken.contains(&cursor) && presentable(cursor.at("name").get<std::string>()) == reader->statistics.name;
-      });
-      if (found == cursors.end()) continue;
-      taken.insert(&*found);
-      if (!reader->source->capabilities().replayable) continue;
-      const Status status = reader->source->seek(found->at("cursor").get<std::string>());
-      if (!status.ok())
-        return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
-      reader->restored = found->at("cursor").get<std::string>();
-      reader->statistics.documents = whole(*found, "documents");
-    }
-    clock_.go_to(state.at("clock"));
+    STREAMVEC_RETURN_IF_ERROR(seek_places(state.at("sources")));
     const auto& totals = state.at("totals");
     totals_ = {whole(totals, "documents"),     whole(totals, "tokens"),     whole(totals, "bytes_replaced"),
                whole(totals, "words_dropped"), whole(totals, "duplicates"), whole(totals, "other_languages"),
                whole(totals, "newest_time_s")};
+    clock_.go_to(state.at("clock"), totals_.newest_time_s > 0);
   } catch (const nlohmann::json::exception& e) {
-    return error(Code::kDataLoss, "cursors.json does not say where the sources stood (", e.what(),
-                 "); it was written by another program or another version");
+    return no_state(e);
   }
   return {};
 }

@@ -47,6 +47,8 @@ class Intake {
     bool clock_seconds = false;                                     // half-lives are times; else tokens
     uint64_t seed = 1;                                              // of the waits' jitter
     std::chrono::milliseconds retry_first{500}, retry_max{30'000};  // between tries at a source that has a fault
+    // state() also has where sources stood that are not among these now: they go on there when they come again.
+    bool keeps_others = false;
   };
   // What the documents become part of. All is borrowed. `admitted` is called under the vocabulary's lock with the slots
   // whose rows must start anew, before any chunk that names them is in replay.
@@ -101,6 +103,8 @@ class Intake {
   // Puts the sources where `state` says. Sources are matched by name; one that is not in it begins at its beginning,
   // and one that cannot go on where it was is left there, with a note. REQUIRES: not started.
   Status restore(const nlohmann::json& state);
+  // The same of their places alone: nothing else of what was read then is in what is learned from now on.
+  Status restore_places(const nlohmann::json& state);
   std::string filter_state() const { return filter_.save(); }  // REQUIRES: as state()
   Status restore_filter(std::string_view bytes) { return filter_.restore(bytes); }
 
@@ -129,10 +133,12 @@ class Intake {
   void tell_committed(Reader& reader);
   void note_failed_commit(Reader& reader, const Status& status);
   void finish_reader(Reader& reader, std::string_view state);
+  Status seek_places(const nlohmann::json& places);
 
   const Options options_;
   Sinks sinks_;
   std::vector<std::unique_ptr<Reader>> readers_;
+  std::unique_ptr<nlohmann::json> others_;  // places of sources that are not read now, as state() has them
 
   mutable std::mutex mutex_;  // of all that follows, and of the readers' statistics and cursors
   std::condition_variable changed_;

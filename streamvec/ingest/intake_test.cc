@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/json.h"
 #include "streamvec/core/random.h"
 #include "streamvec/vocab/shared_vocabulary.h"
 
@@ -471,6 +472,33 @@ TEST(Intake, ABrokerThatTakesNoCommitHoldsUpNoCheckpointAndIsToldInTheEnd) {
   rig.intake->join();
   EXPECT_EQ(script->committed, std::stoll(last["sources"][0]["cursor"].get<std::string>().substr(6)));
   EXPECT_TRUE(rig.intake->notes().empty());
+}
+
+TEST(Intake, ThePlacesOfSourcesThatAreNotReadNowAreKept) {
+  Intake::Options options = Rig::fast();
+  options.keeps_others = true;
+  Rig first({{"one", script_of(5, "a")}}, options);
+  first.run_to_end();
+  Rig between({{"two", script_of(3, "b")}}, options);
+  ASSERT_TRUE(between.intake->restore_places(first.intake->state()).ok());
+  between.run_to_end();
+  Rig again({{"one", script_of(9, "a")}}, options);
+  ASSERT_TRUE(again.intake->restore(between.intake->state()).ok());
+  again.run_to_end();
+  EXPECT_EQ(again.intake->statistics()[0].documents, 9);
+  EXPECT_EQ(again.count("a4"), 0) << "read by the first";
+  EXPECT_EQ(again.count("a5"), 1);
+  EXPECT_EQ(again.intake->state()["sources"].size(), 2u);
+}
+
+TEST(Intake, ANameThatIsNoUtf8FindsItsPlaceAgain) {
+  const auto rig_of = [] { return std::make_unique<Rig>(Scripts{{"caf\xe9", script_of(5, "a")}}); };
+  const auto first = rig_of();
+  first->run_to_end();
+  const auto second = rig_of();
+  ASSERT_TRUE(second->intake->restore(read_back(first->intake->state())).ok());
+  second->run_to_end();
+  EXPECT_EQ(second->tokens_taken, 0u);
 }
 
 TEST(Intake, AStateThatIsNoneIsRefused) {

@@ -65,6 +65,12 @@ Status ChainSource::commit(const std::string& cursor) {
   return sources_[place.index]->commit(place.cursor);
 }
 
+std::string ChainSource::contents() const {
+  std::string all;
+  for (const auto& source : sources_) all += (all.empty() ? "" : " ") + source->contents();
+  return all;
+}
+
 Capabilities ChainSource::capabilities() const {
   Capabilities all;
   for (const auto& source : sources_) {

@@ -22,6 +22,7 @@ class ChainSource : public Source {
   std::string saved(const std::string& cursor) const override;
   Status commit(const std::string& cursor) override;
   Capabilities capabilities() const override;
+  std::string contents() const override;
   int64_t bytes_total() const override;  // -1 when it is unknown for one of them
   int64_t bytes_read() const override;
   std::string name() const override;

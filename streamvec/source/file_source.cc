@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "streamvec/core/durable_file.h"
 #include "streamvec/core/json.h"
 #include "streamvec/source/piece.h"
 
@@ -21,23 +22,33 @@ using Json = nlohmann::json;
 // Text is read in blocks that lie at multiples of this in the decoded file, whatever was read before: so bytes_read()
 // after a document is the same in a resumed run.
 constexpr size_t kBlockBytes = kPieceBytes;
+constexpr size_t kFilesRememberedMax = 100'000;  // of a stream, as read
 
 bool is_hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
-Result<std::vector<std::string>> files_below(const std::string& directory) {
-  std::vector<std::string> paths;
+// Links to directories are followed, but for those that lead back to one that they lie in; `above` are these.
+Status add_files_below(const std::string& directory, std::vector<fs::path>& above, std::vector<std::string>& paths) {
   std::error_code failure;
-  fs::recursive_directory_iterator entry(directory, failure), end;
+  above.push_back(fs::canonical(directory, failure));
+  fs::directory_iterator entry(directory, failure), end;
   for (; !failure && entry != end; entry.increment(failure)) {
-    std::error_code unknown;  // a link that leads nowhere is no regular file
-    if (is_hidden(entry->path()))
-      entry.disable_recursion_pending();
-    else if (entry->is_regular_file(unknown))
-      paths.push_back(entry->path().string());
+    std::error_code unknown;  // a link that leads nowhere is neither
+    if (is_hidden(entry->path())) continue;
+    if (entry->is_regular_file(unknown)) paths.push_back(entry->path().string());
+    if (!entry->is_directory(unknown)) continue;
+    if (std::find(above.begin(), above.end(), fs::canonical(entry->path(), unknown)) == above.end())
+      STREAMVEC_RETURN_IF_ERROR(add_files_below(entry->path().string(), above, paths));
   }
-  if (failure) return file_error(failure.value(), "read directory", directory);
+  above.pop_back();
+  return failure ? file_error(failure.value(), "read directory", directory) : Status();
+}
+
+Result<std::vector<std::string>> files_below(const std::string& directory) {
+  std::vector<fs::path> above;
+  std::vector<std::string> paths;
+  STREAMVEC_RETURN_IF_ERROR(add_files_below(directory, above, paths));
   if (paths.empty())
     return error(Code::kNotFound, "directory ", directory, " has no files in it (those starting with '.' are skipped)");
   std::sort(paths.begin(), paths.end());
@@ -54,6 +65,11 @@ Result<FileStamp> openable(const std::string& path) {
 // Paths are any bytes and JSON is UTF-8: what is not UTF-8 is replaced, here and where it is compared.
 std::string to_text(const Json& json) {
   return json_text(json);
+}
+
+// A path as it comes back from JSON.
+std::string as_json_has_it(const std::string& path) {
+  return read_back(path).get<std::string>();
 }
 
 struct Cursor {
@@ -90,6 +106,12 @@ Status check_unchanged(const FileStamp& then, const FileStamp& now) {
   return {};
 }
 
+std::string contents_of(const std::vector<FileStamp>& files) {
+  std::string all;
+  for (const FileStamp& file : files) all += file.path + '\0' + std::to_string(file.size) + '\0';
+  return Checksum::of(all);
+}
+
 Result<std::vector<FileStamp>> list_files(const std::vector<std::string>& paths) {
   std::vector<FileStamp> files;
   for (const std::string& path : paths) {
@@ -118,7 +140,7 @@ Result<std::unique_ptr<FileSource>> FileSource::open_files(const std::vector<std
 }
 
 FileSource::FileSource(std::vector<FileStamp> files, Options options)
-    : files_(std::move(files)), options_(options), buffer_(2 * kBlockBytes + kPieceBytes) {
+    : files_(std::move(files)), options_(options), ends_(files_.size(), -1), buffer_(2 * kBlockBytes + kPieceBytes) {
   for (const FileStamp& file : files_) bytes_total_ += file.size;
 }
 
@@ -130,6 +152,8 @@ std::string FileSource::name() const {
 std::vector<std::string> FileSource::notes() const {
   std::vector<std::string> lines;
   for (const size_t index : empty_) lines.push_back(files_[index].path + " is empty");
+  lines.insert(lines.end(), notes_.begin(), notes_.end());
+  if (!read_before_.empty() && !new_text_) lines.push_back(name() + ": nothing is new since the last run");
   return lines;
 }
 
@@ -137,7 +161,9 @@ void FileSource::rewind() {
   close_file();
   index_ = 0;
   bytes_before_ = bytes_read_ = 0;
-  anything_read_ = false;
+  anything_read_ = new_text_ = false;
+  read_before_.clear();
+  notes_.clear();
 }
 
 Status FileSource::open_file() {
@@ -179,19 +205,25 @@ Status FileSource::check_beginning() {
 
 Result<bool> FileSource::next(Document& document) {
   for (; index_ < files_.size(); bytes_before_ += files_[index_++].size, close_file(), bytes_read_ = bytes_before_) {
-    if (!file_) STREAMVEC_RETURN_IF_ERROR(open_file());
+    if (!file_) {
+      STREAMVEC_ASSIGN_OR_RETURN(const int64_t begin, begin_of_file());
+      if (begin < 0) continue;
+      STREAMVEC_RETURN_IF_ERROR(open_file());
+      if (begin > 0) STREAMVEC_RETURN_IF_ERROR(skip_to(begin));
+    }
     STREAMVEC_RETURN_IF_ERROR(fill());
     const bool beginning = offset_ == 0;
     if (beginning) STREAMVEC_RETURN_IF_ERROR(check_beginning());
     if (buffered().empty()) {
       if (beginning) empty_.insert(index_);
+      ends_[index_] = offset_;
       continue;
     }
     const size_t size = buffered().size() > kPieceBytes ? piece_bytes(buffered()) : buffered().size();
     document.text = buffered().substr(0, size);
     take(size);
     bytes_read_ = bytes_before_ + file_->stored_read();
-    anything_read_ = true;
+    anything_read_ = new_text_ = true;
     document.cursor = cursor_at(offset_, bytes_read_);
     return true;
   }
@@ -213,17 +245,67 @@ Result<int64_t> FileSource::read(int64_t count_max, Deadline, std::vector<Docume
 
 std::string FileSource::cursor_at(int64_t offset, int64_t bytes_read) const {
   const FileStamp& file = files_[index_];
-  return to_text({{"file", index_},
-                  {"path", file.path},
-                  {"offset", offset},
-                  {"size", file.size},
-                  {"mtime_ns", file.mtime_ns},
-                  {"bytes_read", bytes_read}});
+  Json cursor = {{"file", index_},    {"path", file.path},         {"offset", offset},
+                 {"size", file.size}, {"mtime_ns", file.mtime_ns}, {"bytes_read", bytes_read}};
+  if (in_stream_) cursor["whole"] = at_file_end();
+  return to_text(cursor);
+}
+
+// Where the file is to be read from in a stream; -1: not at all.
+Result<int64_t> FileSource::begin_of_file() {
+  const FileStamp& now = files_[index_];
+  const auto found = read_before_.find(as_json_has_it(now.path));
+  if (found == read_before_.end()) return 0;
+  const ReadFile& before = found->second;
+  if (now.size == before.stamp.size && now.mtime_ns == before.stamp.mtime_ns) {
+    ends_[index_] = before.offset;
+    return before.whole ? -1 : before.offset;
+  }
+  if (now.size > before.stamp.size) return before.offset;
+  if (!before.whole) return check_unchanged(before.stamp, now);
+  notes_.push_back(now.path + " is another file than when it was read, and is read anew");
+  return 0;
+}
+
+// The cursor, and beside it the files that were read before.
+std::string FileSource::saved(const std::string& cursor) const {
+  Json saved = parse_json(cursor);
+  if (!in_stream_ || !saved.is_object() || !saved.value("file", Json()).is_number_integer()) return cursor;
+  std::map<std::string, ReadFile> read = read_before_;
+  const auto last = std::min(files_.size(), saved["file"].get<size_t>());
+  for (size_t i = 0; i < last; ++i)
+    if (ends_[i] >= 0) read[as_json_has_it(files_[i].path)] = {files_[i], ends_[i]};
+  read.erase(saved.value("path", std::string()));
+  saved["before"] = Json::array();
+  for (const auto& [path, file] : read)
+    if (saved["before"].size() < kFilesRememberedMax)
+      saved["before"].push_back({path, file.stamp.size, file.stamp.mtime_ns, file.offset, file.whole});
+  return to_text(saved);
+}
+
+Status FileSource::seek_in_stream(const std::string& cursor) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Cursor at, parse_cursor(cursor));
+  const Json json = parse_json(cursor);
+  const Json before = json.value("before", Json());
+  for (const Json& file : before) {
+    if (!file.is_array() || file.size() != 5 || !file[0].is_string() || !file[4].is_boolean() ||
+        !std::all_of(file.begin() + 1, file.begin() + 4, [](const Json& value) { return value.is_number_integer(); }))
+      return error(Code::kInvalidArgument, "not a cursor of files: ", cursor.substr(0, 200));
+    read_before_[file[0]] = {{file[0], file[1], file[2]}, file[3], file[4]};
+  }
+  // Of a run before files were remembered: those that stood before this one were read.
+  const auto last = static_cast<size_t>(at.file);
+  if (before.is_null() && last < files_.size() && as_json_has_it(files_[last].path) == at.path)
+    for (size_t i = 0; i < last; ++i) read_before_[as_json_has_it(files_[i].path)] = {files_[i], files_[i].size};
+  read_before_[at.path] = {{at.path, at.size, at.mtime_ns}, at.offset, json.value("whole", false)};
+  anything_read_ = true;
+  return {};
 }
 
 Status FileSource::seek(const std::string& cursor) {
   rewind();
   if (cursor.empty()) return {};
+  if (in_stream_) return seek_in_stream(cursor);
   STREAMVEC_ASSIGN_OR_RETURN(const Cursor at, parse_cursor(cursor));
   const auto file = static_cast<size_t>(at.file);
   if (file >= files_.size())

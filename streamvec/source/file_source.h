@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,14 +21,20 @@ namespace streamvec {
 Result<std::vector<FileStamp>> list_files(const std::vector<std::string>& paths);
 // kFailedPrecondition, with both values, when the file is not what it was: path, size and time of change are compared.
 Status check_unchanged(const FileStamp& then, const FileStamp& now);
+// Source::contents() of files.
+std::string contents_of(const std::vector<FileStamp>& files);
 
 // Reads the files in the order given, in pieces of up to 64 KB cut as piece.h says; a piece never spans two files.
 // A byte order mark at the beginning of a file is taken off. Files without a byte are
 // noted. Never holds more than 192 KB of a file. read() waits for the disk only and does not look at its deadline.
 //
-// A cursor is JSON: the file's index and path, the decoded bytes read of it, its size and time of change. seek() reads
-// the rest of the file alone if it is plain and decodes it from its beginning if it is compressed; when size or time
-// have changed since, it returns kFailedPrecondition with both values.
+// In a stream each file is known by itself, by path, size and time of change: of those that saved() names as read only
+// what has been added at the end is read, and one that has become another is read anew and noted, whichever files are
+// named beside them and in which order. Only a file that was read in part must be there as it was, or longer.
+//
+// Otherwise a cursor is JSON: the file's index and path, the decoded bytes read of it, its size and time of change.
+// seek() reads the rest of the file alone if it is plain and decodes it from its beginning if it is compressed; when
+// size or time have changed since, it returns kFailedPrecondition with both values.
 class FileSource : public Source {
  public:
   struct Options {
@@ -42,6 +49,10 @@ class FileSource : public Source {
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
+  std::string saved(const std::string& cursor) const override;
+  std::string contents() const override { return contents_of(files_); }
+  std::string key() const override { return in_stream_ ? "files" : name(); }
+  void join_stream() override { in_stream_ = true; }
   Capabilities capabilities() const override { return {}; }
   int64_t bytes_total() const override { return bytes_total_; }
   int64_t bytes_read() const override { return bytes_read_; }
@@ -66,11 +77,24 @@ class FileSource : public Source {
   void take(size_t count);
   std::string cursor_at(int64_t offset, int64_t bytes_read) const;
   Status skip_to(int64_t offset);
+  Status seek_in_stream(const std::string& cursor);
+  Result<int64_t> begin_of_file();
 
   std::vector<FileStamp> files_;
   Options options_;
   int64_t bytes_total_ = 0;
   std::set<size_t> empty_;  // files found to be empty
+
+  // Of a stream.
+  struct ReadFile {
+    FileStamp stamp;     // as it was then
+    int64_t offset = 0;  // decoded bytes read
+    bool whole = true;   // that was all of it
+  };
+  bool in_stream_ = false;
+  std::map<std::string, ReadFile> read_before_;  // by path as JSON has it
+  std::vector<int64_t> ends_;                    // by file: decoded bytes, once it is read
+  std::vector<std::string> notes_;
 
   size_t index_ = 0;                 // of the file being read
   std::optional<DecodedFile> file_;  // open while it is read
@@ -81,6 +105,7 @@ class FileSource : public Source {
   int64_t bytes_before_ = 0;    // of the files before this one, as stored
   int64_t bytes_read_ = 0;
   bool anything_read_ = false;
+  bool new_text_ = false;  // in this run
 };
 
 }  // namespace streamvec

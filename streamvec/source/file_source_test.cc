@@ -67,6 +67,17 @@ TEST(FileSource, ReadsPathsInOrderAndDirectoriesSortedWithoutHiddenFiles) {
   EXPECT_EQ(joined(documents_of({first, directory.path("d"), last})), "first\ny\nz\nb\nlast\n");
 }
 
+TEST(FileSource, LinksToDirectoriesAreFollowedButNotRoundInCircles) {
+  TemporaryDirectory directory;
+  directory.write("d/b.txt", "b\n");
+  directory.write("elsewhere/c.txt", "c\n");
+  std::filesystem::create_directory_symlink("../elsewhere", directory.path("d/link"));
+  std::filesystem::create_directory_symlink("../d", directory.path("elsewhere/back"));
+  std::filesystem::create_directory_symlink(".", directory.path("d/self"));
+  std::filesystem::create_symlink("nowhere", directory.path("d/nothing"));
+  EXPECT_EQ(joined(documents_of({directory.path("d")})), "b\nc\n");
+}
+
 TEST(FileSource, APieceNeverSpansTwoFiles) {
   TemporaryDirectory directory;
   const std::vector<Document> documents =
@@ -161,6 +172,84 @@ TEST(FileSource, RefusesACursorOfOtherFiles) {
   const Status status = open_files({b, a})->seek(cursor);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), AllOf(HasSubstr(a), HasSubstr(b)));
+}
+
+TEST(FileSource, ContentsAreOthersWhenAFileHasComeOrGrown) {
+  TemporaryDirectory directory;
+  const std::string a = directory.write("a", "a\n");
+  const std::string before = open_files({directory.path()})->contents();
+  EXPECT_EQ(open_files({directory.path()})->contents(), before);
+  directory.write("a", "a\na\n");
+  const std::string grown = open_files({directory.path()})->contents();
+  directory.write("b", "b\n");
+  EXPECT_NE(grown, before);
+  EXPECT_NE(open_files({directory.path()})->contents(), grown);
+}
+
+// The next run of a stream: what it reads of these files, and then what it saves.
+std::vector<std::string> read_in_stream(const std::vector<std::string>& paths, std::string& saved,
+                                        std::vector<std::string>* notes = nullptr) {
+  const std::unique_ptr<Source> source = open_files(paths);
+  source->join_stream();
+  EXPECT_EQ(source->key(), "files");
+  const Status sought = source->seek(saved);
+  EXPECT_TRUE(sought.ok()) << sought.message();
+  Result<std::vector<Document>> read = read_all(*source);
+  EXPECT_TRUE(read.ok()) << read.status().message();
+  std::vector<std::string> texts;
+  for (const Document& document : *read) texts.push_back(document.text);
+  if (!read->empty()) saved = source->saved(read->back().cursor);
+  if (notes != nullptr) *notes = source->notes();
+  return texts;
+}
+
+TEST(FileSource, InAStreamEachFileIsReadOnceWhicheverAreNamedBesideIt) {
+  TemporaryDirectory directory;
+  const std::string a = directory.write("a", "of a\n"), b = directory.write("b", "of b\n");
+  std::string saved;
+  EXPECT_THAT(read_in_stream({a, b}, saved), ElementsAre("of a\n", "of b\n"));
+  const std::string c = directory.write("c", "of c\n"), d = directory.write("\xe9", "of d\n");
+  EXPECT_THAT(read_in_stream({c}, saved), ElementsAre("of c\n"));
+  EXPECT_THAT(read_in_stream({d, b, c, a}, saved), ElementsAre("of d\n"));
+  std::vector<std::string> notes;
+  EXPECT_THAT(read_in_stream({directory.path()}, saved, &notes), ElementsAre());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("nothing is new")));
+}
+
+TEST(FileSource, InAStreamWhatIsAddedToAFileIsReadAndAnotherFileAnew) {
+  TemporaryDirectory directory;
+  const std::string a = directory.write("a", "of a\n"), b = directory.write("b", "of b, long\n");
+  const std::string packed = directory.write("c.gz", compressed(Compression::kGzip, "of c\n"));
+  std::string saved;
+  EXPECT_EQ(read_in_stream({a, b, packed}, saved).size(), 3u);
+  directory.write("a", "of a\nand more\n");
+  directory.write("b", "anew\n");
+  directory.write("c.gz", compressed(Compression::kGzip, "of c\n") + compressed(Compression::kGzip, "and more\n"));
+  std::vector<std::string> notes;
+  EXPECT_THAT(read_in_stream({a, b, packed}, saved, &notes), ElementsAre("and more\n", "anew\n", "and more\n"));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("b is another file")));
+  EXPECT_THAT(read_in_stream({a, b, packed}, saved), ElementsAre());
+}
+
+TEST(FileSource, InAStreamAFileReadInPartGoesOnThereOrIsRefused) {
+  TemporaryDirectory directory;
+  const std::string text = sample_text(200'000);
+  const std::string a = directory.write("a", "of a\n"), b = directory.write("b", text);
+  const std::unique_ptr<Source> source = open_files({a, b});
+  source->join_stream();
+  std::vector<Document> documents;
+  ASSERT_EQ(source->read(2, Deadline::never(), documents).value(), 2);
+  std::string saved = source->saved(documents[1].cursor);
+  const std::string first = documents[1].text, after = saved;
+  directory.write("b", text + "and more\n");
+  std::string rest;
+  for (const std::string& piece : read_in_stream({b, a}, saved)) rest += piece;
+  EXPECT_EQ(first + rest, text + "and more\n");
+  directory.write("b", "other\n");
+  const std::unique_ptr<Source> changed = open_files({b});
+  changed->join_stream();
+  ASSERT_TRUE(changed->seek(after).ok());
+  EXPECT_EQ(changed->read(1, Deadline::never(), documents).status().code(), Code::kFailedPrecondition);
 }
 
 TEST(FileSource, RefusesACursorThatIsNone) {

@@ -182,7 +182,8 @@ Result<FileHandle> lock_model_directory(const std::string& dir, const std::strin
     const LockHolder holder = read_holder(lock.get());
     if (!job.empty() && holder.job == job) return replace_lock(path, job);
     if (failed == EWOULDBLOCK)
-      return error(Code::kFailedPrecondition, dir, " is being written by another process",
+      return error(Code::kFailedPrecondition, dir, " is being written by another ",
+                   holder.process == std::to_string(::getpid()) ? "training of this process" : "process",
                    holder.process.empty() ? "" : " (process " + holder.process + ")",
                    "; wait for it, stop it, or choose another directory");
     // A network file system without locks: the user keeps writers apart.

@@ -271,7 +271,7 @@ class ColumnsTraining {
     for (int64_t from = 0; from < rows; from += kGatherRows)
       STREAMVEC_RETURN_IF_ERROR(gather_rows(from, std::min(rows, from + kGatherRows), whole));
     if (!writer_) return {};
-    nlohmann::json cursors = {{"sources", start_.source->saved(state.cursor)}};
+    nlohmann::json cursors = start_.cursors_at(state.cursor);
     saving_ = std::async(std::launch::async,
                          [this, state, cursors = std::move(cursors), tables = std::move(whole)]() mutable {
                            return save(state, std::move(cursors), tables);

@@ -1,8 +1,8 @@
 #include "streamvec/train/counting.h"
 
-#include <thread>
 #include <vector>
 
+#include "streamvec/core/threads.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/pacer.h"
 
@@ -13,20 +13,20 @@ Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, i
   STREAMVEC_RETURN_IF_ERROR(source.seek(""));
   Feed feed(source, 1, RunState());
   std::vector<WordCounter> counters(static_cast<size_t>(threads), WordCounter(types_max));
-  std::vector<std::thread> workers;
-  for (WordCounter& counter : counters)
-    workers.emplace_back([&] {
-      Tokenizer cutter(tokenizer);
-      Tokens tokens;
-      Piece piece;
-      while (feed.next(piece)) {
-        cutter.tokenize(piece.document.text, tokens);
-        counter.add(tokens.words);
-        PieceResult result;
-        result.tokens = static_cast<int64_t>(tokens.words.size());
-        feed.finish(piece, result);
-      }
-    });
+  Threads workers;
+  const Status started = workers.start(threads, [&](int64_t i) {
+    Tokenizer cutter(tokenizer);
+    Tokens tokens;
+    Piece piece;
+    while (feed.next(piece)) {
+      cutter.tokenize(piece.document.text, tokens);
+      counters[static_cast<size_t>(i)].add(tokens.words);
+      PieceResult result;
+      result.tokens = static_cast<int64_t>(tokens.words.size());
+      feed.finish(piece, result);
+    }
+  });
+  if (!started.ok()) feed.stop();
   bool stopped = false;
   Pacer pacer;
   while (!feed.over()) {
@@ -36,7 +36,8 @@ Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, i
     }
     if (pacer.wait() && hooks.counting) hooks.counting(feed.state().tokens, feed.bytes_fraction());
   }
-  for (std::thread& worker : workers) worker.join();
+  workers.join();
+  STREAMVEC_RETURN_IF_ERROR(started);
   STREAMVEC_RETURN_IF_ERROR(feed.status());
   Counted counted{std::move(counters.front()), feed.state().tokens, feed.state().step, stopped};
   for (size_t i = 1; i < counters.size(); ++i) counted.words.merge(counters[i]);

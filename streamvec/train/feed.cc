@@ -203,6 +203,19 @@ double Feed::fraction_now() const {
   return all.fraction(epochs_);
 }
 
+RunState Feed::state_of_all() const {
+  const std::lock_guard lock(mutex_);
+  RunState all = state_;
+  if (queue_ != nullptr) {
+    all.tokens = std::max(all.tokens, queue_->tokens_of_all());
+    all.pairs = std::max(all.pairs, queue_->standing().pairs);
+  } else {
+    all.tokens *= parts_;
+    all.pairs *= parts_;
+  }
+  return all;
+}
+
 double Feed::fraction() const {
   const std::lock_guard lock(mutex_);
   return fraction_now();

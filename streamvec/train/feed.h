@@ -65,6 +65,8 @@ class Feed {
   Status status() const;                            // what the source failed with
 
   RunState state() const;
+  // What all nodes have trained, about; losses are this one's.
+  RunState state_of_all() const;
   TrainedTotals own() const;  // what this node has trained; of pieces that are handed out, since the run began here
   // What a checkpoint has to know: of pieces that are handed out, where all nodes together stand.
   RunState whole_state();

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "streamvec/core/clock.h"
+#include "streamvec/core/threads.h"
 #include "streamvec/model/glove.h"
 #include "streamvec/train/feed.h"
 #include "streamvec/train/live_snapshot.h"
@@ -59,10 +59,12 @@ class GloveTraining {
   Result<TrainProgress> run(const json& position) {
     begin_feed(position);
     const Clock::time_point begin = Clock::now();
-    std::vector<std::thread> threads;
-    for (int32_t i = 0; i < start_.threads; ++i) threads.emplace_back([this] { work(); });
+    Threads threads;
+    const Status started = threads.start(start_.threads, [this](int64_t) { work(); });
+    if (!started.ok()) feed_->stop();
     const Status watched = watch(begin);
-    for (std::thread& thread : threads) thread.join();
+    threads.join();
+    STREAMVEC_RETURN_IF_ERROR(started);
     STREAMVEC_RETURN_IF_ERROR(watched);
     show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
@@ -92,15 +94,15 @@ class GloveTraining {
   Result<bool> count_with(Feed& feed, std::vector<CellCounter>& counters) {
     Status failed;
     std::mutex mutex;
-    std::vector<std::thread> threads;
-    for (CellCounter& counter : counters)
-      threads.emplace_back([&] {
-        const Status status = count_pieces(feed, counter);
-        if (status.ok()) return;
-        const std::lock_guard lock(mutex);
-        failed = status;
-        feed.stop();
-      });
+    Threads threads;
+    const Status started = threads.start(start_.threads, [&](int64_t i) {
+      const Status status = count_pieces(feed, counters[static_cast<size_t>(i)]);
+      if (status.ok()) return;
+      const std::lock_guard lock(mutex);
+      failed = status;
+      feed.stop();
+    });
+    if (!started.ok()) feed.stop();
     bool stopped = false;
     Pacer pacer;
     while (!feed.over()) {
@@ -110,7 +112,8 @@ class GloveTraining {
       }
       if (pacer.wait() && hooks_.counting) hooks_.counting(feed.state().tokens, feed.bytes_fraction());
     }
-    for (std::thread& thread : threads) thread.join();
+    threads.join();
+    STREAMVEC_RETURN_IF_ERROR(started);
     STREAMVEC_RETURN_IF_ERROR(failed);
     STREAMVEC_RETURN_IF_ERROR(feed.status());
     any_runs_ = std::any_of(counters.begin(), counters.end(), [](const CellCounter& one) { return one.runs() > 0; });
@@ -228,7 +231,7 @@ class GloveTraining {
         .output = start_.parameters.output.rows.view(),
         .optimizer = {},
         .state = {{"run", start_.description}, {"progress", to_json(state)}, {kGlovePosition, position}},
-        .cursors = {{"sources", start_.source->saved("")}}};
+        .cursors = start_.cursors_at("")};
     STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
     return writer_.save(content);
   }

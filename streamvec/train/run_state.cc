@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "streamvec/core/json.h"
+
 namespace streamvec {
 namespace {
 
@@ -21,24 +23,26 @@ double RunState::fraction(int32_t epochs, int32_t parts) const {
 
 nlohmann::json describe_run(const TrainOptions& options, double lr, const std::vector<std::string>& sources) {
   const TokenizerOptions& tokenizer = options.tokenizer;
-  return {{"sources", sources},
-          {"window", options.window},
-          {"negatives", options.negatives},
-          {"sample", options.sample},
-          {"min-count", options.min_count},
-          {"epochs", options.epochs},
-          {"lr", lr},
-          {"schedule", options.schedule},
-          {"optimizer", options.optimizer},
-          {"batch", options.batch},
-          {"vocab-max", options.vocab_max},
-          {"seed", options.seed},
-          {"tokenizer", tokenizer.split == TokenizerOptions::Split::kWords ? "words" : "whitespace"},
-          {"keep-case", !tokenizer.fold_case},
-          {"no-nfkc", !tokenizer.nfkc},
-          {"stop-words", options.stop_words},
-          {"stem", options.stem},
-          {"lemmas", options.lemmas}};
+  const nlohmann::json description = {
+      {"sources", sources},
+      {"window", options.window},
+      {"negatives", options.negatives},
+      {"sample", options.sample},
+      {"min-count", options.min_count},
+      {"epochs", options.epochs},
+      {"lr", lr},
+      {"schedule", options.schedule},
+      {"optimizer", options.optimizer},
+      {"batch", options.batch},
+      {"vocab-max", options.vocab_max},
+      {"seed", options.seed},
+      {"tokenizer", tokenizer.split == TokenizerOptions::Split::kWords ? "words" : "whitespace"},
+      {"keep-case", !tokenizer.fold_case},
+      {"no-nfkc", !tokenizer.nfkc},
+      {"stop-words", options.stop_words},
+      {"stem", options.stem},
+      {"lemmas", options.lemmas}};
+  return read_back(description);  // paths are any bytes
 }
 
 std::string differences(const nlohmann::json& a, const nlohmann::json& b) {

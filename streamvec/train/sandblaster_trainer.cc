@@ -177,7 +177,7 @@ class SandblasterTraining {
                               .output = start_.parameters.output.rows.view(),
                               .optimizer = {},
                               .state = {{"run", start_.description}, {"progress", to_json(state)}},
-                              .cursors = {{"sources", start_.source->saved(state.cursor)}}};
+                              .cursors = start_.cursors_at(state.cursor)};
     STREAMVEC_RETURN_IF_ERROR(start_.own->add_to(content, start_.parameters));
     return writer_->save(content);
   }

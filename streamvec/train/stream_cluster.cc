@@ -9,6 +9,7 @@
 #include "streamvec/model/first_row.h"
 #include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/cluster_start.h"
+#include "streamvec/train/training_start.h"
 
 namespace streamvec {
 namespace {
@@ -32,9 +33,10 @@ bool only_serves(const ClusterSettings& cluster) {
 }
 
 Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake) {
-  if (!existing.cursors.is_object()) return intake.restore(existing.cursors);  // which says what is wrong with it
-  const nlohmann::json own = cursors_of(cluster, existing.cursors);
-  return own.is_object() ? intake.restore(own) : Status();
+  const nlohmann::json places = stream_places_of(existing);
+  if (existing.state.contains("stream"))  // no cursors at all: restore() says what is wrong
+    return intake.restore(places.is_object() ? cursors_of(cluster, places) : existing.cursors);
+  return places.is_object() ? intake.restore_places(cursors_of(cluster, places)) : Status();
 }
 
 Result<std::unique_ptr<StreamCluster>> StreamCluster::join(const TrainOptions& options, const std::string& model,

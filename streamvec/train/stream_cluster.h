@@ -35,8 +35,8 @@ bool only_reads(const ClusterSettings& cluster);
 bool reads(const ClusterSettings& cluster);
 bool only_serves(const ClusterSettings& cluster);
 
-// Puts the sources of a node where the checkpoint of the one that led says that they stood. kDataLoss when it cannot be
-// read.
+// Puts the sources of a node where the checkpoint of the one that led says that they stood; of a checkpoint of a run of
+// files, where they stood in the stream before that. kDataLoss when it cannot be read.
 Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake);
 
 // All but await_words(), await_slots() and trained() is called by the thread that watches the run.
@@ -66,7 +66,7 @@ class StreamCluster {
   // Where a checkpoint says that sources stood: of the run before this one; of one that takes another's place, what
   // that one has saved.
   void begin_cursors(const nlohmann::json& saved) { cursors_.begin(options_.cluster, saved); }
-  void keep_cursors(const nlohmann::json& saved) { cursors_.keep(options_.cluster, saved); }
+  void keep_cursors(const nlohmann::json& saved) { cursors_.keep(saved); }
   // Of a node that only owns rows: until all have finished.
   Status serve() { return node_->finish({}).status(); }
 

@@ -12,6 +12,7 @@ using nlohmann::json;
 
 constexpr const char *kNodeCursors = "nodes", *kNodeName = "node", *kSourceCursors = "sources",
                      *kCameFrom = "came_from";
+constexpr const char* kFirst = "0";  // by its rank
 
 std::string name_of(const ClusterSettings& cluster) {
   return cluster.registry != nullptr ? cluster.nodes[static_cast<size_t>(cluster.rank)] : std::to_string(cluster.rank);
@@ -43,15 +44,15 @@ std::string source_name(const json& source) {
   return source.is_object() ? source.value("name", std::string()) : std::string();
 }
 
-// Sources that one node alone had, whoever that was.
-FoundCursors sources_of_one(const std::map<std::string, json>& nodes) {
+// Sources that one node alone had, whoever that was, but `own`.
+FoundCursors sources_of_one(const std::map<std::string, json>& nodes, const std::string& own) {
   std::map<std::string, std::vector<std::pair<std::string, json>>> by_source;
   for (const auto& [node, state] : nodes)
     for (const json& source : state.value(kSourceCursors, json::array()))
       if (source.is_object()) by_source[source_name(source)].emplace_back(node, source);
   FoundCursors found{json::array(), {}};
   for (const auto& [name, had] : by_source) {
-    if (had.size() != 1) continue;
+    if (had.size() != 1 || had.front().first == own) continue;
     found.state.push_back(had.front().second);
     found.came_from[name] = had.front().first;
   }
@@ -60,22 +61,23 @@ FoundCursors sources_of_one(const std::map<std::string, json>& nodes) {
 
 FoundCursors find_cursors(const ClusterSettings& cluster, const json& saved) {
   std::map<std::string, json> nodes = by_name(saved);
-  if (const auto own = nodes.find(name_of(cluster)); own != nodes.end()) return {own->second, {}};
-  if (saved.count(kNodeName) == 0) {  // of a run whose nodes had ranks, or of one process
-    if (cluster.rank == 0) return {without(saved, kNodeCursors), {}};
-    const auto own = nodes.find(std::to_string(cluster.rank));
-    if (own == nodes.end()) return {};
-    FoundCursors found{own->second, {}};
-    for (const json& source : own->second.value(kSourceCursors, json::array()))
-      found.came_from[source_name(source)] = own->first;
-    return found;
+  if (saved.count(kNodeName) == 0)  // of a run whose nodes had ranks, or of one process
+    nodes[kFirst] = without(saved, kNodeCursors);
+  const std::string name = saved.count(kNodeName) == 0 ? std::to_string(cluster.rank) : name_of(cluster);
+  FoundCursors found = cluster.joins ? FoundCursors{json::array(), {}} : sources_of_one(nodes, name);
+  if (const auto own = nodes.find(name); own != nodes.end()) {
+    // A source of its own goes on where this node was, another where the one was that had it.
+    json state = own->second;
+    for (json& source : found.state) state[kSourceCursors].push_back(std::move(source));
+    if (name != name_of(cluster))  // its address is new, its rank is not
+      for (const json& source : own->second.value(kSourceCursors, json::array()))
+        found.came_from[source_name(source)] = name;
+    return {std::move(state), std::move(found.came_from)};
   }
-  FoundCursors found = cluster.joins ? FoundCursors{json::array(), {}} : sources_of_one(nodes);
   json state = without(without(saved, kNodeCursors), kNodeName);
   state[kSourceCursors] = std::move(found.state);
   for (json& total : state["totals"]) total = 0;  // it has read nothing itself
-  found.state = std::move(state);
-  return found;
+  return {std::move(state), std::move(found.came_from)};
 }
 
 }  // namespace
@@ -85,21 +87,24 @@ json cursors_of(const ClusterSettings& cluster, const json& saved) {
 }
 
 void NodeCursors::begin(const ClusterSettings& cluster, const json& saved) {
-  if (cluster.registry == nullptr || !saved.is_object()) return;
+  if (!saved.is_object()) return;
   came_from_ = find_cursors(cluster, saved).came_from;
-  keep(cluster, saved);
+  keep(saved);
+}
+
+void NodeCursors::add_came_from(json& state) const {
+  for (const json& source : state.value(kSourceCursors, json::array()))
+    if (const auto had = came_from_.find(source_name(source)); had != came_from_.end())
+      state[kCameFrom][had->first] = had->second;
 }
 
 json NodeCursors::named(const ClusterSettings& cluster, json state) const {
   state[kNodeName] = name_of(cluster);
-  for (const json& source : state.value(kSourceCursors, json::array()))
-    if (const auto had = came_from_.find(source_name(source)); had != came_from_.end())
-      state[kCameFrom][had->first] = had->second;
+  add_came_from(state);
   return state;
 }
 
-void NodeCursors::keep(const ClusterSettings& cluster, const json& saved) {
-  if (cluster.registry == nullptr) return;
+void NodeCursors::keep(const json& saved) {
   kept_ = by_name(saved);
   for (const auto& [name, state] : told_) kept_.erase(name);
 }
@@ -132,7 +137,10 @@ void NodeCursors::tell(const std::string& told) {
 }
 
 void NodeCursors::add_to(const ClusterSettings& cluster, json& own) {
-  if (cluster.registry != nullptr) own = named(cluster, std::move(own));
+  if (cluster.registry != nullptr)
+    own = named(cluster, std::move(own));
+  else
+    add_came_from(own);
   take(own);
   for (const auto* nodes : {&told_, &kept_})
     for (const auto& [name, state] : *nodes)

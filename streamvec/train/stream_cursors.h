@@ -11,27 +11,28 @@
 
 namespace streamvec {
 
-// What this node's intake is to be put to; null: nothing is known of it. Where nodes are found by etcd and this one was
-// not among them, a source is sought by its own name, if only one node had it: not by one that joins others, whose
-// source of that name may be another's that is still read.
+// What this node's intake is to be put to: the node's own sources and those that only one other had, by their names.
+// Not by one that joins others, whose source of that name may be another's that is still read.
 nlohmann::json cursors_of(const ClusterSettings& cluster, const nlohmann::json& saved);
 
 // Of a node, and of all where it writes. Not thread-safe.
 class NodeCursors {
  public:
   // The run begins from what a checkpoint says, this node's sources with cursors_of() it: those that came from another
-  // node are not that one's any more, so that they are found again when they move once more.
+  // node are not that one's any more, so that they are found again when they move once more. Of nodes that do not say
+  // where theirs stand, what it says is kept.
   void begin(const ClusterSettings& cluster, const nlohmann::json& saved);
   // What this node tells the one that saves: the state of its intake, and who it is.
   nlohmann::json named(const ClusterSettings& cluster, nlohmann::json state) const;
 
   // Of the node that writes. What the checkpoint of a leader that is gone says of nodes that may never say it again.
-  void keep(const ClusterSettings& cluster, const nlohmann::json& saved);
+  void keep(const nlohmann::json& saved);
   void tell(const std::string& told);  // by a node, as text of named()
   // Beside the node's own, which `own` is.
   void add_to(const ClusterSettings& cluster, nlohmann::json& own);
 
  private:
+  void add_came_from(nlohmann::json& state) const;
   void take(nlohmann::json& state);
 
   std::map<std::string, std::string> came_from_;       // this node's sources, by name: the node that had each before

@@ -43,8 +43,40 @@ TEST_F(StreamCursors, GoByRankWhereRanksAreGiven) {
   cursors.add_to(node(0, {"a:1", "b:1"}, false), saved);
   EXPECT_EQ(saved.at("nodes").at("1"), state_of("tail:b", "at 7"));
   EXPECT_EQ(cursor_in(cursors_of(node(1, {"c:1", "d:1"}, false), saved)), "at 7");
-  EXPECT_EQ(cursors_of(node(0, {"c:1", "d:1"}, false), saved), state_of("tail:a", "at 3"));
-  EXPECT_TRUE(cursors_of(node(2, {"c:1", "d:1", "e:1"}, false), saved).is_null());
+  EXPECT_EQ(cursor_in(cursors_of(node(0, {"c:1", "d:1"}, false), saved)), "at 3");
+}
+
+TEST_F(StreamCursors, OfARankThatIsGoneAreKeptUntilItComesAgain) {
+  const ClusterSettings first = node(0, {"a:1", "b:1"}, false);
+  json saved = state_of("tail:a", "at 3");
+  saved["nodes"]["1"] = state_of("tail:b", "at 7");
+  for (const char* at : {"at 5", "at 9"}) {  // in two runs the second node says nothing
+    NodeCursors cursors;
+    cursors.begin(first, saved);
+    saved = state_of("tail:a", at);
+    cursors.add_to(first, saved);
+  }
+  EXPECT_EQ(cursor_in(cursors_of(node(1, {"a:1", "b:1"}, false), saved)), "at 7");
+}
+
+TEST_F(StreamCursors, ASourceThatAnotherRankHadIsFoundByItsNameAndIsThatOnesNoMore) {
+  json saved = state_of("tail:a", "at 3");
+  saved["nodes"]["1"] = state_of("tail:b", "at 7");
+  saved["nodes"]["2"] = state_of("tail:c", "at 8");
+  const ClusterSettings first = node(0, {"a:1", "b:1"}, false), second = node(1, {"a:1", "b:1"}, false);
+  const json found = cursors_of(second, saved);
+  ASSERT_EQ(found.at("sources").size(), 3u);
+  EXPECT_EQ(cursor_in(found), "at 7") << "its own first";
+  EXPECT_EQ(cursors_of(node(0, {}, false), saved).at("sources").size(), 3u) << "by one process, too";
+  EXPECT_EQ(cursors_of(node(3, {"a:1", "b:1", "c:1", "d:1"}, false), saved).at("totals").at("tokens"), 0);
+  NodeCursors writing, reading;
+  writing.begin(first, saved);
+  reading.begin(second, saved);
+  writing.tell(json_text(reading.named(second, state_of("tail:c", "at 9"))));
+  json now = state_of("tail:a", "at 5");
+  writing.add_to(first, now);
+  EXPECT_EQ(now.at("nodes").size(), 1u) << now;
+  EXPECT_EQ(cursor_in(now.at("nodes").at("1")), "at 9");
 }
 
 TEST_F(StreamCursors, GoByAddressWhereNodesFindEachOtherWhoeverCameFirst) {
@@ -75,7 +107,7 @@ TEST_F(StreamCursors, WhatADeadLeaderHadSavedOfItselfAndOthersIsKept) {
   json saved = state_of("tail:a", "at 3");
   dead.add_to(node(0), saved);
   NodeCursors next;
-  next.keep(node(1), saved);
+  next.keep(saved);
   json now = state_of("tail:b", "at 9");
   next.add_to(node(1), now);
   EXPECT_EQ(now.at("nodes").size(), 1u);

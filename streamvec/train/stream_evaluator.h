@@ -79,6 +79,8 @@ class StreamEvaluator {
   // What goes on after a restart. Thread-safe, and before start().
   std::string save() const;
   Status restore(std::string_view bytes, int64_t vocabulary_size);
+  // The stream goes on from the model of first_step: its history, too.
+  Status go_on() { return history_.forget_after(options_.first_step); }
 
  private:
   explicit StreamEvaluator(Options options);

@@ -5,6 +5,7 @@
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/random.h"
+#include "streamvec/core/threads.h"
 
 namespace streamvec {
 namespace {
@@ -48,7 +49,8 @@ LearnerTotals& LearnerTotals::operator+=(const LearnerTotals& other) {
 struct StreamLearner::Thread {
   std::unique_ptr<ModelWorker> worker;
   std::unique_ptr<ModelWorker> half_workers[2];
-  std::thread thread;
+  Threads thread;  // one, if there was one to be had
+  Status started;
   std::vector<ReplaySample> samples;
   Chunk chunk, fresh;
   std::vector<uint64_t> keys;
@@ -77,13 +79,19 @@ Result<std::unique_ptr<StreamLearner>> StreamLearner::create(const Options& opti
 
 void StreamLearner::start() {
   live_ = static_cast<int32_t>(threads_.size());
-  for (auto& thread : threads_) thread->thread = std::thread([this, &thread = *thread] { run(thread); });
+  for (auto& thread : threads_) {
+    thread->started = thread->thread.start(1, [this, &thread = *thread](int64_t) { run(thread); });
+    if (thread->started.ok()) continue;
+    give_up();
+    stop();  // leaves room for threads of others, which end with the error that settle() has
+    live_ = 0;
+    return;
+  }
 }
 
 void StreamLearner::stop() {
   stopping_ = true;
-  for (auto& thread : threads_)
-    if (thread->thread.joinable()) thread->thread.join();
+  for (auto& thread : threads_) thread->thread.join();
 }
 
 void StreamLearner::pause() {
@@ -213,6 +221,7 @@ Status StreamLearner::settle() {
 }
 
 Status StreamLearner::settle(Thread& thread, LearnerTotals& done) {
+  STREAMVEC_RETURN_IF_ERROR(thread.started);
   STREAMVEC_ASSIGN_OR_RETURN(const StepStats rest, thread.worker->settle());
   for (const auto& half : thread.half_workers)
     if (half != nullptr) STREAMVEC_RETURN_IF_ERROR(half->settle().status());

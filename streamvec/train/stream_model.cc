@@ -23,6 +23,7 @@ StreamVocabulary::Options vocabulary_options(const TrainOptions& options, FormOf
   limits.min_count = options.min_count;
   limits.vocab_max = options.vocab_max;
   limits.half_life = options.stream.half_life.value;
+  limits.half_life_seconds = options.stream.half_life.seconds;
   limits.form_of = std::move(form_of);
   limits.seed = options.seed;
   limits.slots_max = kTableRowsMax;

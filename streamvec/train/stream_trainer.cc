@@ -82,7 +82,7 @@ class StreamTraining {
     STREAMVEC_RETURN_IF_ERROR(make_learner());
     if (!clustered()) return {};
     STREAMVEC_RETURN_IF_ERROR(join());
-    if (existing) cluster_->begin_cursors(existing->cursors);
+    if (existing) cluster_->begin_cursors(stream_places_of(*existing));
     return {};
   }
 
@@ -173,6 +173,7 @@ class StreamTraining {
     options.tokenizer = options_.tokenizer;
     options.clock_seconds = options_.stream.half_life.seconds;
     options.seed = options_.seed;
+    options.keeps_others = !clustered();  // a cluster's checkpoint has its nodes' sources
     STREAMVEC_ASSIGN_OR_RETURN(DocumentFilter filter,
                                DocumentFilter::create({.drop_duplicates = options_.stream.drop_duplicates,
                                                        .languages = options_.stream.languages,
@@ -183,6 +184,8 @@ class StreamTraining {
       sinks.await_words = [this] { cluster_->await_words(); };
       sinks.await_slots = [this] { cluster_->await_slots(); };
     }
+    for (const auto& source : sources)
+      if (!clustered()) source->join_stream();  // nodes take sources over from each other by their names
     intake_ = std::make_unique<Intake>(std::move(sources), std::move(filter), options, sinks);
     return {};
   }
@@ -254,9 +257,10 @@ class StreamTraining {
     step_ = saved_step_ = existing.step;  // never saved over: what `latest` names stays whole whenever a kill comes
     notes_ = existing.notes;
     const bool was_stream = existing.state.contains("stream") && existing.extra.count(kVocabularyState) > 0;
-    if (!was_stream) return {};  // the vectors of a run of files or of a pipe
+    if (!was_stream) return restore_sources(options_.cluster, existing, *intake_);  // a run of files or of a pipe
     progress_.restore(existing.state.value("stream", json::object()));
     STREAMVEC_RETURN_IF_ERROR(restore_sources(options_.cluster, existing, *intake_));
+    if (evaluator_) STREAMVEC_RETURN_IF_ERROR(evaluator_->go_on());
     if (const auto found = existing.extra.find(kReplayState); found != existing.extra.end()) {
       STREAMVEC_ASSIGN_OR_RETURN(ReplaySnapshot snapshot, read_replay(found->second));
       STREAMVEC_RETURN_IF_ERROR(check_slots(snapshot));

@@ -17,6 +17,7 @@
 namespace streamvec {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 class StreamTrainer : public ::testing::Test {
@@ -193,6 +194,32 @@ TEST_F(StreamTrainer, ItsModelGoesOnWithFilesFromTheRowsThatItHas) {
   }
 }
 
+TEST_F(StreamTrainer, SourcesGoOnWhereTheyWereAfterRunsThatWereOfOthers) {
+  const std::string records = write_records(100);
+  const std::string backfill = directory_.write("backfill", "an old word comes late\n");
+  const std::string other = "tsv:" + directory_.write("other.tsv", "7\tanother word comes\n") + "?id=1&text=2";
+  ASSERT_TRUE(train_on(records).ok());
+  ASSERT_TRUE(train_on(other).ok());
+  options_.stream.on = false;
+  ASSERT_TRUE(train_on(backfill).ok());
+  options_.stream.on = true;
+  for (const std::string& source : {records, other}) ASSERT_TRUE(train_on(source).ok());
+  EXPECT_EQ(words().count(words().find("comes")), 102);
+}
+
+TEST_F(StreamTrainer, OfADirectoryThatHasGrownOnlyTheNewFileIsRead) {
+  std::filesystem::create_directory(path("news"));
+  for (int day = 1; day <= 3; ++day) {
+    std::ofstream(path("news/") + std::to_string(4 - day)) << "day" << day << " comes\n";
+    std::ofstream(path("news/\xe9") + std::to_string(day)) << "day" << day << " comes\n";
+    ASSERT_TRUE(train_on(path("news")).ok());
+    EXPECT_EQ(words().count(words().find("comes")), 2 * day);
+  }
+  const auto nothing = train_on(path("news"));
+  ASSERT_TRUE(nothing.ok()) << nothing.status().message();
+  EXPECT_THAT(nothing->notes, Contains(HasSubstr("nothing is new")));
+}
+
 TEST_F(StreamTrainer, NothingLearntIsAnErrorThatCountsWhatWasLeftOut) {
   {
     std::ofstream file(path("same.tsv"));
@@ -249,6 +276,17 @@ TEST_F(StreamTrainer, ARunThatHasNothingLeftToReadAddsNoMomentToAHistoryThatIsWh
   EXPECT_EQ(std::filesystem::last_write_time(entry.path), written);
 }
 
+TEST_F(StreamTrainer, AModelThatGoesBackToAnOlderCheckpointHasNoLaterHistory) {
+  const std::string records = write_records(300);
+  ASSERT_TRUE(train_on(records).ok());
+  const int64_t first = load_snapshot(path("model"))->step;
+  ASSERT_TRUE(train_on(directory_.write("more", "more words come in a later run\n")).ok());
+  ASSERT_EQ(History(path("model")).list()->size(), 2u);
+  std::filesystem::remove_all(path("model") + "/" + std::to_string(load_snapshot(path("model"))->step));
+  ASSERT_TRUE(train_on(records).ok());
+  EXPECT_EQ(History(path("model")).list()->back().moment.step, first);
+}
+
 TEST_F(StreamTrainer, BeginsAgainAfterAKillBeforeTheFirstCheckpoint) {
   std::filesystem::create_directories(path("model") + "/history");
   std::filesystem::create_directories(path("model") + "/tensorboard");
@@ -294,7 +332,7 @@ TEST_F(StreamTrainer, AnotherHalfLifeThanTheStreamsIsRefusedWithBoth) {
   options_.stream.half_life.value = 1000;
   const auto result = train_on(source);
   EXPECT_EQ(result.status().code(), Code::kFailedPrecondition) << result.status().message();
-  EXPECT_THAT(result.status().message(), HasSubstr("1000"));
+  EXPECT_THAT(result.status().message(), HasSubstr("asks for 1k"));
 }
 
 TEST_F(StreamTrainer, ASourceThatIsGoneLeavesTheModelAsItWas) {

@@ -5,11 +5,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "streamvec/core/clock.h"
+#include "streamvec/core/threads.h"
 #include "streamvec/ingest/open.h"
 #include "streamvec/model/model.h"
 #include "streamvec/optim/schedule.h"
@@ -86,14 +86,18 @@ class Training {
     else
       feed_.leave_out_text([this] { return workers_.front()->keeps_all(); });
     const Clock::time_point begin = Clock::now();
-    std::vector<std::thread> threads;
-    for (auto& worker : workers_) threads.emplace_back([&] { work(*worker); });
+    Threads threads;
+    const Status started = threads.start(static_cast<int64_t>(workers_.size()),
+                                         [this](int64_t i) { work(*workers_[static_cast<size_t>(i)]); });
+    if (!started.ok()) feed_.stop();
     Status watched = watch(begin);
-    for (std::thread& thread : threads) thread.join();
+    threads.join();
+    STREAMVEC_RETURN_IF_ERROR(started);
     STREAMVEC_RETURN_IF_ERROR(watched);
     STREAMVEC_RETURN_IF_ERROR(settle());
-    const bool finished = feed_.state().epoch >= options_.epochs;
     const Status parted = part();
+    // Of text that is handed out, as far as all have trained on it.
+    const bool finished = feed_.whole_state().epoch >= options_.epochs && (node_ == nullptr || !node_->text_stopped());
     if (finished && writes()) start_.own->finish(start_.parameters);
     if (shards_ == nullptr) show_.show([&] { return copy_now(); });
     RunState state = state_now(begin);
@@ -105,6 +109,8 @@ class Training {
     if (Status failed = feed_.status(); !failed.ok())
       return mapper_->slots() > 0 ? Status(failed.code(), failed.message() + "; what was learnt before is saved")
                                   : failed;
+    const bool stopped = hooks_.stop != nullptr && hooks_.stop->load();
+    if (mapper_->slots() == 0 && !stopped) return no_word(start_.source->name(), state.tokens, options_.min_count);
     return progress(state, state.mean_loss());
   }
 
@@ -219,7 +225,7 @@ class Training {
     Clock::time_point saved = begin;
     while (!feed_.over()) {
       const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
-      if (hooks_.stop != nullptr && hooks_.stop->load()) feed_.stop();
+      if (hooks_.stop != nullptr && hooks_.stop->load()) stop();
       if (report && hooks_.progress) report_progress(begin);
       if (shards_ == nullptr) show_.show_if_due([&] { return copy_now(); });
       Status status = write_if_leading();
@@ -235,12 +241,17 @@ class Training {
     return {};
   }
 
+  void stop() {
+    if (node_ != nullptr && (node_->leads() || node_->pieces() == nullptr)) node_->stop_text();
+    feed_.stop();
+  }
+
   void report_progress(Clock::time_point begin) {
     const RunState state = state_now(begin);
     const bool same_epoch = state.epoch == reported_.epoch && state.loss_pairs > reported_.loss_pairs;
     const double loss =
         same_epoch ? (state.loss - reported_.loss) / (state.loss_pairs - reported_.loss_pairs) : state.mean_loss();
-    hooks_.progress(progress(state, loss));
+    hooks_.progress(progress(timed(feed_.state_of_all(), begin), loss));
     reported_ = state;
   }
 
@@ -273,7 +284,7 @@ class Training {
   }
 
   Status save(Clock::time_point begin, bool finished) {
-    if (!writer_) return {};
+    if (!writer_ || mapper_->slots() == 0) return {};  // a vocabulary that grows may have none: there is no model
     RunState state = timed(feed_.whole_state(), begin);
     state.finished = finished;
     if (!finished && is_written_further(state)) return {};
@@ -291,7 +302,7 @@ class Training {
         .output = shards_ ? whole.output.view() : std::as_const(start_.parameters.output.rows).view(),
         .optimizer = optimizer_tables(start_.parameters),
         .state = {{"run", start_.description}, {"progress", to_json(state)}},
-        .cursors = {{"sources", start_.source->saved(state.cursor)}}};
+        .cursors = start_.cursors_at(state.cursor)};
     const std::string growing = mapper_->state();
     if (!growing.empty())
       content.extra.push_back({kVocabularyState, [&growing](const auto& sink) { return sink(growing); }});
@@ -423,6 +434,7 @@ Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::
 Result<TrainProgress> train(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
                             const std::string& out, const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_options(options));
+  if (sources.empty()) return error(Code::kInvalidArgument, "no source is given to train on");
   std::vector<std::string> names;
   for (const auto& source : sources) names.push_back(source->name());
   return train_opened(options, std::move(sources), names, out, hooks);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -154,6 +155,7 @@ struct TrainProgress {
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
 };
 
+// None of them may throw: an exception ends the program.
 struct TrainHooks {
   std::function<void(const TrainProgress&)> progress;             // called about twice a second from one thread
   std::function<void(int64_t tokens, double fraction)> counting;  // the same while the vocabulary is counted
@@ -171,8 +173,13 @@ struct TrainHooks {
 // On an error in the middle (a damaged file, a full disk) what was learnt is saved where that is possible.
 Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
                             const std::string& out, const TrainHooks& hooks);
+// For train(options, {"a.txt", "b.txt"}, ...), which could be meant for the one below as well.
+inline Result<TrainProgress> train(const TrainOptions& options, std::initializer_list<std::string> sources,
+                                   const std::string& out, const TrainHooks& hooks) {
+  return train(options, std::vector<std::string>(sources), out, hooks);
+}
 // The same with sources of the caller's own (source/document_source.h makes one of documents at hand), which go by
-// their name(). REQUIRES: at least one.
+// their name(). kInvalidArgument: there are none.
 Result<TrainProgress> train(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
                             const std::string& out, const TrainHooks& hooks);
 

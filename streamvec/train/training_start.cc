@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "streamvec/core/json.h"
 #include "streamvec/kernel/pair_block.h"
 #include "streamvec/model/model.h"
 #include "streamvec/text/word_filter.h"
@@ -20,6 +21,8 @@ constexpr int32_t kBatchMax = 1'000'000;
 constexpr int64_t kReplayChunksMax = int64_t{1} << 31;
 constexpr int64_t kVocabMax = std::numeric_limits<Slot>::max();
 constexpr double kSecondsMax = 1e9;
+constexpr const char* kStreamPlaces = "stream";
+constexpr const char* kText = "text";  // of a run's description: Source::contents()
 
 }  // namespace
 
@@ -42,6 +45,32 @@ Result<std::optional<Checkpoint>> load_existing(const std::string& out) {
   return loaded.status();
 }
 
+namespace {
+
+// Words that were made in another way are others: "King" and "king", "running" and "run".
+Status check_words(const TrainOptions& options, const nlohmann::json& before, const std::string& out) {
+  if (!before.is_object()) return {};  // imported
+  const nlohmann::json now = describe_run(options, 0, {});
+  for (const char* name : {"tokenizer", "keep-case", "no-nfkc", "stem"}) {
+    const nlohmann::json then = before.value(name, now.at(name));
+    if (then == now.at(name)) continue;
+    const auto shown = [&](const nlohmann::json& value) {
+      if (value.is_boolean()) return (value.get<bool>() ? "with --" : "without --") + std::string(name);
+      const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
+      return text.empty() ? "without --" + std::string(name) : "with --" + std::string(name) + " " + text;
+    };
+    return error(Code::kFailedPrecondition, out, " holds words that were made ", shown(then),
+                 ", and this run would make them ", shown(now.at(name)), "; give the same again, or another --out");
+  }
+  if (before.value("lemmas", options.lemmas).empty() != options.lemmas.empty())
+    return error(Code::kFailedPrecondition, out, " holds words that were made ",
+                 options.lemmas.empty() ? "with --lemmas, and this run has none" : "without --lemmas",
+                 "; give the same again, or another --out");
+  return {};
+}
+
+}  // namespace
+
 Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out) {
   if (options.dim && *options.dim != existing.input.cols())
     return error(Code::kFailedPrecondition, out, " holds ", existing.input.cols(),
@@ -50,7 +79,19 @@ Status check_same(const TrainOptions& options, const Checkpoint& existing, const
   if (options.model && *options.model != existing.model)
     return error(Code::kFailedPrecondition, out, " holds a ", existing.model, " model, --model asks for ",
                  *options.model, "; try --model ", existing.model, " or another --out");
+  STREAMVEC_RETURN_IF_ERROR(check_words(options, existing.state.value("run", nlohmann::json()), out));
   return make_model_state(existing.model)->check_same(options, existing, out);
+}
+
+Status no_word(const std::string& source, int64_t tokens, int64_t min_count) {
+  return error(Code::kInvalidArgument, source, " has ", tokens, " tokens, but no word ", min_count, " times; try ",
+               min_count > 1 ? "--min-count 1 or more text" : "more text");
+}
+
+nlohmann::json stream_places_of(const Checkpoint& existing) {
+  if (!existing.cursors.is_object()) return {};
+  const nlohmann::json sources = existing.cursors.value("sources", nlohmann::json());
+  return sources.is_array() ? existing.cursors : existing.cursors.value(kStreamPlaces, nlohmann::json());
 }
 
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options) {
@@ -111,9 +152,13 @@ Result<bool> resume(const Checkpoint& existing, const std::string& out, Training
   STREAMVEC_ASSIGN_OR_RETURN(RunState state,
                              run_state_from_json(existing.state.value("progress", nlohmann::json()), existing.cursors));
   if (state.finished || !start.source->capabilities().replayable) return false;
-  if (before != start.description) {
-    start.notes.push_back(out + " holds a run that was stopped, with other options (" +
-                          differences(before, start.description) + "); its vectors go on with a new run");
+  nlohmann::json now = start.description;
+  if (!before.contains(kText)) now.erase(kText);  // of a run before that was looked at
+  if (before != now) {
+    const std::string which = differences(before, now);
+    const std::string why = which == kText ? ", but its text has changed: files have come, gone or become others"
+                                           : ", with other options (" + which + ")";
+    start.notes.push_back(out + " holds a run that was stopped" + why + "; its vectors go on with a new run");
     return false;
   }
   if (Status status = start.source->seek(state.cursor); !status.ok()) {
@@ -137,9 +182,7 @@ Status count_text(const TrainOptions& options, const TrainHooks& hooks, Training
   if (start.vocabulary.size() > 0)
     limits.vocab_max = std::min(limits.vocab_max ? limits.vocab_max : kTableRowsMax, kTableRowsMax);
   counted.words.extend(start.vocabulary, limits, start.form_of);
-  if (start.vocabulary.size() == 0)
-    return error(Code::kInvalidArgument, start.source->name(), " has ", counted.tokens, " tokens, but no word ",
-                 options.min_count, " times; try --min-count 1 or more text");
+  if (start.vocabulary.size() == 0) return no_word(start.source->name(), counted.tokens, options.min_count);
   start.state.epoch_tokens = counted.tokens;
   start.epoch_pieces = counted.pieces;
   return start.source->seek("");
@@ -224,12 +267,14 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   start.threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   start.description = describe_run(options, start.lr, source_names);
   describe_pace(options, start.model, start.description);
+  if (const std::string contents = start.source->contents(); !contents.empty()) start.description[kText] = contents;
   if (start.model == "glove") describe_glove(options, start.description);
   if (options.cluster.on() && options.cluster.sync == "sandblaster") start.description["sync"] = options.cluster.sync;
   bool resumed = false;
   if (existing) {
     start.notes = existing->notes;
     start.state.step = existing->step;
+    start.stream_places = stream_places_of(*existing);
     start.vocabulary = std::move(existing->vocabulary);
     if (const auto state = existing->extra.find(kVocabularyState); state != existing->extra.end())
       start.vocabulary_state = std::move(state->second);
@@ -275,6 +320,12 @@ TrainProgress TrainingStart::progress(const RunState& now, double loss, int32_t 
   progress.notes = notes;
   for (const std::string& note : source->notes()) progress.notes.push_back(note);
   return progress;
+}
+
+nlohmann::json TrainingStart::cursors_at(const std::string& cursor) const {
+  nlohmann::json cursors = {{"sources", source->saved(cursor)}};
+  if (!stream_places.is_null()) cursors[kStreamPlaces] = stream_places;
+  return cursors;
 }
 
 Result<std::unique_ptr<SlotMapper>> TrainingStart::make_mapper(const TrainOptions& options) {

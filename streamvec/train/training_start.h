@@ -42,12 +42,15 @@ struct TrainingStart {
   int64_t epoch_pieces = -1;     // of text in an epoch, where it was counted; -1 not known
   int64_t first_piece = 0;       // with which this run begins, over all epochs
   nlohmann::json description;    // describe_run()
+  nlohmann::json stream_places;  // where the sources of a stream stood that the model was trained on before; null: none
   std::vector<float> row_pulls;  // of a cluster (SyncOptions::pull)
   std::vector<std::string> notes;
   bool cancelled = false;  // hooks.stop was set before training could begin
 
   // What a run of `epochs` reports at `state`; the caller adds fraction, rate and kernel.
   TrainProgress progress(const RunState& state, double loss, int32_t epochs) const;
+  // What a checkpoint says of the sources when this run's stands at `cursor`.
+  nlohmann::json cursors_at(const std::string& cursor) const;
   // Borrows vocabulary and parameters: this must stay where it is then.
   Result<std::unique_ptr<SlotMapper>> make_mapper(const TrainOptions& options);
 };
@@ -62,6 +65,10 @@ Result<FormOf> open_word_filter(const TrainOptions& options);
 Result<std::optional<Checkpoint>> load_existing(const std::string& out);
 // kFailedPrecondition with both values when the options ask for another model or dim than the checkpoint's.
 Status check_same(const TrainOptions& options, const Checkpoint& existing, const std::string& out);
+// Why there is no model.
+Status no_word(const std::string& source, int64_t tokens, int64_t min_count);
+// Where the sources of a stream stood, by a checkpoint of the stream or of a run of files since then; null: nowhere.
+nlohmann::json stream_places_of(const Checkpoint& existing);
 // Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options);
 // How much longer the first steps are where it trains, when no rate is given: a card shortens those of frequent words

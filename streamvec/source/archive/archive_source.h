@@ -8,6 +8,7 @@
 
 #include "streamvec/source/archive/archive_file.h"
 #include "streamvec/source/decoded_file.h"
+#include "streamvec/source/file_source.h"
 #include "streamvec/source/record_counts.h"
 #include "streamvec/source/source.h"
 
@@ -22,6 +23,7 @@ class ArchiveSource : public Source {
   Status seek(const std::string& cursor) override;
   std::string saved(const std::string& cursor) const override;
   Capabilities capabilities() const override { return {}; }
+  std::string contents() const override { return contents_of(files_); }
   int64_t bytes_total() const override { return bytes_total_; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override { return name_; }
