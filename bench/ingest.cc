@@ -54,7 +54,7 @@ Result<Pass> read_once(const std::string& name) {
   Intake intake(std::move(sources), std::move(filter), {}, {vocabulary, tables, *replay, [](std::span<const Slot>) {}});
   Pass pass;
   const std::clock_t begin = std::clock();
-  intake.start();
+  STREAMVEC_RETURN_IF_ERROR(intake.start());
   while (!intake.over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   intake.stop();
   pass.seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;

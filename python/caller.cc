@@ -152,6 +152,7 @@ void Caller::stop_all() {
     each.first->stop();
   }
   while (std::any_of(all_running.begin(), all_running.end(), runs_here)) {
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();  // Ctrl-C does not wait for what does not end
     const OthersRun others_run;
     std::this_thread::sleep_for(kTurn);
   }
@@ -189,7 +190,7 @@ void Caller::answer() {
 
 void Caller::take_signals() {
   if (PyErr_CheckSignals() == 0) return;
-  interrupted_ = !thrown_ && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
+  if (!thrown_) interrupted_ = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;  // a second one changes nothing
   throw py::error_already_set();
 }
 

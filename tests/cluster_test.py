@@ -220,9 +220,9 @@ class TestNodes:
         assert count == 2 or nodes[1].wait(timeout=60) == 0
 
     def test_nodes_that_are_all_stopped_for_a_while_go_on(self, corpus, tmp_path):
-        nodes = start_nodes(tmp_path, 2, "--dim", 16, "--epochs", 1_000_000, "--dead-after", 1, "--checkpoint-every", 0.2)
+        nodes = start_nodes(tmp_path, 2, "--dim", 16, "--epochs", 1_000_000, "--dead-after", 3, "--checkpoint-every", 1)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists(), "a checkpoint")
-        for wish, pause_s in [(signal.SIGSTOP, 2.5), (signal.SIGCONT, 2.5), (signal.SIGTERM, 0)]:
+        for wish, pause_s in [(signal.SIGSTOP, 4), (signal.SIGCONT, 2), (signal.SIGTERM, 0)]:
             for node in nodes:
                 node.send_signal(wish)
             time.sleep(pause_s)

@@ -44,9 +44,9 @@ def drive(scenario, service, **more):
     return drive_script("browser.mjs", scenario, url=service.url, **more)
 
 
-def drive_script(script, scenario, **more):
+def drive_script(script, *scenario, **more):
     given = {"chromium": CHROMIUM, "root": os.geteuid() == 0, "patience_ms": support.TIMEOUT_S * 4000, **more}
-    return json.loads(node(f"tests/{script}", scenario, input=json.dumps(given), patience_s=8 * support.TIMEOUT_S))
+    return json.loads(node(f"tests/{script}", *scenario, input=json.dumps(given), patience_s=8 * support.TIMEOUT_S))
 
 
 class TestSources:
@@ -120,71 +120,64 @@ class TestBreaks:
             drive("login", running, wrong="0123456789abcdef-wrong", token="0123456789abcdef-right")
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    """Runs one scenario of page.mjs, before a service that says what the scenario wants."""
-    needs_packages()
-    needs(CHROMIUM, "chromium is not here")
-    pages = tmp_path_factory.mktemp("pages")
-    node("build.mjs", pages)
-    return lambda scenario: drive_script("page.mjs", scenario, pages=str(pages))
+class TestPage:
+    @pytest.fixture(scope="class")
+    def wrong(self, tmp_path_factory):
+        """What page.mjs found wrong in each of its scenarios, with services that say what a scenario wants."""
+        needs_packages()
+        needs(CHROMIUM, "chromium is not here")
+        pages = tmp_path_factory.mktemp("pages")
+        node("build.mjs", pages)
+        return drive_script("page.mjs", pages=str(pages))
 
+    def test_a_run_that_failed_is_said_to_have_failed_with_its_whole_reason(self, wrong):
+        assert wrong["failed"] is None, wrong["failed"]
 
-class TestConnection:
-    def test_a_run_that_failed_is_said_to_have_failed_with_its_whole_reason(self, page):
-        page("failed")
+    def test_a_page_that_nobody_sees_holds_no_connection_and_catches_up_when_seen(self, wrong):
+        assert wrong["hidden"] is None, wrong["hidden"]
 
-    def test_a_page_that_nobody_sees_holds_no_connection_and_catches_up_when_seen(self, page):
-        page("hidden")
+    def test_a_service_that_has_fallen_silent_is_noticed(self, wrong):
+        assert wrong["silent"] is None, wrong["silent"]
 
-    def test_a_service_that_has_fallen_silent_is_noticed(self, page):
-        page("silent")
+    def test_a_word_that_is_asked_for_is_shown_as_such_and_not_for_ever(self, wrong):
+        assert wrong["asking"] is None, wrong["asking"]
 
-    def test_a_word_that_is_asked_for_is_shown_as_such_and_not_for_ever(self, page):
-        page("asking")
+    def test_what_another_service_said_is_not_kept(self, wrong):
+        assert wrong["restarted"] is None, wrong["restarted"]
 
-    def test_what_another_service_said_is_not_kept(self, page):
-        page("restarted")
+    def test_a_call_that_is_refused_asks_for_the_token(self, wrong):
+        assert wrong["locked"] is None, wrong["locked"]
 
-    def test_a_call_that_is_refused_asks_for_the_token(self, page):
-        page("locked")
+    def test_the_token_is_asked_for_however_often_esc_is_pressed(self, wrong):
+        assert wrong["escape"] is None, wrong["escape"]
+    def test_a_run_that_is_only_served_has_its_last_figures_and_when_they_were_measured(self, wrong):
+        assert wrong["served"] is None, wrong["served"]
 
-    def test_the_token_is_asked_for_however_often_esc_is_pressed(self, page):
-        page("escape")
+    def test_a_run_over_files_says_how_its_quality_is_measured(self, wrong):
+        assert wrong["files"] is None, wrong["files"]
 
+    def test_the_trouble_of_a_source_is_shown_whole(self, wrong):
+        assert wrong["trouble"] is None, wrong["trouble"]
 
-class TestFigures:
-    def test_a_run_that_is_only_served_has_its_last_figures_and_when_they_were_measured(self, page):
-        page("served")
+    def test_text_selected_in_a_table_stays_selected(self, wrong):
+        assert wrong["selection"] is None, wrong["selection"]
+    def test_a_neighbour_chosen_by_keys_has_the_focus(self, wrong):
+        assert wrong["focus_on_choice"] is None, wrong["focus_on_choice"]
 
-    def test_a_run_over_files_says_how_its_quality_is_measured(self, page):
-        page("files")
+    def test_the_focus_stays_in_the_list_when_another_model_comes(self, wrong):
+        assert wrong["focus_on_model"] is None, wrong["focus_on_model"]
 
-    def test_the_trouble_of_a_source_is_shown_whole(self, page):
-        page("trouble")
+    def test_a_chosen_word_is_read_out_once_and_not_with_every_model(self, wrong):
+        assert wrong["read_out"] is None, wrong["read_out"]
 
-    def test_text_selected_in_a_table_stays_selected(self, page):
-        page("selection")
+    def test_the_field_has_the_suggestion_that_was_chosen(self, wrong):
+        assert wrong["suggestion"] is None, wrong["suggestion"]
 
+    def test_the_buttons_of_the_map_may_be_clicked_twice(self, wrong):
+        assert wrong["map_buttons"] is None, wrong["map_buttons"]
 
-class TestWords:
-    def test_a_neighbour_chosen_by_keys_has_the_focus(self, page):
-        page("focus_on_choice")
-
-    def test_the_focus_stays_in_the_list_when_another_model_comes(self, page):
-        page("focus_on_model")
-
-    def test_a_chosen_word_is_read_out_once_and_not_with_every_model(self, page):
-        page("read_out")
-
-    def test_the_field_has_the_suggestion_that_was_chosen(self, page):
-        page("suggestion")
-
-    def test_the_buttons_of_the_map_may_be_clicked_twice(self, page):
-        page("map_buttons")
-
-    def test_a_model_of_too_few_words_for_a_map_says_so(self, page):
-        page("few_words")
+    def test_a_model_of_too_few_words_for_a_map_says_so(self, wrong):
+        assert wrong["few_words"] is None, wrong["few_words"]
 
 
 def hostile_words():

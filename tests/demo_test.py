@@ -2,17 +2,34 @@
 import json
 import signal
 
+import pytest
 from serve_support import Events, serving
 from support import SANITIZED, run
 
 
 class TestDemo:
-    def test_it_finds_the_planted_truth_and_says_so(self):
-        result = json.loads(run("demo", "--seconds", 60 if SANITIZED else 6, "--json", exit=0).out)
+    @pytest.fixture(scope="class")
+    def over(self):
+        """A demo that has come to its end, and is still answering."""
+        with serving("--seconds", 60 if SANITIZED else 6, "--keep", "--json", command="demo") as running:
+            running.events = Events(running, "progress", "end")
+            running.events.await_one("end")
+            yield running
+            running.events.close()
+
+    def test_it_finds_the_planted_truth_and_says_so(self, over):
+        result = json.loads(next(line for line in over.stdout if line.startswith("{")))
         assert result["found"] is True
         assert result["analogies"]["right"] >= 0.8 * result["analogies"]["asked"]
         assert result["changes"]["right"] == result["changes"]["asked"] == 3
         assert result["robots"]["right"] == 1
+
+    def test_it_shows_the_end_of_the_run_when_it_is_over(self, over):
+        assert over.events.await_one("end")["why"] != "stopped"
+        total = over.get("/api/progress")["progress"][-1]
+        assert total["fraction"] == over.metric("streamvec_progress_ratio") == 1
+        assert total["sources"] and all(source["documents_per_s"] == 0 for source in total["sources"])
+        assert total["documents"] == max(progress["documents"] for progress in over.events.of("progress"))
 
     def test_it_leaves_no_files_behind(self, tmp_path):
         run("demo", "--seconds", 1, "--json", cwd=tmp_path, env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"})
@@ -26,16 +43,6 @@ class TestDemo:
             assert events.await_one("end")["why"] == "stopped"
             assert running.process.wait() == 0
             assert not any("saved" in line for line in running.stderr), "it keeps nothing"
-
-    def test_it_shows_the_end_of_the_run_when_it_is_over(self):
-        with serving("--seconds", 60 if SANITIZED else 6, "--keep", command="demo") as running:
-            events = Events(running, "progress", "end")
-            assert events.await_one("end")["why"] != "stopped"
-            total = running.get("/api/progress")["progress"][-1]
-            assert total["fraction"] == running.metric("streamvec_progress_ratio") == 1
-            assert total["sources"] and all(source["documents_per_s"] == 0 for source in total["sources"])
-            assert total["documents"] == max(progress["documents"] for progress in events.of("progress"))
-            events.close()
 
     def test_misuse_is_told_before_anything_else(self):
         assert run("demo", "--keep").out == ""

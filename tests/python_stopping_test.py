@@ -12,7 +12,7 @@ LINE = "a few words to begin with"
 
 
 def python(script, *arguments, **more):
-    return subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True,
+    return subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", script, *map(str, arguments)], capture_output=True, text=True,
                           timeout=support.TIMEOUT_S, env={**os.environ, "PYTHONPATH": MODULE}, **more)
 
 
@@ -149,6 +149,7 @@ class TestThreads:
         script = """
 import resource, sys
 import streamvec
+resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 try:
     streamvec.train(sys.argv[1], out=sys.argv[2], dim=8, threads=1024, drift=False, stream=bool(int(sys.argv[3])))

@@ -109,7 +109,7 @@ class TestTokens:
         assert forgotten.startswith(f"streamvec_token_{guarded.port}=;") and "Max-Age=0" in forgotten
 
     def test_readers_of_events_go_when_their_token_expires(self, trained, tmp_path, messages):
-        expires = int(time.time()) + 4
+        expires = int(time.time()) + 8  # the service has to be there by then
         tokens = tmp_path / "tokens"
         tokens.write_text(f"{EXPIRED} query {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(expires))}\n{QUERY}\n")
         with serving(trained, "--token-file", tokens, "--listen-grpc", "127.0.0.1:0") as running, \

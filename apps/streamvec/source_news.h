@@ -1,7 +1,6 @@
 // What a run says at once of sources that have a fault, and not only when it ends.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +22,7 @@ class SourceNews {
     std::string state = "reading";
     int times = 0;
   };
-  std::map<std::string, Told> told_;  // by name
+  std::vector<Told> told_;  // by the source's place: names may be the same
 };
 
 }  // namespace streamvec::cli

@@ -31,10 +31,15 @@ TEST(SourceNews, AFaultIsToldOnceAndItsEndToo) {
   EXPECT_THAT(told_of(news, source_in("ended")), IsEmpty());
 }
 
-TEST(SourceNews, ASourceThatIsGivenUpIsNamedWithItsReason) {
+TEST(SourceNews, ASourceThatIsGivenUpIsNamedWithItsReasonWhileOthersOfItsNameAreRead) {
   SourceNews news;
-  EXPECT_THAT(told_of(news, source_in("failed", "redis://h/s: no such stream")),
-              ElementsAre("redis://h/s is given up: no such stream"));
+  const SourceMetrics both[] = {source_in("failed", "redis://h/s: no such stream"), source_in("reading")};
+  EXPECT_THAT(news.tell(both), ElementsAre("redis://h/s is given up: no such stream"));
+  EXPECT_THAT(news.tell(both), IsEmpty());
+}
+
+TEST(SourceNews, WhatTheRunEndsWithIsNotToldTwice) {
+  SourceNews news;
   EXPECT_THAT(told_of(news, source_in("failed", "no such stream")), IsEmpty());
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/durable_file.h"
@@ -43,7 +44,7 @@ struct Intake::Reader {
         tokenizer(options.tokenizer),
         random(mix(options.seed, number)) {
     statistics.name = read_back(source->name()).get<std::string>();  // paths are any bytes
-    key = read_back(source->key()).get<std::string>();
+    keys = read_back(source->keys()).get<std::vector<std::string>>();
   }
 
   // A hash of the record's name. Never 0, which names no record.
@@ -56,7 +57,7 @@ struct Intake::Reader {
   }
 
   std::unique_ptr<Source> source;
-  std::string key;  // Source::key()
+  std::vector<std::string> keys;  // Source::keys()
   const int32_t index;
   const bool remote;
   std::thread thread;
@@ -78,7 +79,8 @@ struct Intake::Reader {
   std::string committed_cursor;  // of the last one in a checkpoint that is safe
   std::string told_cursor;       // the last of these that the source has taken
   bool commit_due = false;
-  bool gone = false;  // its thread has done with the source
+  bool gone = false;   // its thread has done with the source
+  bool dated = false;  // a document of it had a date; under the vocabulary's lock
 };
 
 Intake::Intake(std::vector<std::unique_ptr<Source>> sources, DocumentFilter filter, const Options& options,
@@ -98,12 +100,25 @@ Intake::~Intake() {
   join();
 }
 
-void Intake::start() {
-  const std::lock_guard lock(mutex_);  // until all are made: stop() waits for those that are
-  for (auto& reader : readers_) {
-    reader->thread = std::thread([this, &reader = *reader] { run(reader); });
-    ++running_;
+Status Intake::start() {
+  Status made;
+  {
+    const std::lock_guard lock(mutex_);  // until all are made: stop() waits for those that are
+    for (auto& reader : readers_) {
+      try {
+        reader->thread = std::thread([this, &reader = *reader] { run(reader); });
+      } catch (const std::system_error& refused) {
+        made = error(Code::kResourceExhausted, "no thread can be made to read ", reader->statistics.name, " (",
+                     refused.what(), "); try fewer sources or --threads");
+        break;
+      }
+      ++running_;
+    }
   }
+  if (made.ok()) return {};
+  stop();
+  join();
+  return made;
 }
 
 void Intake::stop() {
@@ -150,7 +165,7 @@ Status Intake::status() const {
 void Intake::run(Reader& reader) {
   while (await_turn(reader)) {
     tell_committed(reader);
-    if (!read_some(reader)) break;
+    if (!await_turn(reader) || !read_some(reader)) break;
     for (Document& document : reader.documents)
       if (!await_turn(reader) || !take(reader, document)) break;
   }
@@ -313,7 +328,7 @@ void Intake::map(Reader& reader, const Document& document) {
       ++totals_.duplicates;
       return;
     }
-    if (begin == 0) like.t = clock_.at(document, sinks_.vocabulary.statistics().tokens);
+    if (begin == 0) like.t = clock_.at(document, sinks_.vocabulary.statistics().tokens, reader.dated);
     const size_t count = std::min(part, tokens.words.size() - begin);
     sinks_.vocabulary.map(std::span(tokens.words).subspan(begin, count), like.t,
                           std::span(reader.slots).subspan(begin, count), reader.admitted);
@@ -395,7 +410,8 @@ void Intake::commit() {
     for (auto& reader : readers_) {
       reader->committed_cursor = reader->saved_cursor;
       reader->commit_due = reader->committed_cursor != reader->told_cursor;
-      if (reader->gone) gone.push_back(reader.get());
+      // One that is given up while others are read is told at the end: nobody waits for its broker before that.
+      if (reader->gone && (stopping_ || !reader->remote)) gone.push_back(reader.get());
     }
   }
   for (Reader* const reader : gone) tell_committed(*reader);
@@ -406,7 +422,8 @@ nlohmann::json Intake::state() {
   nlohmann::json cursors = nlohmann::json::array();
   for (auto& reader : readers_) {
     reader->saved_cursor = reader->cursor;
-    cursors.push_back({{"name", reader->key},
+    cursors.push_back({{"name", reader->keys.front()},
+                       {"dated", reader->dated},
                        {"cursor", reader->cursor.empty() ? reader->restored : reader->source->saved(reader->cursor)},
                        {"documents", reader->statistics.documents}});
   }
@@ -427,13 +444,14 @@ nlohmann::json Intake::state() {
 Status Intake::seek_places(const nlohmann::json& places) {
   std::set<const nlohmann::json*> taken;  // sources that differ by their passwords alone have one name
   for (auto& reader : readers_) {
-    const auto place_of = [&](const std::string& name) {
+    const auto place_of = [&](const std::string& key) {
       return std::find_if(places.begin(), places.end(), [&](const nlohmann::json& place) {
-        return !taken.contains(&place) && presentable(place.at("name").get<std::string>()) == name;
+        return !taken.contains(&place) && presentable(place.at("name").get<std::string>()) == key;
       });
     };
-    auto found = place_of(reader->key);
-    if (found == places.end()) found = place_of(reader->statistics.name);
+    auto found = places.end();
+    for (const std::string& key : reader->keys)
+      if (found == places.end()) found = place_of(key);
     if (found == places.end()) continue;
     taken.insert(&*found);
     if (!reader->source->capabilities().replayable) continue;
@@ -442,9 +460,13 @@ Status Intake::seek_places(const nlohmann::json& places) {
       return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
     reader->restored = found->at("cursor").get<std::string>();
     reader->statistics.documents = whole(*found, "documents");
+    reader->dated = found->value("dated", false);
   }
   for (const nlohmann::json& place : places)
-    if (options_.keeps_others && !taken.contains(&place) && others_->size() < kOthersMax) others_->push_back(place);
+    if (options_.keeps_others && !taken.contains(&place) && others_->size() < kOthersMax) {
+      others_->push_back(place);
+      others_->back()["other"] = true;
+    }
   return {};
 }
 
@@ -463,7 +485,7 @@ Status Intake::restore(const nlohmann::json& state) {
     totals_ = {whole(totals, "documents"),     whole(totals, "tokens"),     whole(totals, "bytes_replaced"),
                whole(totals, "words_dropped"), whole(totals, "duplicates"), whole(totals, "other_languages"),
                whole(totals, "newest_time_s")};
-    clock_.go_to(state.at("clock"), totals_.newest_time_s > 0);
+    clock_.go_to(state.at("clock"));
   } catch (const nlohmann::json::exception& e) {
     return no_state(e);
   }

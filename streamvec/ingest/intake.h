@@ -75,7 +75,8 @@ class Intake {
          const Sinks& sinks);
   ~Intake();
 
-  void start();
+  // kResourceExhausted when threads cannot be made; none runs then.
+  Status start();
   // Takes in no more than the document at hand of every source. Threads whose source is remote may still stand in its
   // read() then.
   void stop();

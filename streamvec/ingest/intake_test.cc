@@ -126,7 +126,7 @@ class Rig {
         for (const ReplaySample& sample : samples) tokens_taken += sample.item->chunk.slots.size();
       }
     });
-    intake->start();
+    ASSERT_TRUE(intake->start().ok());
   }
   void run_to_end() {
     start();

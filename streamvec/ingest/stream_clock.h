@@ -28,26 +28,21 @@ class StreamClock {
   explicit StreamClock(bool seconds) : seconds_(seconds) {}
 
   // The time of `document`, before which `tokens` tokens were read. In seconds: when it was written. Where that is not
-  // known, or is in the future, the latest time of a stream whose documents are dated, so that one wrong date does not
-  // age everything in an archive; now while none was.
-  double at(const Document& document, int64_t tokens) {
+  // known, or is in the future, the latest time if its source's documents are dated, so that one wrong date does not
+  // age everything in an archive; now while none of them was. `dated`, of the source, is set by the first.
+  double at(const Document& document, int64_t tokens, bool& dated) {
     if (!seconds_) return latest_ = std::max(latest_, static_cast<double>(tokens));
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     const auto written = static_cast<double>(document.time_s);
     const bool known = written > 0 && written <= now;
-    dated_ = dated_ || known;
-    return latest_ = std::max(latest_, known ? written : dated_ ? latest_ : now);
+    dated = dated || known;
+    return latest_ = std::max(latest_, known ? written : dated ? latest_ : now);
   }
   double latest() const { return latest_; }
-  // `dated`: documents before had known dates.
-  void go_to(double t, bool dated = false) {
-    latest_ = t;
-    dated_ = dated;
-  }
+  void go_to(double t) { latest_ = t; }
 
  private:
   bool seconds_;
-  bool dated_ = false;
   double latest_ = 0;
 };
 

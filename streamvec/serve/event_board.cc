@@ -70,10 +70,13 @@ void EventBoard::tell(const std::string& kind, const Json& data, bool remembered
   leave([&](const Reader& reader) { return wants(reader, kind) && !reader.reader->tell(event); });
 }
 
-void EventBoard::recall(const std::string& kind, const Json& data) {
-  std::string json = json_text(data);
+void EventBoard::recall(const std::string& kind, const Json& data, bool is_last) {
+  std::string json = is_last ? json_text(data) : "";
   const std::lock_guard lock(mutex_);
-  put(kind, data, std::move(json), true);
+  if (is_last)
+    put(kind, data, std::move(json), true);
+  else
+    remember(kind, data);
 }
 
 // Words are bytes of the stream: what is no UTF-8 has become U+FFFD. JSON on one line cannot end an event early.

@@ -51,8 +51,9 @@ class EventBoard {
   // To every reader that wants `kind`. The last of each kind is given to readers when they come, oldest first;
   // `remembered` kinds are kept for history(), thinned with age.
   void tell(const std::string& kind, const Json& data, bool remembered = false);
-  // The same for what happened before this process began, in its order: readers that are here are not told.
-  void recall(const std::string& kind, const Json& data);
+  // The same for what happened before this process began, in its order: readers that are here are not told, and those
+  // that come only if it may be the last of its kind.
+  void recall(const std::string& kind, const Json& data, bool is_last);
   // A reader of the kinds named; of all but `map` when none is. False: there are too many readers.
   bool add_reader(std::shared_ptr<EventReader> reader, std::vector<std::string> kinds);
   // Readers that have gone, or whose time is over, are left. REQUIRES: called now and then.

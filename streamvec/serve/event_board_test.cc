@@ -119,7 +119,7 @@ TEST(EventBoard, RecallsWhatWasBeforeForThoseWhoComeAndTellsNobodyElse) {
   EventBoard board;
   const auto here = std::make_shared<Listener>(), late = std::make_shared<Listener>();
   board.add_reader(here, {});
-  for (int i = 0; i < 3; ++i) board.recall("metrics", {{"i", i}});
+  for (int i = 0; i < 3; ++i) board.recall("metrics", {{"i", i}}, true);
   board.add_reader(late, {});
   EXPECT_THAT(here->kinds, IsEmpty());
   EXPECT_THAT(late->text, HasSubstr("{\"i\":2}"));

@@ -36,16 +36,19 @@ int64_t read_lines(const std::string& path, int64_t begin, const std::function<v
 
 }  // namespace
 
-void MetricsTail::read(const std::function<void(const std::string& line)>& take) {
+void MetricsTail::read(const Take& take) {
   struct stat info {};
-  if (at_ < 0) read_lines(path_ + ".1", 0, take);
-  if (::stat(path_.c_str(), &info) != 0) {
-    at_ = std::max<int64_t>(at_, 0);
-    return;
-  }
-  if (at_ < 0 || file_ != info.st_ino || info.st_size < at_) at_ = 0;
+  const auto give = [&](bool again) { return [&take, again](const std::string& line) { take(line, again); }; };
+  if (at_ < 0) read_lines(path_ + ".1", 0, give(false));
+  at_ = std::max<int64_t>(at_, 0);
+  if (::stat(path_.c_str(), &info) != 0) return;
+  const bool another = file_ != info.st_ino || info.st_size < at_;
+  if (!another && info.st_size == size_) return;  // a line that was cut off is not looked at again and again
+  const bool again = another && file_ != 0;
+  if (another) at_ = 0;
   file_ = info.st_ino;
-  if (info.st_size > at_) at_ = read_lines(path_, at_, take);
+  size_ = info.st_size;
+  at_ = read_lines(path_, at_, give(again));
 }
 
 }  // namespace streamvec

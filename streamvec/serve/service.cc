@@ -119,7 +119,7 @@ class ServiceCore final : public Service, public HttpHandler {
     server.common_headers = common_headers(options_.tls.on());
     STREAMVEC_ASSIGN_OR_RETURN(server_, HttpServer::listen(server, *this));
     access_.use_port(server_->port());
-    tail_.read([this](const std::string& line) { take_metrics(line, true); });
+    tail_.read([this](const std::string& line, bool) { take_metrics(line, true); });
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = (options_.tls.on() ? "https://" : "http://") + host + ":" + std::to_string(server_->port());
     if (!options_.listen_grpc.empty()) STREAMVEC_RETURN_IF_ERROR(listen_grpc());
@@ -287,14 +287,20 @@ class ServiceCore final : public Service, public HttpHandler {
     return options;
   }
 
-  // A line of metrics.jsonl.
-  void take_metrics(const std::string& line, bool is_past) {
+  // A line of metrics.jsonl. `again`: unless it is newer than all before, it is one of them.
+  void take_metrics(const std::string& line, bool is_past, bool again = false) {
     Json metrics = parse_ordered_json(line);
-    if (metrics.is_object()) tell_metrics(std::move(metrics), is_past);
+    if (!metrics.is_object()) return;
+    const Json time = metrics.value("time", Json());
+    const double time_s = time.is_number() ? time.get<double>() : 0;
+    if (again && time_s <= metrics_time_s_) return;
+    metrics_time_s_ = std::max(metrics_time_s_, time_s);
+    tell_metrics(std::move(metrics), is_past);
   }
 
+  // What was before a training has begun is no figure of it, but part of its history.
   void tell(const std::string& kind, const Json& data, bool is_past) {
-    is_past ? events_.recall(kind, data) : events_.tell(kind, data, true);
+    is_past ? events_.recall(kind, data, options_.kind == "serve") : events_.tell(kind, data, true);
   }
 
   void tell_metrics(Json metrics, bool is_past) {
@@ -464,7 +470,8 @@ class ServiceCore final : public Service, public HttpHandler {
     while (!changed_.wait_for(lock, kWatchEvery, [&] { return stopping_; })) {
       lock.unlock();
       events_.keep_alive(Clock::now());
-      if (options_.kind == "serve") tail_.read([this](const std::string& line) { take_metrics(line, false); });
+      if (options_.kind == "serve")
+        tail_.read([this](const std::string& line, bool again) { take_metrics(line, false, again); });
       lock.lock();
     }
   }
@@ -482,7 +489,8 @@ class ServiceCore final : public Service, public HttpHandler {
   std::set<std::string> alerted_;
   std::optional<TrainProgress> last_progress_;
   bool stopping_ = false;
-  MetricsTail tail_;  // of the thread that watches
+  MetricsTail tail_;  // of the thread that watches, as the next
+  double metrics_time_s_ = 0;
   ModelBoard models_;
   HistoryReader history_;
   const ApiParts parts_;

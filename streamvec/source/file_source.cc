@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "streamvec/core/durable_file.h"
@@ -22,33 +23,40 @@ using Json = nlohmann::json;
 // Text is read in blocks that lie at multiples of this in the decoded file, whatever was read before: so bytes_read()
 // after a document is the same in a resumed run.
 constexpr size_t kBlockBytes = kPieceBytes;
-constexpr size_t kFilesRememberedMax = 100'000;  // of a stream, as read
 
 bool is_hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
-// Links to directories are followed, but for those that lead back to one that they lie in; `above` are these.
-Status add_files_below(const std::string& directory, std::vector<fs::path>& above, std::vector<std::string>& paths) {
+// Each directory once: `seen` are those that were entered. Links to others wait in `links` until all that lies here has
+// been.
+Status add_files_below(const std::string& directory, std::set<fs::path>& seen, std::vector<std::string>& links,
+                       std::vector<std::string>& paths) {
   std::error_code failure;
-  above.push_back(fs::canonical(directory, failure));
+  if (!seen.insert(fs::canonical(directory, failure)).second) return {};
   fs::directory_iterator entry(directory, failure), end;
   for (; !failure && entry != end; entry.increment(failure)) {
     std::error_code unknown;  // a link that leads nowhere is neither
     if (is_hidden(entry->path())) continue;
     if (entry->is_regular_file(unknown)) paths.push_back(entry->path().string());
     if (!entry->is_directory(unknown)) continue;
-    if (std::find(above.begin(), above.end(), fs::canonical(entry->path(), unknown)) == above.end())
-      STREAMVEC_RETURN_IF_ERROR(add_files_below(entry->path().string(), above, paths));
+    if (entry->is_symlink(unknown))
+      links.push_back(entry->path().string());
+    else
+      STREAMVEC_RETURN_IF_ERROR(add_files_below(entry->path().string(), seen, links, paths));
   }
-  above.pop_back();
   return failure ? file_error(failure.value(), "read directory", directory) : Status();
 }
 
 Result<std::vector<std::string>> files_below(const std::string& directory) {
-  std::vector<fs::path> above;
-  std::vector<std::string> paths;
-  STREAMVEC_RETURN_IF_ERROR(add_files_below(directory, above, paths));
+  std::set<fs::path> seen;
+  std::vector<std::string> paths, to_enter = {directory};
+  while (!to_enter.empty()) {
+    std::vector<std::string> links;
+    for (const std::string& each : to_enter) STREAMVEC_RETURN_IF_ERROR(add_files_below(each, seen, links, paths));
+    std::sort(links.begin(), links.end());
+    to_enter = std::move(links);
+  }
   if (paths.empty())
     return error(Code::kNotFound, "directory ", directory, " has no files in it (those starting with '.' are skipped)");
   std::sort(paths.begin(), paths.end());
@@ -149,11 +157,18 @@ std::string FileSource::name() const {
                             : files_[0].path + " and " + std::to_string(files_.size() - 1) + " more files";
 }
 
+std::vector<std::string> FileSource::keys() const {
+  constexpr const char* kAllFiles = "files";
+  if (!in_stream_) return {name()};
+  return alone_ ? std::vector<std::string>{kAllFiles, name()} : std::vector<std::string>{name(), kAllFiles};
+}
+
 std::vector<std::string> FileSource::notes() const {
   std::vector<std::string> lines;
   for (const size_t index : empty_) lines.push_back(files_[index].path + " is empty");
   lines.insert(lines.end(), notes_.begin(), notes_.end());
-  if (!read_before_.empty() && !new_text_) lines.push_back(name() + ": nothing is new since the last run");
+  if (!read_before_.empty() && !new_text_ && index_ == files_.size())
+    lines.push_back(name() + ": nothing is new since the last run");
   return lines;
 }
 
@@ -208,8 +223,12 @@ Result<bool> FileSource::next(Document& document) {
     if (!file_) {
       STREAMVEC_ASSIGN_OR_RETURN(const int64_t begin, begin_of_file());
       if (begin < 0) continue;
-      STREAMVEC_RETURN_IF_ERROR(open_file());
-      if (begin > 0) STREAMVEC_RETURN_IF_ERROR(skip_to(begin));
+      Status opened = open_file();
+      if (opened.ok() && begin > 0) opened = skip_to(begin);
+      if (!opened.ok()) {
+        close_file();
+        return opened;
+      }
     }
     STREAMVEC_RETURN_IF_ERROR(fill());
     const bool beginning = offset_ == 0;
@@ -278,8 +297,7 @@ std::string FileSource::saved(const std::string& cursor) const {
   read.erase(saved.value("path", std::string()));
   saved["before"] = Json::array();
   for (const auto& [path, file] : read)
-    if (saved["before"].size() < kFilesRememberedMax)
-      saved["before"].push_back({path, file.stamp.size, file.stamp.mtime_ns, file.offset, file.whole});
+    saved["before"].push_back({path, file.stamp.size, file.stamp.mtime_ns, file.offset, file.whole});
   return to_text(saved);
 }
 

@@ -16,8 +16,8 @@
 namespace streamvec {
 
 // The files that `paths` stand for, in order: each path itself, or of a directory the regular files in it and below,
-// sorted by path; what starts with '.' is skipped, links to directories are not followed. Each can be opened:
-// kNotFound, kPermissionDenied, kInvalidArgument for what is neither file nor directory, otherwise.
+// sorted by path; what starts with '.' is skipped, directories that links lead to are read once, too. Each can be
+// opened: kNotFound, kPermissionDenied, kInvalidArgument for what is neither file nor directory, otherwise.
 Result<std::vector<FileStamp>> list_files(const std::vector<std::string>& paths);
 // kFailedPrecondition, with both values, when the file is not what it was: path, size and time of change are compared.
 Status check_unchanged(const FileStamp& then, const FileStamp& now);
@@ -51,8 +51,12 @@ class FileSource : public Source {
   Status seek(const std::string& cursor) override;
   std::string saved(const std::string& cursor) const override;
   std::string contents() const override { return contents_of(files_); }
-  std::string key() const override { return in_stream_ ? "files" : name(); }
-  void join_stream() override { in_stream_ = true; }
+  // Nodes of a cluster take files over from each other by name.
+  std::vector<std::string> keys() const override;
+  void join_stream(bool alone) override {
+    in_stream_ = true;
+    alone_ = alone;
+  }
   Capabilities capabilities() const override { return {}; }
   int64_t bytes_total() const override { return bytes_total_; }
   int64_t bytes_read() const override { return bytes_read_; }
@@ -91,7 +95,7 @@ class FileSource : public Source {
     int64_t offset = 0;  // decoded bytes read
     bool whole = true;   // that was all of it
   };
-  bool in_stream_ = false;
+  bool in_stream_ = false, alone_ = false;
   std::map<std::string, ReadFile> read_before_;  // by path as JSON has it
   std::vector<int64_t> ends_;                    // by file: decoded bytes, once it is read
   std::vector<std::string> notes_;

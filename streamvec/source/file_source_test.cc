@@ -75,7 +75,9 @@ TEST(FileSource, LinksToDirectoriesAreFollowedButNotRoundInCircles) {
   std::filesystem::create_directory_symlink("../d", directory.path("elsewhere/back"));
   std::filesystem::create_directory_symlink(".", directory.path("d/self"));
   std::filesystem::create_symlink("nowhere", directory.path("d/nothing"));
-  EXPECT_EQ(joined(documents_of({directory.path("d")})), "b\nc\n");
+  directory.write("d/month/d.txt", "d\n");
+  std::filesystem::create_directory_symlink("month", directory.path("d/latest"));
+  EXPECT_EQ(joined(documents_of({directory.path("d")})), "b\nc\nd\n") << "each file once";
 }
 
 TEST(FileSource, APieceNeverSpansTwoFiles) {
@@ -190,8 +192,7 @@ TEST(FileSource, ContentsAreOthersWhenAFileHasComeOrGrown) {
 std::vector<std::string> read_in_stream(const std::vector<std::string>& paths, std::string& saved,
                                         std::vector<std::string>* notes = nullptr) {
   const std::unique_ptr<Source> source = open_files(paths);
-  source->join_stream();
-  EXPECT_EQ(source->key(), "files");
+  source->join_stream(true);
   const Status sought = source->seek(saved);
   EXPECT_TRUE(sought.ok()) << sought.message();
   Result<std::vector<Document>> read = read_all(*source);
@@ -216,6 +217,17 @@ TEST(FileSource, InAStreamEachFileIsReadOnceWhicheverAreNamedBesideIt) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("nothing is new")));
 }
 
+TEST(FileSource, InAStreamItsPlaceIsFoundAmongFilesOfOtherNamesAndOfAClustersNode) {
+  TemporaryDirectory directory;
+  const std::string a = directory.write("a", "of a\n");
+  const std::unique_ptr<Source> source = open_files({a});
+  EXPECT_THAT(source->keys(), ElementsAre(a));
+  source->join_stream(true);
+  EXPECT_THAT(source->keys(), ElementsAre("files", a));
+  source->join_stream(false);
+  EXPECT_THAT(source->keys(), ElementsAre(a, "files"));
+}
+
 TEST(FileSource, InAStreamWhatIsAddedToAFileIsReadAndAnotherFileAnew) {
   TemporaryDirectory directory;
   const std::string a = directory.write("a", "of a\n"), b = directory.write("b", "of b, long\n");
@@ -236,7 +248,7 @@ TEST(FileSource, InAStreamAFileReadInPartGoesOnThereOrIsRefused) {
   const std::string text = sample_text(200'000);
   const std::string a = directory.write("a", "of a\n"), b = directory.write("b", text);
   const std::unique_ptr<Source> source = open_files({a, b});
-  source->join_stream();
+  source->join_stream(true);
   std::vector<Document> documents;
   ASSERT_EQ(source->read(2, Deadline::never(), documents).value(), 2);
   std::string saved = source->saved(documents[1].cursor);
@@ -247,7 +259,7 @@ TEST(FileSource, InAStreamAFileReadInPartGoesOnThereOrIsRefused) {
   EXPECT_EQ(first + rest, text + "and more\n");
   directory.write("b", "other\n");
   const std::unique_ptr<Source> changed = open_files({b});
-  changed->join_stream();
+  changed->join_stream(true);
   ASSERT_TRUE(changed->seek(after).ok());
   EXPECT_EQ(changed->read(1, Deadline::never(), documents).status().code(), Code::kFailedPrecondition);
 }

@@ -56,11 +56,12 @@ class Source {
   virtual std::string name() const = 0;  // for messages: path or "-"
   // Of files a sum of their paths and sizes: it is another when some have come or grown. "" where that is not known.
   virtual std::string contents() const { return ""; }
-  // By which its place is found again in a stream's next run; sources of one key in their order.
-  virtual std::string key() const { return name(); }
+  // By which its place is found again in a stream's next run: it is saved under the first, and sought by each in turn.
+  // Sources of one key are told apart by their order.
+  virtual std::vector<std::string> keys() const { return {name()}; }
   // It is part of a stream, which is read once, in many runs: from then on what is read already is known however the
-  // source may be put together next time. Before seek() and read().
-  virtual void join_stream() {}
+  // source may be put together next time. `alone`: no other process has a part of the stream. Before seek() and read().
+  virtual void join_stream(bool /*alone*/) {}
   // What the other side allows to be read, in words ("robots.txt allows it"); "" where nobody has to allow it.
   virtual std::string permission() const { return ""; }
   // What was met on the way and is no error, a line each ("a.txt is empty").

@@ -1,5 +1,7 @@
 #include "streamvec/train/stream_cursors.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -12,7 +14,8 @@ using nlohmann::json;
 
 constexpr const char *kNodeCursors = "nodes", *kNodeName = "node", *kSourceCursors = "sources",
                      *kCameFrom = "came_from";
-constexpr const char* kFirst = "0";  // by its rank
+constexpr const char* kFirst = "0";      // by its rank
+constexpr const char* kOther = "other";  // Intake::Options::keeps_others
 
 std::string name_of(const ClusterSettings& cluster) {
   return cluster.registry != nullptr ? cluster.nodes[static_cast<size_t>(cluster.rank)] : std::to_string(cluster.rank);
@@ -44,39 +47,48 @@ std::string source_name(const json& source) {
   return source.is_object() ? source.value("name", std::string()) : std::string();
 }
 
-// Sources that one node alone had, whoever that was, but `own`.
-FoundCursors sources_of_one(const std::map<std::string, json>& nodes, const std::string& own) {
+// Sources that one node alone had, of nodes that are `free`, and those that it knew of and did not read.
+FoundCursors sources_of_one(const std::map<std::string, json>& nodes,
+                            const std::function<bool(const std::string&)>& free) {
   std::map<std::string, std::vector<std::pair<std::string, json>>> by_source;
   for (const auto& [node, state] : nodes)
     for (const json& source : state.value(kSourceCursors, json::array()))
       if (source.is_object()) by_source[source_name(source)].emplace_back(node, source);
   FoundCursors found{json::array(), {}};
   for (const auto& [name, had] : by_source) {
-    if (had.size() != 1 || had.front().first == own) continue;
-    found.state.push_back(had.front().second);
-    found.came_from[name] = had.front().first;
+    const auto& [node, source] = had.front();
+    if (had.size() != 1 || !(free(node) || source.value(kOther, false))) continue;
+    found.state.push_back(source);
+    found.came_from[name] = node;
   }
   return found;
 }
 
 FoundCursors find_cursors(const ClusterSettings& cluster, const json& saved) {
   std::map<std::string, json> nodes = by_name(saved);
-  if (saved.count(kNodeName) == 0)  // of a run whose nodes had ranks, or of one process
-    nodes[kFirst] = without(saved, kNodeCursors);
-  const std::string name = saved.count(kNodeName) == 0 ? std::to_string(cluster.rank) : name_of(cluster);
-  FoundCursors found = cluster.joins ? FoundCursors{json::array(), {}} : sources_of_one(nodes, name);
-  if (const auto own = nodes.find(name); own != nodes.end()) {
-    // A source of its own goes on where this node was, another where the one was that had it.
-    json state = own->second;
-    for (json& source : found.state) state[kSourceCursors].push_back(std::move(source));
-    if (name != name_of(cluster))  // its address is new, its rank is not
-      for (const json& source : own->second.value(kSourceCursors, json::array()))
-        found.came_from[source_name(source)] = name;
-    return {std::move(state), std::move(found.came_from)};
+  const bool ranked = saved.count(kNodeName) == 0;  // of a run whose nodes had ranks, or of one process
+  if (ranked) nodes[kFirst] = without(saved, kNodeCursors);
+  const std::string name = ranked ? std::to_string(cluster.rank) : name_of(cluster);
+  // Nodes with ranks that are there read sources of their own, which may be called the same.
+  const auto is_free = [&](const std::string& node) {
+    if (node == name || cluster.joins) return false;
+    for (int32_t rank = 0; ranked && cluster.on() && rank < static_cast<int32_t>(cluster.nodes.size()); ++rank)
+      if (node == std::to_string(rank)) return false;
+    return true;
+  };
+  const auto own = nodes.find(name);
+  FoundCursors found = own != nodes.end() && !ranked ? FoundCursors{json::array(), {}} : sources_of_one(nodes, is_free);
+  json state = own != nodes.end() ? own->second : without(without(saved, kNodeCursors), kNodeName);
+  if (own == nodes.end()) {
+    state[kSourceCursors] = json::array();
+    for (json& total : state["totals"]) total = 0;  // it has read nothing itself
+  } else if (name != name_of(cluster)) {            // its address is new, its rank is not
+    for (const json& source : own->second.value(kSourceCursors, json::array()))
+      found.came_from[source_name(source)] = name;
   }
-  json state = without(without(saved, kNodeCursors), kNodeName);
-  state[kSourceCursors] = std::move(found.state);
-  for (json& total : state["totals"]) total = 0;  // it has read nothing itself
+  for (json& source : found.state)
+    if (found.came_from[source_name(source)] != name || own == nodes.end())
+      state[kSourceCursors].push_back(std::move(source));
   return {std::move(state), std::move(found.came_from)};
 }
 
@@ -136,12 +148,28 @@ void NodeCursors::tell(const std::string& told) {
   told_[name] = std::move(state);
 }
 
+// What this node only keeps and another one reads, or has read, is that one's to tell.
+void NodeCursors::leave_to_others(json& own) const {
+  const auto has = [](const auto& nodes, const std::string& source) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+      const json sources = node.second.value(kSourceCursors, json::array());
+      return std::any_of(sources.begin(), sources.end(), [&](const json& each) { return source_name(each) == source; });
+    });
+  };
+  json left = json::array();
+  for (const json& source : own.value(kSourceCursors, json::array()))
+    if (!source.value(kOther, false) || (!has(told_, source_name(source)) && !has(kept_, source_name(source))))
+      left.push_back(source);
+  own[kSourceCursors] = std::move(left);
+}
+
 void NodeCursors::add_to(const ClusterSettings& cluster, json& own) {
   if (cluster.registry != nullptr)
     own = named(cluster, std::move(own));
   else
     add_came_from(own);
   take(own);
+  leave_to_others(own);
   for (const auto* nodes : {&told_, &kept_})
     for (const auto& [name, state] : *nodes)
       if (name != name_of(cluster)) own[kNodeCursors][name] = state;

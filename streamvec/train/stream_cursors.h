@@ -11,8 +11,9 @@
 
 namespace streamvec {
 
-// What this node's intake is to be put to: the node's own sources and those that only one other had, by their names.
-// Not by one that joins others, whose source of that name may be another's that is still read.
+// What this node's intake is to be put to: the node's own sources and, by their names, those that only one node had
+// which is not there any more. Not by one that joins others, whose source of that name may be another's that is still
+// read.
 nlohmann::json cursors_of(const ClusterSettings& cluster, const nlohmann::json& saved);
 
 // Of a node, and of all where it writes. Not thread-safe.
@@ -34,6 +35,7 @@ class NodeCursors {
  private:
   void add_came_from(nlohmann::json& state) const;
   void take(nlohmann::json& state);
+  void leave_to_others(nlohmann::json& own) const;
 
   std::map<std::string, std::string> came_from_;       // this node's sources, by name: the node that had each before
   std::map<std::string, nlohmann::json> told_, kept_;  // by name of the node: in this run, and by a checkpoint alone

@@ -65,10 +65,13 @@ TEST_F(StreamCursors, ASourceThatAnotherRankHadIsFoundByItsNameAndIsThatOnesNoMo
   saved["nodes"]["2"] = state_of("tail:c", "at 8");
   const ClusterSettings first = node(0, {"a:1", "b:1"}, false), second = node(1, {"a:1", "b:1"}, false);
   const json found = cursors_of(second, saved);
-  ASSERT_EQ(found.at("sources").size(), 3u);
+  ASSERT_EQ(found.at("sources").size(), 2u);
   EXPECT_EQ(cursor_in(found), "at 7") << "its own first";
-  EXPECT_EQ(cursors_of(node(0, {}, false), saved).at("sources").size(), 3u) << "by one process, too";
-  EXPECT_EQ(cursors_of(node(3, {"a:1", "b:1", "c:1", "d:1"}, false), saved).at("totals").at("tokens"), 0);
+  EXPECT_EQ(found.at("sources").at(1).at("cursor"), "at 8") << "of the one that is gone";
+  EXPECT_EQ(cursors_of(node(0, {}, false), saved).at("sources").size(), 3u) << "one process has them all";
+  const json new_one = cursors_of(node(3, {"a:1", "b:1", "c:1", "d:1"}, false), saved);
+  EXPECT_TRUE(new_one.at("sources").empty()) << "those that are there may have a source of that name, too";
+  EXPECT_EQ(new_one.at("totals").at("tokens"), 0);
   NodeCursors writing, reading;
   writing.begin(first, saved);
   reading.begin(second, saved);
@@ -77,6 +80,24 @@ TEST_F(StreamCursors, ASourceThatAnotherRankHadIsFoundByItsNameAndIsThatOnesNoMo
   writing.add_to(first, now);
   EXPECT_EQ(now.at("nodes").size(), 1u) << now;
   EXPECT_EQ(cursor_in(now.at("nodes").at("1")), "at 9");
+}
+
+TEST_F(StreamCursors, WhatTheFirstOnlyKeepsIsForWhoeverReadsItNow) {
+  json saved = state_of("tail:a", "at 3");
+  saved["sources"].push_back({{"name", "tail:b"}, {"cursor", "at 7"}, {"documents", 3}, {"other", true}});
+  const ClusterSettings first = node(0, {"a:1", "b:1"}, false), second = node(1, {"a:1", "b:1"}, false);
+  const json found = cursors_of(second, saved);
+  ASSERT_EQ(found.at("sources").size(), 1u);
+  EXPECT_EQ(cursor_in(found), "at 7");
+  EXPECT_EQ(cursors_of(first, saved).at("sources").size(), 2u);
+  NodeCursors cursors;
+  cursors.begin(first, saved);
+  json now = saved;
+  cursors.add_to(first, now);
+  EXPECT_EQ(now.at("sources").size(), 2u) << "until another one has told of it";
+  cursors.tell(told_by(second, state_of("tail:b", "at 9")));
+  cursors.add_to(first, now);
+  EXPECT_EQ(now.at("sources").size(), 1u);
 }
 
 TEST_F(StreamCursors, GoByAddressWhereNodesFindEachOtherWhoeverCameFirst) {

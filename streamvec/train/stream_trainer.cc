@@ -98,9 +98,10 @@ class StreamTraining {
     }
     if (!only_reads(options_.cluster)) learner_->start();
     if (cluster_ != nullptr) cluster_->start_relay();
-    intake_->start();
+    if (evaluator_ && goes_on_) STREAMVEC_RETURN_IF_ERROR(evaluator_->go_on());
+    const Status started = intake_->start();
     if (evaluator_) start_evaluator();
-    const Status watched = watch();
+    const Status watched = started.ok() ? watch() : started;
     if (cluster_ != nullptr && cluster_->leads() && (is_to_stop() || !watched.ok())) cluster_->ask_to_stop();
     if (cluster_ != nullptr) cluster_->stop_relay();                  // what was not sent by now is not trained on
     if (cluster_ != nullptr && cluster_->failed()) replay_->close();  // nobody takes anything from it any more
@@ -173,7 +174,8 @@ class StreamTraining {
     options.tokenizer = options_.tokenizer;
     options.clock_seconds = options_.stream.half_life.seconds;
     options.seed = options_.seed;
-    options.keeps_others = !clustered();  // a cluster's checkpoint has its nodes' sources
+    // Nodes that are found by etcd take sources over from each other; of those with ranks the first keeps the rest.
+    options.keeps_others = options_.cluster.registry == nullptr && options_.cluster.rank == 0;
     STREAMVEC_ASSIGN_OR_RETURN(DocumentFilter filter,
                                DocumentFilter::create({.drop_duplicates = options_.stream.drop_duplicates,
                                                        .languages = options_.stream.languages,
@@ -184,8 +186,7 @@ class StreamTraining {
       sinks.await_words = [this] { cluster_->await_words(); };
       sinks.await_slots = [this] { cluster_->await_slots(); };
     }
-    for (const auto& source : sources)
-      if (!clustered()) source->join_stream();  // nodes take sources over from each other by their names
+    for (const auto& source : sources) source->join_stream(!clustered());
     intake_ = std::make_unique<Intake>(std::move(sources), std::move(filter), options, sinks);
     return {};
   }
@@ -260,7 +261,7 @@ class StreamTraining {
     if (!was_stream) return restore_sources(options_.cluster, existing, *intake_);  // a run of files or of a pipe
     progress_.restore(existing.state.value("stream", json::object()));
     STREAMVEC_RETURN_IF_ERROR(restore_sources(options_.cluster, existing, *intake_));
-    if (evaluator_) STREAMVEC_RETURN_IF_ERROR(evaluator_->go_on());
+    goes_on_ = true;
     if (const auto found = existing.extra.find(kReplayState); found != existing.extra.end()) {
       STREAMVEC_ASSIGN_OR_RETURN(ReplaySnapshot snapshot, read_replay(found->second));
       STREAMVEC_RETURN_IF_ERROR(check_slots(snapshot));
@@ -404,6 +405,7 @@ class StreamTraining {
   json description_;
   std::vector<std::string> notes_;
   int64_t step_ = 0, saved_step_ = -1;
+  bool goes_on_ = false;  // with a stream that was stopped
   SnapshotShow show_{hooks_};
   StreamProgress progress_;
 

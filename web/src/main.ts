@@ -27,6 +27,7 @@ class Dashboard {
     goes_on: (problem) => !is_refusal(problem),
   });
   private link: Link = "connecting";
+  private locked = false;
   private retry_ms = 0;
   private card: ModelCard | null = null;
   private ended: string | null = null;
@@ -60,6 +61,7 @@ class Dashboard {
 
   private async catch_up(): Promise<void> {
     const past = await api.past();  // the model's card follows with the first event of a model
+    this.locked = false;
     this.login.leave();
     this.ended = past.service === "serve" ? "serve" : null;
     this.figures.load(past);
@@ -147,6 +149,7 @@ class Dashboard {
 
   private tell_state(): void {
     const failed = this.ended !== null && !Object.hasOwn(kEnds, this.ended);
+    if (this.locked) return this.say("connecting", "Locked", null);
     if (failed) return this.say("broken", "Failed", `Training ended: ${visible_long(this.ended ?? "")}`);
     if (this.link === "broken") return this.say("broken", "No connection", this.ended === null || this.ended === "serve"
       ? `The connection to the service broke. What you see is how it stood; trying again in ${duration(this.retry_ms / 1000)}.`
@@ -169,7 +172,8 @@ class Dashboard {
   }
 
   private lock(status: number): void {
-    this.say("connecting", "Locked", null);
+    this.locked = true;
+    this.tell_state();
     this.login.ask(status === 403 ? "The token you have is for figures only; this page needs one for questions." : "");
   }
 }

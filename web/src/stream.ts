@@ -2,7 +2,7 @@
 
 export type Link = "connecting" | "open" | "broken";
 const kFirstWait_ms = 1_000, kLongestWait_ms = 10_000;
-const kSilence_ms = 35_000;  // the service says something at least every 15 s: a connection silent for so long is dead
+const kSilence_ms = 35_000;  // the service says something at least every 10 s: a connection silent for so long is dead
 
 /** The n-th wait (from 0) before another try: a second, then twice as long each time, at most ten. */
 export function wait_before(attempt: number): number {

@@ -59,3 +59,15 @@ export async function run(scenarios) {
   console.log(JSON.stringify(result ?? {}));
   process.exit(0);
 }
+
+/** Runs all of them, one after the other in one browser, and prints what was wrong with each: null, nothing. */
+export async function run_all(scenarios) {
+  const wrong = {};
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    wrong[name] = await scenario().then(() => null, (error) => error.stack);
+    for (const context of browser.contexts()) await context.close();
+  }
+  await browser.close();
+  console.log(JSON.stringify(wrong));
+  process.exit(0);
+}

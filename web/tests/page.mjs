@@ -1,7 +1,7 @@
-// node tests/page.mjs SCENARIO: drives the page of the folder given as "pages", before a service that says what the
-// scenario wants it to say.
+// node tests/page.mjs: drives the page of the folder given as "pages", before services that say what each scenario wants
+// them to say.
 import assert from "node:assert/strict";
-import { given, open_page, run, text_of } from "./driver.mjs";
+import { given, open_page, run_all, text_of } from "./driver.mjs";
 import { refusal, ScriptedService } from "./scripted_service.mjs";
 
 const kReason = `cannot write ${"a-rather-long-folder/".repeat(6)}step-12000: No space left on device; free some and start again`;
@@ -322,4 +322,4 @@ const scenarios = {
   },
 };
 
-await run(scenarios);
+await run_all(scenarios);
