@@ -255,7 +255,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"alpha", Kind::kReal, "X", "0.75", "", "train", "of glove: rarer pairs weigh (x / x-max)^alpha", 0, 10},
     {"memory", Kind::kInteger, "MB", "1024", "", "train",
      "of glove: for co-occurrences; of files, the rest goes to temporary files in DIR", 1, 1 << 24},
-    {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs repeatable", 0, 1024},
+    {"threads", Kind::kInteger, "N", "0", "0, one per core", "train", "1 makes runs over files repeatable", 0, 1024},
     {"device", Kind::kChoice, "cpu|cuda|auto", "cpu", "", "train eval reproduce",
      "where to train and to compute eval's large products: cuda is an NVIDIA GPU (training: sgns and hybrid with sgd "
      "or adagrad, and rbsg), auto takes it where there is one that can train this; too little memory there is an "
