@@ -259,7 +259,7 @@ TEST(Intake, DeletedRecordsLeaveReplayAndAreNotCounted) {
     return document;
   };
   Rig rig({{"one", script}});
-  rig.intake->start();  // nobody takes: all chunks stay in replay
+  ASSERT_TRUE(rig.intake->start().ok());  // nobody takes: all chunks stay in replay
   while (!rig.intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(rig.replay->size(), 8);
   EXPECT_EQ(rig.replay->statistics().erased, 2);
