@@ -33,6 +33,10 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return text_of_json(value, indent);
 }
 
+int64_t whole_number(const nlohmann::json& object, const char* name) {
+  return object.at(name).get_ref<const nlohmann::json::number_integer_t&>();
+}
+
 nlohmann::json read_back(const nlohmann::json& value) {
   return parse_json(json_text(value));
 }

@@ -2,6 +2,7 @@
 // two seconds of compiling. Neither throws.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text);
 // On one line, or with `indent` spaces a level. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+// A member that is a whole number. Throws as the library does where it is none. (Its own conversion takes 1e300 for
+// one.)
+int64_t whole_number(const nlohmann::json& object, const char* name);
 // What comes back of `value` when its text is read: for comparing with what was.
 nlohmann::json read_back(const nlohmann::json& value);
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <system_error>
 
 #include "streamvec/core/clock.h"
-#include "streamvec/core/durable_file.h"
-#include "streamvec/core/json.h"
-#include "streamvec/core/random.h"
 #include "streamvec/ingest/chunker.h"
+#include "streamvec/ingest/intake_reader.h"
 #include "streamvec/source/location.h"
 
 namespace streamvec {
@@ -22,66 +19,7 @@ constexpr int64_t kDocumentsAtOnce = 16;
 constexpr size_t kWordsAtOnce = 1'024;    // of a document whose new words have to be told first
 constexpr size_t kWordsToAskFor = 4'096;  // a document of fewer does not wait for its words' slots
 
-constexpr size_t kOthersMax = 1'000;  // places of sources that are not read now
-
-// Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
-int64_t whole(const nlohmann::json& state, const char* name) {
-  return state.at(name).get_ref<const nlohmann::json::number_integer_t&>();
-}
-
-Status no_state(const nlohmann::json::exception& e) {
-  return error(Code::kDataLoss, "cursors.json does not say where the sources stood (", e.what(),
-               "); it was written by another program or another version");
-}
-
 }  // namespace
-
-struct Intake::Reader {
-  Reader(std::unique_ptr<Source> its_source, int32_t number, const Options& options)
-      : source(std::move(its_source)),
-        index(number),
-        remote(source->capabilities().remote),
-        tokenizer(options.tokenizer),
-        random(mix(options.seed, number)) {
-    statistics.name = read_back(source->name()).get<std::string>();  // paths are any bytes
-    keys = read_back(source->keys()).get<std::vector<std::string>>();
-  }
-
-  // A hash of the record's name. Never 0, which names no record.
-  uint64_t record_of(const std::string& id) {
-    record_sum.reset();
-    record_sum.update(statistics.name);
-    record_sum.update(std::string_view("\0", 1));
-    record_sum.update(id);
-    return std::max<uint64_t>(record_sum.value(), 1);
-  }
-
-  std::unique_ptr<Source> source;
-  std::vector<std::string> keys;  // Source::keys()
-  const int32_t index;
-  const bool remote;
-  std::thread thread;
-  // Of its own thread.
-  Tokenizer tokenizer;
-  Tokens tokens;
-  std::vector<Slot> slots, admitted;
-  std::vector<uint64_t> stamps;  // of the parts in which a document is mapped
-  std::vector<Document> documents;
-  std::vector<std::shared_ptr<const ReplayItem>> items;
-  Random random;
-  Checksum record_sum;
-  int32_t tries = 0;  // at a source that has a fault
-  // Under the intake's mutex.
-  SourceStatistics statistics;
-  std::string restored;          // what restore() put it to
-  std::string cursor;            // of the last document taken in since then; "" none
-  std::string saved_cursor;      // of the last one in the checkpoint under way
-  std::string committed_cursor;  // of the last one in a checkpoint that is safe
-  std::string told_cursor;       // the last of these that the source has taken
-  bool commit_due = false;
-  bool gone = false;   // its thread has done with the source
-  bool dated = false;  // a document of it had a date; under the vocabulary's lock
-};
 
 Intake::Intake(std::vector<std::unique_ptr<Source>> sources, DocumentFilter filter, const Options& options,
                const Sinks& sinks)
@@ -159,8 +97,6 @@ Status Intake::status() const {
   return error(Code::kUnavailable, "all ", readers_.size(),
                " sources have failed; the first: ", readers_.front()->statistics.last_error);
 }
-
-// ---- a reader's thread
 
 void Intake::run(Reader& reader) {
   while (await_turn(reader)) {
@@ -375,124 +311,6 @@ bool Intake::insert(Reader& reader) {
   reader.items.clear();
   return true;
 }
-
-void Intake::tell_committed(Reader& reader) {
-  std::string cursor;
-  bool aside = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!reader.commit_due) return;
-    reader.commit_due = false;
-    cursor = reader.committed_cursor;
-    aside = reader.remote && !reader.gone;  // its own thread; one that is gone is aside for good
-  }
-  if (aside) step_aside();
-  const Status status = reader.source->commit(cursor);
-  if (aside) step_back();
-  if (!status.ok()) return note_failed_commit(reader, status);
-  const std::lock_guard lock(mutex_);
-  reader.told_cursor = cursor;
-}
-
-// The next commit tells it again. Reading goes on by itself.
-void Intake::note_failed_commit(Reader& reader, const Status& status) {
-  const std::lock_guard lock(mutex_);
-  ++reader.statistics.errors;
-  reader.statistics.last_error = status.message();
-}
-
-// ---- checkpoints
-
-void Intake::commit() {
-  std::vector<Reader*> gone;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& reader : readers_) {
-      reader->committed_cursor = reader->saved_cursor;
-      reader->commit_due = reader->committed_cursor != reader->told_cursor;
-      // One that is given up while others are read is told at the end: nobody waits for its broker before that.
-      if (reader->gone && (stopping_ || !reader->remote)) gone.push_back(reader.get());
-    }
-  }
-  for (Reader* const reader : gone) tell_committed(*reader);
-}
-
-nlohmann::json Intake::state() {
-  const std::lock_guard lock(mutex_);
-  nlohmann::json cursors = nlohmann::json::array();
-  for (auto& reader : readers_) {
-    reader->saved_cursor = reader->cursor;
-    cursors.push_back({{"name", reader->keys.front()},
-                       {"dated", reader->dated},
-                       {"cursor", reader->cursor.empty() ? reader->restored : reader->source->saved(reader->cursor)},
-                       {"documents", reader->statistics.documents}});
-  }
-  cursors.insert(cursors.end(), others_->begin(), others_->end());
-  return {{"sources", cursors},
-          {"clock", clock_.latest()},
-          {"totals",
-           {{"documents", totals_.documents},
-            {"tokens", totals_.tokens},
-            {"bytes_replaced", totals_.bytes_replaced},
-            {"words_dropped", totals_.words_dropped},
-            {"duplicates", totals_.duplicates},
-            {"other_languages", totals_.other_languages},
-            {"newest_time_s", totals_.newest_time_s}}}};
-}
-
-// Throws as the library does for what is no list of places.
-Status Intake::seek_places(const nlohmann::json& places) {
-  std::set<const nlohmann::json*> taken;  // sources that differ by their passwords alone have one name
-  for (auto& reader : readers_) {
-    const auto place_of = [&](const std::string& key) {
-      return std::find_if(places.begin(), places.end(), [&](const nlohmann::json& place) {
-        return !taken.contains(&place) && presentable(place.at("name").get<std::string>()) == key;
-      });
-    };
-    auto found = places.end();
-    for (const std::string& key : reader->keys)
-      if (found == places.end()) found = place_of(key);
-    if (found == places.end()) continue;
-    taken.insert(&*found);
-    if (!reader->source->capabilities().replayable) continue;
-    const Status status = reader->source->seek(found->at("cursor").get<std::string>());
-    if (!status.ok())
-      return error(status.code(), reader->statistics.name, " cannot go on where it was: ", status.message());
-    reader->restored = found->at("cursor").get<std::string>();
-    reader->statistics.documents = whole(*found, "documents");
-    reader->dated = found->value("dated", false);
-  }
-  for (const nlohmann::json& place : places)
-    if (options_.keeps_others && !taken.contains(&place) && others_->size() < kOthersMax) {
-      others_->push_back(place);
-      others_->back()["other"] = true;
-    }
-  return {};
-}
-
-Status Intake::restore_places(const nlohmann::json& state) {
-  try {
-    return seek_places(state.at("sources"));
-  } catch (const nlohmann::json::exception& e) {
-    return no_state(e);
-  }
-}
-
-Status Intake::restore(const nlohmann::json& state) {
-  try {
-    STREAMVEC_RETURN_IF_ERROR(seek_places(state.at("sources")));
-    const auto& totals = state.at("totals");
-    totals_ = {whole(totals, "documents"),     whole(totals, "tokens"),     whole(totals, "bytes_replaced"),
-               whole(totals, "words_dropped"), whole(totals, "duplicates"), whole(totals, "other_languages"),
-               whole(totals, "newest_time_s")};
-    clock_.go_to(state.at("clock"));
-  } catch (const nlohmann::json::exception& e) {
-    return no_state(e);
-  }
-  return {};
-}
-
-// ---- for reports
 
 std::vector<std::string> Intake::notes() const {
   std::vector<std::string> lines;

@@ -3,155 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <map>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "streamvec/core/json.h"
-#include "streamvec/core/random.h"
+#include "streamvec/ingest/intake_testing.h"
 #include "streamvec/vocab/shared_vocabulary.h"
 
 namespace streamvec {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-// Hands out what its script says: documents, faults that pass, one that does not.
-struct Script {
-  int64_t documents = 0;
-  std::map<int64_t, Status> faults;  // before document number ...; each once
-  std::function<Document(int64_t)> document;
-  std::atomic<int64_t> committed{0}, reads{0}, commit_faults{0};
-  bool remote = false;
-  std::function<void()> before_read = [] {}, before_commit = [] {};
-};
-
-class ScriptedSource : public Source {
- public:
-  ScriptedSource(std::string name, std::shared_ptr<Script> script)
-      : name_(std::move(name)), script_(std::move(script)) {}
-
-  Result<int64_t> read(int64_t count_max, Deadline, std::vector<Document>& out) override {
-    script_->before_read();
-    ++script_->reads;
-    int64_t count = 0;
-    for (; count < count_max && next_ < script_->documents; ++count, ++next_) {
-      if (const auto fault = script_->faults.find(next_); fault != script_->faults.end()) {
-        const Status status = fault->second;
-        if (status.code() == Code::kUnavailable) script_->faults.erase(fault);
-        return status;
-      }
-      out.push_back(script_->document(next_));
-      out.back().cursor = std::to_string(next_ + 1);
-    }
-    return count;
-  }
-  Status seek(const std::string& cursor) override {
-    next_ = cursor.empty() ? 0 : std::stoll(cursor.substr(cursor.find(':') + 1));
-    return {};
-  }
-  std::string saved(const std::string& cursor) const override { return "saved:" + cursor; }
-  Status commit(const std::string& cursor) override {
-    script_->before_commit();
-    if (script_->commit_faults-- > 0) return error(Code::kUnavailable, "nobody takes it");
-    script_->committed = std::stoll(cursor);
-    return {};
-  }
-  Capabilities capabilities() const override { return {.remote = script_->remote}; }
-  int64_t bytes_total() const override { return -1; }
-  int64_t bytes_read() const override { return 0; }
-  std::string name() const override { return name_; }
-
- private:
-  std::string name_;
-  std::shared_ptr<Script> script_;
-  int64_t next_ = 0;
-};
-
-using Scripts = std::vector<std::pair<std::string, std::shared_ptr<Script>>>;  // by the sources' names
-
-std::shared_ptr<Script> script_of(int64_t documents, const std::string& prefix) {
-  auto script = std::make_shared<Script>();
-  script->documents = documents;
-  script->document = [prefix](int64_t number) {
-    Document document;
-    document.id = prefix + std::to_string(number);
-    document.text = document.id + " in the news\nthe end";
-    return document;
-  };
-  return script;
-}
-
-// An intake with all it fills, and a thread that takes from replay.
-class Rig {
- public:
-  explicit Rig(const Scripts& scripts, Intake::Options options = fast(), const DocumentFilter::Options& filter = {},
-               const StreamVocabulary::Options& words = {.min_count = 1}, const std::function<void()>& await_words = {},
-               const std::function<void()>& await_slots = {})
-      : vocabulary(words) {
-    ReplayOptions replay_options;
-    replay_options.selector = ReplaySelector::kInOrderOnce;
-    replay_options.limiter.samples_per_insert = 1;
-    replay_options.limiter.size_min = 1;
-    replay_options.limiter.inserts_ahead_max = 64;
-    replay = std::move(ReplayTable::create(replay_options)).value();
-    std::vector<std::unique_ptr<Source>> sources;
-    for (const auto& [name, script] : scripts) sources.push_back(std::make_unique<ScriptedSource>(name, script));
-    intake = std::make_unique<Intake>(
-        std::move(sources), std::move(DocumentFilter::create(filter)).value(), options,
-        Intake::Sinks{vocabulary, tables, *replay, [this](std::span<const Slot> slots) { admitted += slots.size(); },
-                      await_words, await_slots});
-  }
-  ~Rig() {
-    intake->stop();
-    replay->close();
-    if (taker_.joinable()) taker_.join();
-  }
-
-  static Intake::Options fast() {
-    Intake::Options options;
-    options.retry_first = std::chrono::milliseconds(1);
-    options.retry_max = std::chrono::milliseconds(4);
-    return options;
-  }
-
-  void start() {
-    taker_ = std::thread([this] {
-      std::vector<ReplaySample> samples;
-      while (true) {
-        samples.clear();
-        const auto taken = replay->sample(8, Deadline::after(std::chrono::seconds(10)), samples);
-        if (!taken.ok() || *taken == 0) break;
-        for (const ReplaySample& sample : samples) tokens_taken += sample.item->chunk.slots.size();
-      }
-    });
-    ASSERT_TRUE(intake->start().ok());
-  }
-  void run_to_end() {
-    start();
-    taker_.join();
-    intake->stop();
-  }
-  int64_t count(const std::string& word) const {
-    const Vocabulary words = vocabulary.to_vocabulary();
-    const Slot slot = words.find(word);
-    return slot == kNoSlot ? 0 : words.count(slot);
-  }
-
-  StreamVocabulary vocabulary;
-  SamplingTablesBuffer tables{{}};
-  std::unique_ptr<ReplayTable> replay;
-  std::unique_ptr<Intake> intake;
-  std::atomic<size_t> admitted{0}, tokens_taken{0};
-
- private:
-  std::thread taker_;
-};
-
-void expect_each_once(const Rig& rig, const std::string& prefix, int64_t documents) {
-  for (int64_t i = 0; i < documents; ++i) EXPECT_EQ(rig.count(prefix + std::to_string(i)), 1) << prefix << i;
-}
+using namespace streamvec::testing;  // NOLINT: the sources of this folder's tests
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // In a cluster another node gives slots: words of a document have them when it has answered, not when they are mapped.
 TEST(Intake, WordsThatGetSlotsWhileTheirDocumentIsMappedAreInItsChunks) {
@@ -225,7 +89,7 @@ TEST(Intake, AFaultThatPassesCostsNothing) {
   rig.run_to_end();
   expect_each_once(rig, "a", 40);
   EXPECT_EQ(rig.intake->statistics()[0].errors, 2);
-  EXPECT_THAT(rig.intake->notes(), testing::ElementsAre(HasSubstr("away again")));
+  EXPECT_THAT(rig.intake->notes(), ElementsAre(HasSubstr("away again")));
 }
 
 TEST(Intake, ASourceThatFailsForGoodIsLeftAndTheOthersGoOn) {
@@ -237,7 +101,7 @@ TEST(Intake, ASourceThatFailsForGoodIsLeftAndTheOthersGoOn) {
   EXPECT_EQ(rig.count("a20"), 0);
   expect_each_once(rig, "b", 40);
   EXPECT_TRUE(rig.intake->status().ok());
-  EXPECT_THAT(rig.intake->notes(), testing::ElementsAre(HasSubstr("torn at byte 7")));
+  EXPECT_THAT(rig.intake->notes(), ElementsAre(HasSubstr("torn at byte 7")));
 }
 
 TEST(Intake, IsAnErrorOnlyWhenAllSourcesHaveFailed) {
@@ -286,101 +150,6 @@ TEST(Intake, DocumentsLeftOutAreCountedAsSuchAndPassed) {
   EXPECT_EQ(totals.duplicates, 2);
   EXPECT_EQ(rig.count("committee"), 1);
   EXPECT_EQ(rig.count("ausschuss"), 0);
-}
-
-TEST(Intake, WhatIsCommittedIsWhatWasInTheState) {
-  const auto script = script_of(1'000'000, "a");
-  Rig rig({{"one", script}});
-  rig.start();
-  while (rig.intake->totals().documents < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  rig.intake->pause();
-  const auto state = rig.intake->state();
-  EXPECT_EQ(script->committed, 0);
-  rig.intake->commit();
-  rig.intake->resume();
-  const int64_t saved = std::stoll(state["sources"][0]["cursor"].get<std::string>().substr(6));
-  while (script->committed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(script->committed, saved);
-}
-
-TEST(Intake, ASourceIsToldOfTheCheckpointThatEndsTheRun) {
-  const auto endless = script_of(1'000'000, "a"), ended = script_of(3, "b");
-  Rig rig({{"one that ends", ended}, {"two", endless}});
-  rig.start();
-  while (rig.intake->totals().documents < 20 || rig.intake->statistics()[0].state != "ended")
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  rig.intake->stop();
-  const auto state = rig.intake->state();
-  rig.intake->commit();
-  EXPECT_EQ(endless->committed, std::stoll(state["sources"][1]["cursor"].get<std::string>().substr(6)));
-  EXPECT_EQ(ended->committed, 3);
-}
-
-TEST(Intake, WhatASourceCouldNotBeToldItIsToldAfterTheNextCheckpoint) {
-  const auto script = script_of(3, "a");
-  script->commit_faults = 1;
-  Rig rig({{"one", script}});
-  rig.start();
-  while (!rig.intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  rig.intake->stop();
-  for (const int64_t committed : {0, 3}) {
-    rig.intake->state();
-    rig.intake->commit();
-    EXPECT_EQ(script->committed, committed);
-    EXPECT_EQ(testing::Matches(ElementsAre(HasSubstr("could not be told")))(rig.intake->notes()), committed == 0);
-  }
-  EXPECT_EQ(rig.intake->statistics()[0].state, "ended");
-  EXPECT_EQ(rig.intake->statistics()[0].errors, 1);
-}
-
-// The whole promise: stop anywhere without warning, go on from the last state.
-TEST(Intake, NothingIsLostOrCountedTwiceHoweverOftenItIsCutOff) {
-  constexpr int64_t kDocuments = 3'000;
-  Random random(5);
-  nlohmann::json state;
-  std::string vocabulary;
-  const auto scripts = [] {
-    return Scripts{{"one", script_of(kDocuments, "a")}, {"two", script_of(kDocuments / 2, "b")}};
-  };
-  for (int cut = 0; cut < 30; ++cut) {
-    Rig rig(scripts());
-    if (!state.is_null()) {
-      rig.vocabulary = std::move(StreamVocabulary::restore({.min_count = 1}, vocabulary)).value();
-      ASSERT_TRUE(rig.intake->restore(state).ok());
-    }
-    const bool last = cut == 29;
-    if (last) {
-      rig.run_to_end();
-      expect_each_once(rig, "a", kDocuments);
-      expect_each_once(rig, "b", kDocuments / 2);
-      EXPECT_EQ(rig.intake->totals().documents, kDocuments * 3 / 2);
-      break;
-    }
-    rig.start();
-    std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));
-    rig.intake->pause();
-    state = rig.intake->state();
-    vocabulary = rig.vocabulary.save();
-    rig.intake->resume();
-    std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));  // what comes now is lost with it
-  }
-}
-
-TEST(Intake, SourcesOfOneNameGoOnEachFromItsOwnPlace) {
-  const auto a = script_of(5, "a"), b = script_of(9, "b");
-  const auto rig_of = [&] {
-    Scripts scripts = {{"nats://***@h/s", a}, {"nats://***@h/s", b}};
-    return std::make_unique<Rig>(scripts);
-  };
-  const auto first = rig_of();
-  first->run_to_end();
-  nlohmann::json state = first->intake->state();
-  state["sources"][1]["name"] = "nats://token@h/s";  // as it was once written
-  const auto second = rig_of();
-  ASSERT_TRUE(second->intake->restore(state).ok());
-  second->run_to_end();
-  EXPECT_EQ(second->intake->totals().documents, 14) << "nothing more was read";
-  EXPECT_EQ(second->intake->state()["sources"], first->intake->state()["sources"]);
 }
 
 // Another machine that answers when it likes: who asks it stands still at the gate until it is opened.
@@ -472,39 +241,6 @@ TEST(Intake, ABrokerThatTakesNoCommitHoldsUpNoCheckpointAndIsToldInTheEnd) {
   rig.intake->join();
   EXPECT_EQ(script->committed, std::stoll(last["sources"][0]["cursor"].get<std::string>().substr(6)));
   EXPECT_TRUE(rig.intake->notes().empty());
-}
-
-TEST(Intake, ThePlacesOfSourcesThatAreNotReadNowAreKept) {
-  Intake::Options options = Rig::fast();
-  options.keeps_others = true;
-  Rig first({{"one", script_of(5, "a")}}, options);
-  first.run_to_end();
-  Rig between({{"two", script_of(3, "b")}}, options);
-  ASSERT_TRUE(between.intake->restore_places(first.intake->state()).ok());
-  between.run_to_end();
-  Rig again({{"one", script_of(9, "a")}}, options);
-  ASSERT_TRUE(again.intake->restore(between.intake->state()).ok());
-  again.run_to_end();
-  EXPECT_EQ(again.intake->statistics()[0].documents, 9);
-  EXPECT_EQ(again.count("a4"), 0) << "read by the first";
-  EXPECT_EQ(again.count("a5"), 1);
-  EXPECT_EQ(again.intake->state()["sources"].size(), 2u);
-}
-
-TEST(Intake, ANameThatIsNoUtf8FindsItsPlaceAgain) {
-  const auto rig_of = [] { return std::make_unique<Rig>(Scripts{{"caf\xe9", script_of(5, "a")}}); };
-  const auto first = rig_of();
-  first->run_to_end();
-  const auto second = rig_of();
-  ASSERT_TRUE(second->intake->restore(read_back(first->intake->state())).ok());
-  second->run_to_end();
-  EXPECT_EQ(second->tokens_taken, 0u);
-}
-
-TEST(Intake, AStateThatIsNoneIsRefused) {
-  Rig rig({{"one", script_of(1, "a")}});
-  EXPECT_EQ(rig.intake->restore({{"sources", 3}}).code(), Code::kDataLoss);
-  EXPECT_EQ(rig.intake->restore(nlohmann::json::object()).code(), Code::kDataLoss);
 }
 
 TEST(Intake, StopsAtOnceWhileASourceIsBeingWaitedFor) {

@@ -6,15 +6,6 @@
 #include "streamvec/core/json.h"
 
 namespace streamvec {
-namespace {
-
-// Throws as the library does for what is no whole number. (Its own conversion takes 1e300 for one.)
-int64_t whole(const nlohmann::json& state, const char* name) {
-  return state.at(name).get_ref<const nlohmann::json::number_integer_t&>();
-}
-
-}  // namespace
-
 double RunState::fraction(int32_t epochs, int32_t parts) const {
   if (epoch_tokens < 0) return -1;
   const double total = static_cast<double>(epoch_tokens) * epochs;
@@ -69,16 +60,16 @@ nlohmann::json to_json(const RunState& state) {
 Result<RunState> run_state_from_json(const nlohmann::json& state, const nlohmann::json& cursors) {
   RunState run;
   try {
-    run.epoch = static_cast<int32_t>(whole(state, "epoch"));
-    run.tokens = whole(state, "tokens");
-    run.pairs = whole(state, "pairs");
+    run.epoch = static_cast<int32_t>(whole_number(state, "epoch"));
+    run.tokens = whole_number(state, "tokens");
+    run.pairs = whole_number(state, "pairs");
     run.seconds = state.at("seconds");
     run.loss = state.at("loss");
-    run.loss_pairs = whole(state, "loss_pairs");
-    run.epoch_tokens = whole(state, "epoch_tokens");
-    run.bytes_replaced = whole(state, "bytes_replaced");
-    run.words_dropped = whole(state, "words_dropped");
-    run.updates_refused = whole(state, "updates_refused");
+    run.loss_pairs = whole_number(state, "loss_pairs");
+    run.epoch_tokens = whole_number(state, "epoch_tokens");
+    run.bytes_replaced = whole_number(state, "bytes_replaced");
+    run.words_dropped = whole_number(state, "words_dropped");
+    run.updates_refused = whole_number(state, "updates_refused");
     run.finished = state.at("finished");
     run.cursor = cursors.at("sources");
   } catch (const nlohmann::json::exception& e) {
