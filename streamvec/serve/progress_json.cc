@@ -99,4 +99,14 @@ nlohmann::ordered_json to_json(const MapFrame& frame) {
           {"group", std::move(group)}};
 }
 
+void add_last_report(const TrainProgress& last, TrainProgress& total) {
+  total.loss = last.loss;
+  total.prequential_loss = last.prequential_loss;
+  total.bottleneck = last.bottleneck;
+  total.replay_chunks = last.replay_chunks;
+  total.sources = last.sources;
+  for (SourceMetrics& source : total.sources) source.documents_per_s = source.bytes_per_s = 0;
+  if (total.members.empty()) total.members = last.members;
+}
+
 }  // namespace streamvec

@@ -13,4 +13,7 @@ nlohmann::ordered_json to_json(const TrainProgress& progress, double time_s);
 // {"model","step","words":[...],"counts":[...],"x":[...],"y":[...],"group":[...]}: columns, in the same order.
 nlohmann::ordered_json to_json(const MapFrame& frame);
 
+// What the total of a run has not: how things were when the last report was made. Sources rest now.
+void add_last_report(const TrainProgress& last, TrainProgress& total);
+
 }  // namespace streamvec

@@ -12,7 +12,7 @@
 #include "streamvec/serve/assets.h"
 #include "streamvec/serve/call_meter.h"
 #include "streamvec/serve/call_queue.h"
-#include "streamvec/serve/metrics_tail.h"
+#include "streamvec/serve/metrics_news.h"
 #include "streamvec/serve/metrics_text.h"
 #include "streamvec/serve/progress_json.h"
 #ifdef STREAMVEC_GRPC
@@ -56,17 +56,6 @@ std::vector<std::string> call_names() {
   return names;
 }
 
-// What a total has not: how things were when the last report was made. Sources rest now.
-void add_last_report(const TrainProgress& last, TrainProgress& total) {
-  total.loss = last.loss;
-  total.prequential_loss = last.prequential_loss;
-  total.bottleneck = last.bottleneck;
-  total.replay_chunks = last.replay_chunks;
-  total.sources = last.sources;
-  for (SourceMetrics& source : total.sources) source.documents_per_s = source.bytes_per_s = 0;
-  if (total.members.empty()) total.members = last.members;
-}
-
 class ServiceCore;
 
 // A call that came over HTTP.
@@ -93,7 +82,7 @@ class ServiceCore final : public Service, public HttpHandler {
       : options_(std::move(options)),
         access_(with_own_name(options_.access, address)),
         meter_(call_names()),
-        tail_(options_.directory),
+        metrics_(options_.directory, options_.kind == "serve", events_),
         models_(board_options()),
         history_(options_.directory),
         parts_{models_,
@@ -119,7 +108,7 @@ class ServiceCore final : public Service, public HttpHandler {
     server.common_headers = common_headers(options_.tls.on());
     STREAMVEC_ASSIGN_OR_RETURN(server_, HttpServer::listen(server, *this));
     access_.use_port(server_->port());
-    tail_.read([this](const std::string& line, bool) { take_metrics(line, true); });
+    metrics_.recall();
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = (options_.tls.on() ? "https://" : "http://") + host + ":" + std::to_string(server_->port());
     if (!options_.listen_grpc.empty()) STREAMVEC_RETURN_IF_ERROR(listen_grpc());
@@ -167,7 +156,7 @@ class ServiceCore final : public Service, public HttpHandler {
     events_.tell("progress", to_json(total, unix_now()), true);
   }
   void show(const StreamMetrics& metrics) override {
-    tell_metrics(to_json(metrics), false);
+    metrics_.tell(to_json(metrics));
   }
   void show_trouble(const std::string& text) override {
     models_.set_trouble(text);
@@ -285,44 +274,6 @@ class ServiceCore final : public Service, public HttpHandler {
       events_.tell("map", json);
     };
     return options;
-  }
-
-  // A line of metrics.jsonl. `again`: unless it is newer than all before, it is one of them.
-  void take_metrics(const std::string& line, bool is_past, bool again = false) {
-    Json metrics = parse_ordered_json(line);
-    if (!metrics.is_object()) return;
-    const Json time = metrics.value("time", Json());
-    const double time_s = time.is_number() ? time.get<double>() : 0;
-    if (again && time_s <= metrics_time_s_) return;
-    metrics_time_s_ = std::max(metrics_time_s_, time_s);
-    tell_metrics(std::move(metrics), is_past);
-  }
-
-  // What was before a training has begun is no figure of it, but part of its history.
-  void tell(const std::string& kind, const Json& data, bool is_past) {
-    is_past ? events_.recall(kind, data, options_.kind == "serve") : events_.tell(kind, data, true);
-  }
-
-  void tell_metrics(Json metrics, bool is_past) {
-    if (metrics.contains("sources") && metrics["sources"].is_array())
-      for (Json& source : metrics["sources"])
-        for (const char* key : {"name", "last_error"})  // a file that an older version wrote may hold some
-          if (source.is_object() && source.contains(key) && source[key].is_string())
-            source[key] = without_credentials(source[key].get<std::string>());
-    tell("metrics", metrics, is_past);
-    const Json::json_pointer words("/drift/words");
-    Json fresh = Json::array();
-    if (metrics.contains(words) && metrics[words].is_array()) {
-      const std::lock_guard lock(mutex_);
-      for (const Json& word : metrics[words])
-        if (word.is_string() && alerted_.insert(word.get<std::string>()).second) fresh.push_back(word);
-    }
-    if (!fresh.empty())
-      tell("alert",
-           {{"time", metrics.value("time", Json(nullptr))},
-            {"step", metrics.value("step", Json(nullptr))},
-            {"words", std::move(fresh)}},
-           is_past);
   }
 
   static std::string allowed_methods(const ApiCall& call) {
@@ -470,8 +421,7 @@ class ServiceCore final : public Service, public HttpHandler {
     while (!changed_.wait_for(lock, kWatchEvery, [&] { return stopping_; })) {
       lock.unlock();
       events_.keep_alive(Clock::now());
-      if (options_.kind == "serve")
-        tail_.read([this](const std::string& line, bool again) { take_metrics(line, false, again); });
+      if (options_.kind == "serve") metrics_.follow();
       lock.lock();
     }
   }
@@ -483,14 +433,12 @@ class ServiceCore final : public Service, public HttpHandler {
   Access access_;
   CallMeter meter_;
   EventBoard events_;
-  std::mutex mutex_;  // of map_, alerted_, last_progress_ and stopping_
+  std::mutex mutex_;  // of map_, last_progress_ and stopping_
   std::condition_variable changed_;
   std::shared_ptr<const std::string> map_;
-  std::set<std::string> alerted_;
   std::optional<TrainProgress> last_progress_;
   bool stopping_ = false;
-  MetricsTail tail_;  // of the thread that watches, as the next
-  double metrics_time_s_ = 0;
+  MetricsNews metrics_;
   ModelBoard models_;
   HistoryReader history_;
   const ApiParts parts_;
