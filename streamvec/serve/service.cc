@@ -19,8 +19,6 @@
 #include "streamvec/serve/grpc/query_calls.h"
 #endif
 
-#include "streamvec/core/json.h"
-
 namespace streamvec {
 namespace {
 
