@@ -147,8 +147,6 @@ class Simulation {
     STREAMVEC_ASSIGN_OR_RETURN(virtual_.scheme, scheme_of(options_.cluster, virtual_.parameters.dim));
     virtual_.parameters.seed = options_.seed;
     virtual_.pull = row_pulls(options_, "sgns", text_.vocabulary);
-    virtual_.words_min = options_.cluster.words_min;
-    virtual_.words_max = words_max_of(options_.cluster);
     virtual_.lr = static_cast<float>(options_.lr.value_or(default_learning_rate("sgns", OptimizerKind::kSgd)));
     virtual_.epochs = options_.epochs;
     virtual_.seed = options_.seed;
@@ -180,6 +178,9 @@ class Simulation {
     VirtualOptions options = virtual_;
     options.nodes = nodes;
     options.costs = costs;
+    const PushInterval interval = push_interval(options_.cluster, text_.words * options_.epochs / nodes);
+    options.words_min = interval.words_min;
+    options.words_max = interval.words_max;
     STREAMVEC_ASSIGN_OR_RETURN(const auto cluster, VirtualCluster::make(options, text_.chunks, *text_.tables));
     return cluster->run([this] { return stop_.load(); });
   }

@@ -5,11 +5,15 @@
 namespace streamvec {
 namespace {
 
-constexpr double kPushEvery = 0.25;  // seconds at most, also by a node whose text comes slowly
-constexpr double kDryEvery = 0.05;   // by one that only follows the others, so that slow rows come round in seconds
+constexpr double kPushEvery = 0.25;   // seconds at most, also by a node whose text comes slowly
+constexpr double kSlowWord = 2.5e-6;  // seconds: with pushes far apart, as long as words_min take at this speed
+constexpr double kDryEvery = 0.05;    // by one that only follows the others, so that slow rows come round in seconds
 // At first all rows grow, each by what the others have grown to: nodes that hear of each other late grow late.
 constexpr int64_t kEagerWords = 200'000;
-constexpr int64_t kEagerTimes = 4;  // as many pushes
+constexpr int64_t kEagerEvery = 2'500;  // words, and a quarter of words_min where that is less
+constexpr int64_t kEagerTimes = 4;
+// After that pushes become rarer until words_min lie between two: each when a quarter of all that was trained is new.
+constexpr int64_t kNewPart = 4;
 constexpr double kEagerShare = 0.5;
 constexpr double kAwaitedTimes = 3;  // of the share
 constexpr int64_t kFirstPushes = 8;  // that tell what is trained between two
@@ -24,7 +28,12 @@ double talking_share_of(int64_t workers) {
 }
 
 int64_t PushPace::words_wanted(const Done& done) const {
-  return options_.words_min / (done.words < kEagerWords ? kEagerTimes : 1);
+  if (done.words < kEagerWords) return std::min(kEagerEvery, options_.words_min / kEagerTimes);
+  return std::min(done.words / kNewPart, options_.words_min);
+}
+
+double PushPace::push_every() const {
+  return std::max(kPushEvery, kSlowWord * static_cast<double>(options_.words_min));
 }
 
 int64_t PushPace::words_most() const {
@@ -36,7 +45,7 @@ double PushPace::share(const Done& done) const {
 }
 
 bool PushPace::is_time(const Done& done) const {
-  if (done.awaited || done.now_s - begun_.now_s >= (done.dry ? kDryEvery : kPushEvery)) return true;
+  if (done.awaited || done.now_s - begun_.now_s >= (done.dry ? kDryEvery : push_every())) return true;
   return done.words - begun_.words >= words_wanted(done);
 }
 
@@ -50,9 +59,9 @@ double PushPace::due_in(const Done& done) const {
   const auto words = static_cast<double>(done.words - begun_.words);
   const auto trained_in = [&](int64_t wanted) {
     const double missing = static_cast<double>(wanted) - words;
-    return missing <= 0 ? 0 : words > 0 ? since_s * missing / words : kPushEvery;
+    return missing <= 0 ? 0 : words > 0 ? since_s * missing / words : push_every();
   };
-  const double time_in = done.awaited ? 0 : std::min(trained_in(words_wanted(done)), kPushEvery - since_s);
+  const double time_in = done.awaited ? 0 : std::min(trained_in(words_wanted(done)), push_every() - since_s);
   const double paid_in = (done.talking_s - begun_.talking_s) / (share(done) * options_.threads) - since_s;
   return std::max({0.0, time_in, std::min(paid_in, trained_in(words_most() + 1))});
 }

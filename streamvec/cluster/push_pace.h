@@ -17,7 +17,7 @@ double talking_share_of(int64_t workers);
 class PushPace {
  public:
   struct Options {
-    int64_t words_min = 10'000;   // trained here between two pushes at least, if nobody waits for one
+    int64_t words_min = 10'000;   // trained here between two pushes at least, past the beginning, if nobody waits
     int64_t words_max = 100'000;  // then threads wait for a push
     int32_t threads = 1;          // that train here
     double talking_share = 0.1;   // of their time, at most, goes into talking; more for a push that others wait for
@@ -57,6 +57,7 @@ class PushPace {
 
  private:
   int64_t words_wanted(const Done& done) const;
+  double push_every() const;   // seconds between two pushes at most, however slowly training goes
   int64_t words_most() const;  // between two pushes, whatever they cost
   double share(const Done& done) const;
 

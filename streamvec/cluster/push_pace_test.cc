@@ -23,6 +23,38 @@ TEST(PushPace, APushWantsEnoughWordsAtFirstFewer) {
   EXPECT_TRUE(pace.is_time({.words = kLater + 1'000}));
 }
 
+PushPace make_far_apart() {
+  static const std::vector<float> pull(64, 1.0f);
+  return PushPace({.words_min = 800'000, .words_max = 2'400'000, .threads = 2}, pull);
+}
+
+TEST(PushPace, PushesThatAreToBeFarApartBecomeSoStepByStep) {
+  PushPace pace = make_far_apart();
+  EXPECT_FALSE(pace.is_time({.words = 2'499}));
+  EXPECT_TRUE(pace.is_time({.words = 2'500}));  // at first as ever
+  int64_t words = 200'000, pushes = 0;
+  while (words < 3'200'000) {
+    pace.begin({.words = words});
+    int64_t next = words;
+    while (!pace.is_time({.words = next})) next += 1'000;
+    EXPECT_GE(next - words, words / 4);
+    words = next;
+    ++pushes;
+  }
+  EXPECT_LE(pushes, 14);
+  pace.begin({.words = 4'000'000});
+  EXPECT_FALSE(pace.is_time({.words = 4'799'999}));
+  EXPECT_TRUE(pace.is_time({.words = 4'800'000}));
+}
+
+TEST(PushPace, PushesThatAreToBeFarApartAreSoOnSlowNodesToo) {
+  PushPace pace = make_far_apart();
+  pace.begin({.words = 4'000'000, .now_s = 10});
+  EXPECT_FALSE(pace.is_time({.words = 4'500'000, .now_s = 11.9}));
+  EXPECT_TRUE(pace.is_time({.words = 4'500'000, .now_s = 12}));  // as 800,000 words at 2.5 us
+  EXPECT_NEAR(pace.due_in({.words = 4'000'000, .now_s = 11}), 1, 1e-9);
+}
+
 TEST(PushPace, ANodeWithoutWordsPushesNowAndThen) {
   PushPace pace = make();
   pace.begin({.words = kLater, .now_s = 10});

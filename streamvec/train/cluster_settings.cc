@@ -10,6 +10,13 @@
 namespace streamvec {
 namespace {
 
+// What four nodes have to say to each other in a run, long or short, to end where one does (docs/BENCHMARKS.md, A
+// hundred pushes a run).
+constexpr int64_t kPushesOfRun = 100;
+constexpr int64_t kWordsMin = 10'000;  // between two pushes, of short runs and of those without an end
+constexpr int64_t kWordsMost =
+    1'000'000;  // of long ones: fewer pushes would save next to nothing, and lose more of a node
+
 // What nodes that share a stream cannot do yet.
 Status check_stream_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
@@ -102,8 +109,10 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim) {
   return scheme;
 }
 
-int64_t words_max_of(const ClusterSettings& cluster) {
-  return std::max<int64_t>(45 * cluster.words_min, 450'000);
+PushInterval push_interval(const ClusterSettings& cluster, int64_t words) {
+  const bool given = cluster.words_min > 0;
+  const int64_t words_min = given ? cluster.words_min : std::clamp(words / kPushesOfRun, kWordsMin, kWordsMost);
+  return {words_min, std::max(45 * kWordsMin, (given ? 45 : 3) * words_min)};
 }
 
 }  // namespace streamvec

@@ -22,7 +22,11 @@ std::vector<NodeId> cluster_nodes(const ClusterSettings& settings, int32_t first
 
 // kInvalidArgument for names that are none.
 Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim);
-// How much a node may train on between two pushes.
-int64_t words_max_of(const ClusterSettings& cluster);
+// How much a node trains on between two pushes: at least, if nobody waits for one, and at most, for then it waits.
+struct PushInterval {
+  int64_t words_min = 0, words_max = 0;
+};
+// `words`: that a node trains on in the whole run, all epochs; 0: nobody knows.
+PushInterval push_interval(const ClusterSettings& cluster, int64_t words);
 
 }  // namespace streamvec

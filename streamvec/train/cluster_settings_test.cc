@@ -44,5 +44,31 @@ TEST(ClusterSettings, OnlyShortRowsWithoutACodecGivenFindIt) {
   EXPECT_FALSE(finds("fourbit", 50) || finds("onebit", 50) || finds("fp32", 50));
 }
 
+TEST(ClusterSettings, ARunHasAboutAHundredPushesWhateverItsLength) {
+  const ClusterSettings settings;
+  EXPECT_EQ(push_interval(settings, 64'000'000).words_min, 640'000);
+  EXPECT_EQ(push_interval(settings, 64'000'000).words_max, 1'920'000);
+  EXPECT_EQ(push_interval(settings, 64'000'000'000).words_min, 1'000'000);  // about a second's, whatever is to come
+  EXPECT_EQ(push_interval(settings, 5'000'000).words_min, 50'000);
+  EXPECT_EQ(push_interval(settings, 5'000'000).words_max, 450'000);
+}
+
+TEST(ClusterSettings, ShortRunsAndStreamsPushEveryTenThousandWords) {
+  const ClusterSettings settings;
+  for (const int64_t words : {0, 1, 1'000'000}) {
+    EXPECT_EQ(push_interval(settings, words).words_min, 10'000) << words;
+    EXPECT_EQ(push_interval(settings, words).words_max, 450'000) << words;
+  }
+}
+
+TEST(ClusterSettings, WordsBetweenTwoPushesThatAreGivenHoldForRunsOfAnyLength) {
+  ClusterSettings settings;
+  settings.words_min = 20'000;
+  for (const int64_t words : {int64_t{0}, int64_t{64'000'000}}) {
+    EXPECT_EQ(push_interval(settings, words).words_min, 20'000) << words;
+    EXPECT_EQ(push_interval(settings, words).words_max, 900'000) << words;
+  }
+}
+
 }  // namespace
 }  // namespace streamvec

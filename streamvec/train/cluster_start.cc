@@ -204,8 +204,9 @@ Status add_counts(Hybrid& hybrid, RingOptions& ring) {
 
 RingOptions ring_options(const TrainOptions& options, const TrainingStart& start) {
   RingOptions ring;
-  ring.words_min = options.cluster.words_min;
-  ring.words_max = words_max_of(options.cluster);
+  const PushInterval interval = push_interval(options.cluster, 0);
+  ring.words_min = interval.words_min;
+  ring.words_max = interval.words_max;
   ring.dead_after_s = options.cluster.dead_after_s;
   // By then who is dead has long been left out, two leaders one after the other included.
   ring.unheard_after_s = (options.cluster.registry != nullptr ? 4 : 2) * options.cluster.dead_after_s;
@@ -230,8 +231,8 @@ ClusterOptions member_options(const ClusterSettings& settings, int32_t threads) 
   return cluster;
 }
 
-// For tables of `rows` rows at most.
-Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& parameters, int64_t rows,
+// For tables of `rows` rows at most. `words`: of a node, as push_interval() has it.
+Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& parameters, int64_t rows, int64_t words,
                                      const std::vector<float>& row_pulls, int32_t threads) {
   const ClusterSettings& settings = options.cluster;
   ClusterOptions cluster = member_options(settings, threads);
@@ -241,8 +242,9 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   cluster.sync.change_min = SyncOptions::kTrainedChangeMin;
   cluster.sync.pull = &row_pulls;
   cluster.sync.locks = &parameters.locks;
-  cluster.words_min = settings.words_min;
-  cluster.words_max = words_max_of(settings);
+  const PushInterval interval = push_interval(settings, words);
+  cluster.words_min = interval.words_min;
+  cluster.words_max = interval.words_max;
   cluster.talking_share = talking_share_of(settings.workers());
   parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
   cluster.changed = parameters.changed.get();
@@ -312,8 +314,9 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   ClusterOptions members = member_options(settings, start.threads);
   std::vector<Matrix*> tables;
   if (!rows_in_ring && parameters.rbsg == nullptr) {
-    STREAMVEC_ASSIGN_OR_RETURN(members,
-                               owner_options(options, parameters, parameters.rows(), start.row_pulls, start.threads));
+    const int64_t words = start.vocabulary.tokens() * options.epochs / settings.workers();
+    STREAMVEC_ASSIGN_OR_RETURN(
+        members, owner_options(options, parameters, parameters.rows(), words, start.row_pulls, start.threads));
     tables = {&parameters.input.rows, &parameters.output.rows};
   }
   if (tables.empty()) members.ahead = kAheadWithoutRows;
@@ -332,7 +335,7 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(options.cluster));
   STREAMVEC_ASSIGN_OR_RETURN(
       ClusterOptions cluster,
-      owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), row_pulls, threads));
+      owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), 0, row_pulls, threads));
   cluster.stream = &exchange;
   cluster.sync.generations = &exchange.generations();
   // Those who join have no words yet; words and rows are compared by those who begin.

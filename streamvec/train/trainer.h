@@ -66,7 +66,7 @@ struct ClusterSettings {
   int32_t lbfgs_history = 10;      // of sandblaster: steps that L-BFGS remembers
   int32_t backups = 1;             // of backup
   int32_t group = 2;               // of softsync
-  int64_t words_min = 10'000;      // trained on a node between two pushes at least
+  int64_t words_min = 0;           // trained on a node between two pushes at least; 0: by the length of the run
   double dead_after_s = 10;
   std::string ca, certificate, key;  // PEM files of mutual TLS; all or none
   std::string token;                 // that all nodes share; on addresses that others reach, this or TLS is needed
