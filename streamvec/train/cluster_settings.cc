@@ -13,9 +13,9 @@ namespace {
 // What four nodes have to say to each other in a run, long or short, to end where one does (docs/BENCHMARKS.md, A
 // hundred pushes a run).
 constexpr int64_t kPushesOfRun = 100;
-constexpr int64_t kWordsMin = 10'000;  // between two pushes, of short runs and of those without an end
-constexpr int64_t kWordsMost =
-    1'000'000;  // of long ones: fewer pushes would save next to nothing, and lose more of a node
+// Between two pushes of short runs and of those without an end; of long ones, where more would save next to nothing and
+// lose more with a node that dies.
+constexpr int64_t kWordsMin = 10'000, kWordsMost = 1'000'000;
 
 // What nodes that share a stream cannot do yet.
 Status check_stream_cluster(const TrainOptions& options) {
