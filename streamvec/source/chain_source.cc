@@ -72,12 +72,13 @@ std::string ChainSource::contents() const {
 }
 
 Capabilities ChainSource::capabilities() const {
-  Capabilities all;
+  Capabilities all{.skips = true};
   for (const auto& source : sources_) {
     const Capabilities one = source->capabilities();
     all.endless |= one.endless;
     all.replayable &= one.replayable;
     all.pausable &= one.pausable;
+    all.skips &= one.skips;
     all.lookback_s = std::min(all.lookback_s, one.lookback_s);
   }
   return all;

@@ -321,9 +321,16 @@ Status FileSource::seek_in_stream(const std::string& cursor) {
 }
 
 Status FileSource::seek(const std::string& cursor) {
-  rewind();
-  if (cursor.empty()) return {};
-  if (in_stream_) return seek_in_stream(cursor);
+  if (cursor.empty() || in_stream_) {
+    rewind();
+    return cursor.empty() ? Status() : seek_in_stream(cursor);
+  }
+  const Status found = seek_in_files(cursor);
+  if (!found.ok()) rewind();
+  return found;
+}
+
+Status FileSource::seek_in_files(const std::string& cursor) {
   STREAMVEC_ASSIGN_OR_RETURN(const Cursor at, parse_cursor(cursor));
   const auto file = static_cast<size_t>(at.file);
   if (file >= files_.size())
@@ -331,9 +338,14 @@ Status FileSource::seek(const std::string& cursor) {
                  "), but there are only ", files_.size(), " now; name the same files in the same order, or start anew");
   STREAMVEC_ASSIGN_OR_RETURN(const FileStamp now, FileStamp::of(files_[file].path));
   STREAMVEC_RETURN_IF_ERROR(check_unchanged({at.path, at.size, at.mtime_ns}, now));
-  for (; index_ < file; ++index_) bytes_before_ += files_[index_].size;
-  STREAMVEC_RETURN_IF_ERROR(open_file());
-  STREAMVEC_RETURN_IF_ERROR(skip_to(at.offset));
+  if (file_ && file == index_ && at.offset >= offset_) {
+    STREAMVEC_RETURN_IF_ERROR(skip_ahead(at.offset));
+  } else {
+    rewind();
+    for (; index_ < file; ++index_) bytes_before_ += files_[index_].size;
+    STREAMVEC_RETURN_IF_ERROR(open_file());
+    STREAMVEC_RETURN_IF_ERROR(skip_to(at.offset));
+  }
   bytes_read_ = at.bytes_read;
   anything_read_ = true;
   return {};
@@ -341,7 +353,8 @@ Status FileSource::seek(const std::string& cursor) {
 
 Status FileSource::skip_to(int64_t offset) {
   const int64_t whole_blocks = offset / static_cast<int64_t>(kBlockBytes) * static_cast<int64_t>(kBlockBytes);
-  STREAMVEC_ASSIGN_OR_RETURN(const bool there, file_->skip(whole_blocks));
+  STREAMVEC_ASSIGN_OR_RETURN(const bool there, file_->skip(whole_blocks - offset_));
+  begin_ = end_ = 0;
   offset_ = whole_blocks;
   STREAMVEC_RETURN_IF_ERROR(fill());
   const auto rest = static_cast<size_t>(offset - whole_blocks);
@@ -350,6 +363,13 @@ Status FileSource::skip_to(int64_t offset) {
                  ", where the run stopped; restore it, or start anew");
   take(rest);
   return {};
+}
+
+// What is buffered ends with a block, unless the file does.
+Status FileSource::skip_ahead(int64_t offset) {
+  const int64_t buffered_end = offset_ + static_cast<int64_t>(buffered().size());
+  take(static_cast<size_t>(std::min(offset, buffered_end) - offset_));
+  return offset <= buffered_end ? Status() : skip_to(offset);
 }
 
 }  // namespace streamvec

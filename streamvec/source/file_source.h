@@ -33,8 +33,9 @@ std::string contents_of(const std::vector<FileStamp>& files);
 // named beside them and in which order. Only a file that was read in part must be there as it was, or longer.
 //
 // Otherwise a cursor is JSON: the file's index and path, the decoded bytes read of it, its size and time of change.
-// seek() reads the rest of the file alone if it is plain and decodes it from its beginning if it is compressed; when
-// size or time have changed since, it returns kFailedPrecondition with both values.
+// seek() reads the rest of the file alone if it is plain; if it is compressed, it decodes on where the place is ahead
+// in the file that is open, and from the file's beginning otherwise. When size or time have changed since, it returns
+// kFailedPrecondition with both values.
 class FileSource : public Source {
  public:
   struct Options {
@@ -57,7 +58,7 @@ class FileSource : public Source {
     in_stream_ = true;
     alone_ = alone;
   }
-  Capabilities capabilities() const override { return {}; }
+  Capabilities capabilities() const override { return {.skips = true}; }
   int64_t bytes_total() const override { return bytes_total_; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override;
@@ -81,7 +82,9 @@ class FileSource : public Source {
   void take(size_t count);
   std::string cursor_at(int64_t offset, int64_t bytes_read) const;
   Status skip_to(int64_t offset);
+  Status skip_ahead(int64_t offset);
   Status seek_in_stream(const std::string& cursor);
+  Status seek_in_files(const std::string& cursor);
   Result<int64_t> begin_of_file();
 
   std::vector<FileStamp> files_;

@@ -128,6 +128,47 @@ TEST(FileSource, GoesOnAfterAnyDocumentExactlyAsIfNeverStopped) {
   }
 }
 
+TEST(FileSource, ASeekAheadGoesOnExactlyAsIfAllBetweenHadBeenRead) {
+  TemporaryDirectory directory;
+  const std::string text = sample_text(700'000);
+  std::vector<std::string> paths = {directory.write("plain", text)};
+  for (const Compression compression : kCompressions)
+    paths.push_back(directory.write(std::string(compression_name(compression)), compressed(compression, text)));
+  for (const std::string& path : paths) {
+    const std::vector<Document> documents = documents_of({path, paths[0]});
+    for (size_t from = 0; from + 1 < documents.size(); from += 3)
+      for (size_t to = from; to + 1 < documents.size(); ++to) {
+        const auto source = open_files({path, paths[0]}), unbroken = open_files({path, paths[0]});
+        std::vector<Document> read, expected;
+        for (size_t i = 0; i <= from; ++i) ASSERT_TRUE(source->read(1, Deadline::never(), read).ok());
+        ASSERT_TRUE(source->seek(documents[to].cursor).ok());
+        for (size_t i = 0; i <= to + 1; ++i) ASSERT_TRUE(unbroken->read(1, Deadline::never(), expected).ok());
+        ASSERT_TRUE(source->read(1, Deadline::never(), read).ok());
+        ASSERT_EQ(read.back().text, expected.back().text) << path << " from " << from << " to " << to;
+        ASSERT_EQ(read.back().cursor, expected.back().cursor) << path << " from " << from << " to " << to;
+        ASSERT_EQ(source->bytes_read(), unbroken->bytes_read());
+      }
+  }
+}
+
+TEST(FileSource, ASeekAheadDecodesOnWhereItIs) {
+  TemporaryDirectory directory;
+  const std::string bytes = gzip_bytes(sample_text(300'000));
+  const std::string path = directory.write("a.gz", bytes);
+  const std::vector<Document> documents = documents_of({path});
+  const auto source = open_files({path});
+  std::vector<Document> read;
+  ASSERT_TRUE(source->read(1, Deadline::never(), read).ok());
+  // Who opens it anew finds another that looks the same.
+  const std::string other = directory.write("other", std::string(bytes.size(), 'x'));
+  fs::last_write_time(other, fs::last_write_time(path));
+  fs::rename(other, path);
+  EXPECT_FALSE(open_files({path})->seek(documents[2].cursor).ok());
+  ASSERT_TRUE(source->seek(documents[2].cursor).ok());
+  ASSERT_TRUE(source->read(1, Deadline::never(), read).ok());
+  EXPECT_EQ(read.back().text, documents[3].text);
+}
+
 TEST(FileSource, SeekingTheBeginningReadsEverythingAgain) {
   TemporaryDirectory directory;
   const std::unique_ptr<Source> source = open_files({directory.write("a", sample_text(100'000))});

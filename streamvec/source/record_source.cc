@@ -81,6 +81,13 @@ Status RecordSource::seek(const std::string& cursor) {
   return lines_.seek(cursor);
 }
 
+// Records that are passed over would not be counted.
+Capabilities RecordSource::capabilities() const {
+  Capabilities of_lines = lines_.source().capabilities();
+  of_lines.skips = false;
+  return of_lines;
+}
+
 std::vector<std::string> RecordSource::notes() const {
   std::vector<std::string> lines = lines_.source().notes();
   for (std::string& line : counts_.notes(name_)) lines.push_back(std::move(line));

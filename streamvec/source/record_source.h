@@ -25,7 +25,7 @@ class RecordSource : public Source {
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
-  Capabilities capabilities() const override { return lines_.source().capabilities(); }
+  Capabilities capabilities() const override;
   std::string contents() const override { return lines_.source().contents(); }
   int64_t bytes_total() const override { return lines_.source().bytes_total(); }
   int64_t bytes_read() const override { return lines_.source().bytes_read(); }

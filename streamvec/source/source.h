@@ -26,6 +26,8 @@ struct Capabilities {
   bool replayable = true;  // seek() works: files yes, stdin no
   bool pausable = true;    // waits while nobody reads; otherwise what comes meanwhile may be lost
   double lookback_s = std::numeric_limits<double>::infinity();  // how old a cursor may be and still find its place
+  // seek() to a place ahead costs at most what reading up to there would, and notes() lack nothing by it.
+  bool skips = false;
   // read() and commit() may stand for as long as another machine likes. saved() is the cursor itself and may be asked
   // for meanwhile, by another thread.
   bool remote = false;

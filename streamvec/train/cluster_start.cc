@@ -276,8 +276,9 @@ std::string sync_options_text(const ClusterSettings& settings) {
 Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOptions& cluster) {
   const RunState& state = start.state;
   if (start.epoch_pieces < 0) {
-    STREAMVEC_ASSIGN_OR_RETURN(const TextPieces pieces, count_pieces(*start.source, state.cursor));
+    STREAMVEC_ASSIGN_OR_RETURN(TextPieces pieces, count_pieces(*start.source, state.cursor));
     start.epoch_pieces = pieces.all;
+    start.trail = std::move(pieces.trail);
     start.first_piece = state.epoch * pieces.all + pieces.before;
   }
   cluster.text = {start.first_piece, options.epochs * start.epoch_pieces};

@@ -12,6 +12,7 @@ Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, i
                             const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(source.seek(""));
   Feed feed(source, 1, RunState());
+  feed.keep_trail();
   std::vector<WordCounter> counters(static_cast<size_t>(threads), WordCounter(types_max));
   Threads workers;
   const Status started = workers.start(threads, [&](int64_t i) {
@@ -39,7 +40,7 @@ Result<Counted> count_words(Source& source, const TokenizerOptions& tokenizer, i
   workers.join();
   STREAMVEC_RETURN_IF_ERROR(started);
   STREAMVEC_RETURN_IF_ERROR(feed.status());
-  Counted counted{std::move(counters.front()), feed.state().tokens, feed.state().step, stopped};
+  Counted counted{std::move(counters.front()), feed.state().tokens, feed.state().step, feed.take_trail(), stopped};
   for (size_t i = 1; i < counters.size(); ++i) counted.words.merge(counters[i]);
   return counted;
 }
@@ -50,7 +51,7 @@ Result<TextPieces> count_pieces(Source& source, const std::string& cursor) {
   for (std::vector<Document> documents;; documents.clear()) {
     STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, source.read(1, Deadline::never(), documents));
     if (count == 0) break;
-    ++pieces.all;
+    pieces.trail.note(++pieces.all, documents.front().cursor);
     if (documents.front().cursor == cursor) pieces.before = pieces.all;
   }
   STREAMVEC_RETURN_IF_ERROR(source.seek(cursor));

@@ -88,6 +88,7 @@ Result<bool> Feed::next_with_text(Deadline deadline) {
   if (!epoch_read_) {
     STREAMVEC_ASSIGN_OR_RETURN(const int64_t count, source_.read(1, deadline, documents_));
     if (count > 0 && all_kept_ && whole_epoch_) cursors_.push_back(documents_.front().cursor);
+    if (count > 0 && keeps_trail_ && whole_epoch_) trail_.note(++position_, documents_.front().cursor);
     if (count > 0) return true;
     epoch_read_ = true;
   }
@@ -108,6 +109,7 @@ Result<bool> Feed::begin_epoch() {
   epoch_read_ = false;
   whole_epoch_ = true;
   cursors_.clear();
+  position_ = 0;
   STREAMVEC_RETURN_IF_ERROR(source_.seek(""));
   return true;
 }
@@ -126,14 +128,24 @@ Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
   return true;
 }
 
-void Feed::follow(PieceQueue& queue, int64_t epoch_pieces, int64_t first) {
+void Feed::keep_trail() {
+  const std::lock_guard lock(mutex_);
+  keeps_trail_ = true;
+}
+
+CursorTrail Feed::take_trail() {
+  const std::lock_guard lock(mutex_);
+  return std::move(trail_);
+}
+
+void Feed::follow(PieceQueue& queue, int64_t epoch_pieces, int64_t first, std::optional<CursorTrail> trail) {
   const std::lock_guard lock(mutex_);
   queue_ = &queue;
   epoch_pieces_ = epoch_pieces;
   begun_ = reached_ = state_;
   first_ = first;
   position_ = first % epoch_pieces;
-  trail_ = CursorTrail(position_, state_.cursor);
+  trail_ = trail ? std::move(*trail) : CursorTrail(position_, state_.cursor);
 }
 
 Result<bool> Feed::read_handed_out(Deadline deadline, Piece& piece) {
@@ -162,11 +174,13 @@ Result<bool> Feed::read_handed_out(Deadline deadline, Piece& piece) {
   return true;
 }
 
-// Pieces of others on the way are read and passed over: a source may have to read all the same to find a cursor.
+// Pieces of others on the way are passed over where the source can do that, and read otherwise: all threads wait
+// meanwhile.
 Status Feed::go_to(int64_t index, Deadline deadline) {
+  constexpr int64_t kWorthASeek = 4;  // pieces: it has to read up to two
   if (index < trail_.first()) trail_ = CursorTrail();
-  if (index < position_) {
-    const auto [known, cursor] = trail_.before(index);
+  const bool skips = index - position_ >= kWorthASeek && source_.capabilities().skips;
+  if (const auto [known, cursor] = trail_.before(index); index < position_ || (skips && known > position_)) {
     STREAMVEC_RETURN_IF_ERROR(source_.seek(cursor));
     position_ = known;
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,14 @@ class Feed {
   void finish(const Piece& piece, const PieceResult& result);
   void add(const PieceResult& rest);  // what came of pieces that were finished before it was known
 
+  // Notes where the pieces of an epoch that is read from its beginning begin. Before the first next().
+  void keep_trail();
+  CursorTrail take_trail();
+
   // Pieces as they are handed out to this node, from now on: numbers over all epochs of `epoch_pieces` each, the first
-  // of which is `first`, where the state stands. Borrowed. Before the first next().
-  void follow(PieceQueue& queue, int64_t epoch_pieces, int64_t first);
+  // of which is `first`, where the state stands. `trail`: where pieces are known to begin, from the first of the text
+  // on; none: found on the way. Borrowed. Before the first next().
+  void follow(PieceQueue& queue, int64_t epoch_pieces, int64_t first, std::optional<CursorTrail> trail = {});
 
   // Pieces of later epochs come without their text where all_kept() says, at the end of an epoch that was read here
   // from its beginning, that nobody needs it again.
@@ -110,8 +116,10 @@ class Feed {
   RunState begun_;    // where the run stood
   RunState reached_;  // step, epoch and cursor of the last whole_state(): they never go back
   int64_t epoch_pieces_ = 0, first_ = 0;
-  int64_t position_ = 0;  // in the text, of the piece that the source gives next
-  int64_t taken_ = -1;    // a piece that is still to be read
+  int64_t taken_ = -1;  // a piece that is still to be read
+
+  int64_t position_ = 0;  // in the text, of the piece that the source gives next; kept where there is a trail
+  bool keeps_trail_ = false;
   CursorTrail trail_;
 };
 

@@ -15,6 +15,7 @@ class ScriptedSource final : public Source {
   explicit ScriptedSource(std::vector<std::string> texts) : texts_(std::move(texts)) {}
 
   Result<int64_t> read(int64_t, Deadline, std::vector<Document>& out) override {
+    ++reads;
     if (next_ == fail_at) return error(Code::kDataLoss, "text ", next_, " is damaged");
     if (silences > 0) {
       --silences;
@@ -29,13 +30,15 @@ class ScriptedSource final : public Source {
     next_ = cursor.empty() ? 0 : std::stoul(cursor) + 1;
     return {};
   }
-  Capabilities capabilities() const override { return {}; }
+  Capabilities capabilities() const override { return {.skips = skips}; }
   int64_t bytes_total() const override { return static_cast<int64_t>(texts_.size()); }
   int64_t bytes_read() const override { return static_cast<int64_t>(next_); }
   std::string name() const override { return "script"; }
 
   size_t fail_at = SIZE_MAX;
   int silences = 0;
+  int reads = 0;
+  bool skips = false;
 
  private:
   std::vector<std::string> texts_;
@@ -245,6 +248,44 @@ TEST_F(HandedOut, PiecesOfAnyEpochAreFoundForwardsAndBackwards) {
   EXPECT_EQ(next_text(feed), "");
   EXPECT_EQ(feed.state().epoch, 3);
   EXPECT_TRUE(feed.over());
+}
+
+class HandedOutOfMany : public HandedOut {
+ protected:
+  static constexpr int64_t kTexts = 40;
+  HandedOutOfMany() {
+    std::vector<std::string> texts;
+    for (int i = 0; i < kTexts; ++i) texts.push_back("text " + std::to_string(i));
+    source = ScriptedSource(texts);
+  }
+  // What a pass over the text before training has noted.
+  CursorTrail counted() {
+    Feed counting(source, 1, RunState());
+    counting.keep_trail();
+    for (Piece each; counting.next(each);) counting.finish(each, tokens(1));
+    EXPECT_TRUE(source.seek("").ok());
+    source.reads = 0;
+    return counting.take_trail();
+  }
+};
+
+TEST_F(HandedOutOfMany, PiecesOfOthersAreNotReadWhereTheSourceCanPassOverThem) {
+  source.skips = true;
+  CursorTrail trail = counted();
+  Feed feed(source, 2, RunState());
+  feed.follow(queue, kTexts, 0, std::move(trail));
+  give({{30, 32}, {45, 46}, {79, 80}});
+  for (const char* text : {"0: text 30", "0: text 31", "1: text 5", "1: text 39"}) EXPECT_EQ(next_text(feed), text);
+  EXPECT_EQ(source.reads, 4);
+}
+
+TEST_F(HandedOutOfMany, ASourceThatReadsToSeekIsReadOn) {
+  CursorTrail trail = counted();
+  Feed feed(source, 1, RunState());
+  feed.follow(queue, kTexts, 0, std::move(trail));
+  give({{30, 31}});
+  EXPECT_EQ(next_text(feed), "0: text 30");
+  EXPECT_EQ(source.reads, 31);
 }
 
 TEST_F(HandedOut, AClusterThatHasFailedEndsTheTextUnfinished) {

@@ -82,7 +82,7 @@ class Training {
     }
     if (options_.cluster.rank >= options_.cluster.workers() && node_ != nullptr) return serve_rows();
     if (PieceQueue* pieces = node_ != nullptr ? node_->pieces() : nullptr)
-      feed_.follow(*pieces, start_.epoch_pieces, start_.first_piece);
+      feed_.follow(*pieces, start_.epoch_pieces, start_.first_piece, std::move(start_.trail));
     else
       feed_.leave_out_text([this] { return workers_.front()->keeps_all(); });
     const Clock::time_point begin = Clock::now();

@@ -185,6 +185,7 @@ Status count_text(const TrainOptions& options, const TrainHooks& hooks, Training
   if (start.vocabulary.size() == 0) return no_word(start.source->name(), counted.tokens, options.min_count);
   start.state.epoch_tokens = counted.tokens;
   start.epoch_pieces = counted.pieces;
+  if (options.cluster.on()) start.trail = std::move(counted.trail);
   return start.source->seek("");
 }
 

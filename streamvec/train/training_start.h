@@ -14,6 +14,7 @@
 #include "streamvec/optim/schedule.h"
 #include "streamvec/source/source.h"
 #include "streamvec/train/checkpoint.h"
+#include "streamvec/train/cursor_trail.h"
 #include "streamvec/train/model_state.h"
 #include "streamvec/train/run_state.h"
 #include "streamvec/train/slot_mapper.h"
@@ -41,6 +42,7 @@ struct TrainingStart {
   RunState state;
   int64_t epoch_pieces = -1;     // of text in an epoch, where it was counted; -1 not known
   int64_t first_piece = 0;       // with which this run begins, over all epochs
+  CursorTrail trail;             // of a cluster: where the pieces of its text begin
   nlohmann::json description;    // describe_run()
   nlohmann::json stream_places;  // where the sources of a stream stood that the model was trained on before; null: none
   std::vector<float> row_pulls;  // of a cluster (SyncOptions::pull)
