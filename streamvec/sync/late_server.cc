@@ -17,8 +17,9 @@ class LateServer final : public Owner {
  public:
   LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {}
 
+  // Half of what the others may be ahead: at the bound they would stand still until the push has come and was told.
   bool awaits(NodeId worker) const override {
-    return options_.scheme.awaits_all() && behind(worker) >= std::max<int64_t>(options_.scheme.staleness, 1);
+    return options_.scheme.awaits_all() && behind(worker) >= std::max<int64_t>((options_.scheme.staleness + 1) / 2, 1);
   }
 
  private:

@@ -101,8 +101,8 @@ TEST(Replica, KnowsManyRowsFromTheFirstAlsoWithACrew) {
   }
 }
 
-TEST(LateServer, AwaitsWhoHoldsOthersUpByBeingTooFarBehind) {
-  Pair pair(CodecKind::kFp32, Admission::kSsp);
+TEST(LateServer, AwaitsWhoIsHalfAsFarBehindAsWouldHoldOthersUp) {
+  Pair pair(CodecKind::kFp32, Admission::kSsp, 4);
   for (int pushes = 0; pushes < 2; ++pushes) {
     EXPECT_FALSE(pair.server->awaits(2)) << pushes;
     Outbox out;

@@ -77,8 +77,8 @@ class RowServer {
   virtual void restart(RowKey key, std::span<const float> value) = 0;
   // Every worker has told what it knew: pushes are taken in.
   virtual bool ready() const = 0;
-  // Others wait for a push of this worker, or will with their next: a round has begun without it, or they are as far
-  // ahead as they may be.
+  // Others wait for a push of this worker, or will soon: a round has begun without it, or they are half as far ahead as
+  // they may be.
   virtual bool awaits(NodeId) const { return false; }
   virtual const Shard& rows() const = 0;
   virtual int64_t version() const = 0;
