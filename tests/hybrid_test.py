@@ -57,7 +57,7 @@ class TestGoingOn:
         before = tensor_shapes(tmp_path / "model")
         train(tmp_path / "more", "--out", tmp_path / "model")
         after = tensor_shapes(tmp_path / "model")
-        for table in ("input", "output", "hybrid.words", "hybrid.duals"):
+        for table in ("input", "output", "hybrid.duals"):
             assert after[table][0] == before[table][0] + 2, table
         assert neighbours(tmp_path / "model", "quokkaless")[0][0]
 
@@ -73,7 +73,7 @@ class TestGoingOn:
 
 
 class TestStreams:
-    def test_a_stream_is_distilled_and_goes_on(self, tmp_path):
+    def test_a_stream_learns_spellings_and_goes_on(self, tmp_path):
         (tmp_path / "text").write_text(text_of_endings())
         train(tmp_path / "text", "--out", tmp_path / "model", *HYBRID, "--stream")
         _, found = neighbours(tmp_path / "model", stem(4711) + "less")[0]

@@ -227,8 +227,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      "what is learned: sgns predicts the words around a word, cbow a word from those around it, subword is sgns over "
      "words made of their character n-grams, as fastText's, and has vectors for words never seen, glove fits the "
      "logarithms of co-occurrence counts, rbsg reads a word's characters with a recurrent network, so that every "
-     "string has a vector, hybrid is sgns with a generator beside it, distilled from its vectors, which answers for "
-     "words never seen and helps those seen rarely"},
+     "string has a vector, hybrid is sgns whose words share what they learn with those spelled alike, so that words "
+     "never seen have vectors, too, and rare ones better ones"},
     {"dim", Kind::kInteger, "N", "200", "", "train simulate", "values of a vector", 1, 65536},
     {"window", Kind::kInteger, "N", "5", "", "train simulate", "most words to each side that count as context", 1,
      1000},

@@ -25,6 +25,24 @@ void subtract_from(const float* HWY_RESTRICT from, int32_t dim, float* HWY_RESTR
     hn::Store(hn::Sub(hn::Load(d, from + k), hn::Load(d, to + k)), d, to + k);
 }
 
+void take_change(const float* HWY_RESTRICT row, int32_t dim, float* HWY_RESTRICT known, float* HWY_RESTRICT change) {
+  const D d;
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto now = hn::Load(d, row + k);
+    hn::Store(hn::Sub(now, hn::Load(d, known + k)), d, change + k);
+    hn::Store(now, d, known + k);
+  }
+}
+
+void replace_part(const float* HWY_RESTRICT to, int32_t dim, float* HWY_RESTRICT part, float* HWY_RESTRICT row) {
+  const D d;
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto value = hn::Load(d, to + k);
+    hn::Store(hn::Add(hn::Load(d, row + k), hn::Sub(value, hn::Load(d, part + k))), d, row + k);
+    hn::Store(value, d, part + k);
+  }
+}
+
 void merge_row(float share, int32_t dim, float* HWY_RESTRICT copy, float* HWY_RESTRICT base, float* HWY_RESTRICT row) {
   const D d;
   const auto factor = hn::Set(d, share);
@@ -62,8 +80,29 @@ void add_to_rows(const float* HWY_RESTRICT step, int32_t dim, float* const* rows
 void sum_scaled_rows(const float* const* rows, const float* scales, int32_t count, int32_t dim,
                      float* HWY_RESTRICT out) {
   const D d;
-  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) hn::Store(hn::Zero(d), d, out + k);
-  for (int32_t i = 0; i < count; ++i) add_scaled(rows[i], scales[i], dim, out);
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  // Four vectors at a time stay in registers over all rows.
+  int32_t k = 0;
+  for (; k + 3 * lanes < dim; k += 4 * lanes) {
+    auto a = hn::Zero(d), b = a, c = a, e = a;
+    for (int32_t i = 0; i < count; ++i) {
+      const float* HWY_RESTRICT row = rows[i] + k;
+      const auto factor = hn::Set(d, scales[i]);
+      a = hn::MulAdd(factor, hn::Load(d, row), a);
+      b = hn::MulAdd(factor, hn::Load(d, row + lanes), b);
+      c = hn::MulAdd(factor, hn::Load(d, row + 2 * lanes), c);
+      e = hn::MulAdd(factor, hn::Load(d, row + 3 * lanes), e);
+    }
+    hn::Store(a, d, out + k);
+    hn::Store(b, d, out + k + lanes);
+    hn::Store(c, d, out + k + 2 * lanes);
+    hn::Store(e, d, out + k + 3 * lanes);
+  }
+  for (; k < dim; k += lanes) {
+    auto sum = hn::Zero(d);
+    for (int32_t i = 0; i < count; ++i) sum = hn::MulAdd(hn::Set(d, scales[i]), hn::Load(d, rows[i] + k), sum);
+    hn::Store(sum, d, out + k);
+  }
 }
 
 void add_scaled_to_rows(const float* step, const float* scales, int32_t dim, float* const* rows, int32_t count) {
@@ -131,6 +170,8 @@ namespace streamvec {
 
 HWY_EXPORT(add_scaled);
 HWY_EXPORT(subtract_from);
+HWY_EXPORT(take_change);
+HWY_EXPORT(replace_part);
 HWY_EXPORT(merge_row);
 HWY_EXPORT(mean_of_rows);
 HWY_EXPORT(add_to_rows);
@@ -146,6 +187,14 @@ void add_scaled(const float* from, float scale, int32_t dim, float* to) {
 
 void subtract_from(const float* from, int32_t dim, float* to) {
   HWY_DYNAMIC_DISPATCH(subtract_from)(from, dim, to);
+}
+
+void take_change(const float* row, int32_t dim, float* known, float* change) {
+  HWY_DYNAMIC_DISPATCH(take_change)(row, dim, known, change);
+}
+
+void replace_part(const float* to, int32_t dim, float* part, float* row) {
+  HWY_DYNAMIC_DISPATCH(replace_part)(to, dim, part, row);
 }
 
 void merge_row(float share, int32_t dim, float* copy, float* base, float* row) {

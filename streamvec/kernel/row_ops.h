@@ -10,6 +10,10 @@ namespace streamvec {
 void add_scaled(const float* from, float scale, int32_t dim, float* to);
 // to = from - to
 void subtract_from(const float* from, int32_t dim, float* to);
+// change = row - known, and known becomes what the row is.
+void take_change(const float* row, int32_t dim, float* known, float* change);
+// A part of a row becomes another: row += to - part, part = to.
+void replace_part(const float* to, int32_t dim, float* part, float* row);
 // row += share * (copy - base), and both become what the row then is.
 void merge_row(float share, int32_t dim, float* copy, float* base, float* row);
 // out = the mean of `count` rows. REQUIRES: count > 0; out is none of them.

@@ -71,6 +71,30 @@ TEST_P(RowOps, ARowTakesItsShareOfACopysChangeAndAllThreeAreAlikeThen) {
   }
 }
 
+TEST_P(RowOps, AChangeIsTakenOnce) {
+  for (int32_t dim : kDims) {
+    Row row(dim, 1), known(dim, 2), change(dim, 0);
+    const std::vector<double> before = known.values();
+    take_change(row.data(), dim, known.data(), change.data());
+    for (int32_t d = 0; d < dim; ++d) EXPECT_NEAR(change[d], row[d] - before[d], 1e-7);
+    EXPECT_EQ(known.values(), row.values());
+    take_change(row.data(), dim, known.data(), change.data());
+    EXPECT_EQ(change.values(), std::vector<double>(static_cast<size_t>(dim)));
+    for (Row* each : {&row, &known, &change}) each->expect_zero_padding();
+  }
+}
+
+TEST_P(RowOps, APartOfARowIsReplacedAndTheRestOfItStays) {
+  for (int32_t dim : kDims) {
+    Row to(dim, 1), part(dim, 2), row(dim, 3);
+    const std::vector<double> row_before = row.values(), part_before = part.values();
+    replace_part(to.data(), dim, part.data(), row.data());
+    for (int32_t d = 0; d < dim; ++d) EXPECT_NEAR(row[d] - to[d], row_before[d] - part_before[d], 1e-6);
+    EXPECT_EQ(part.values(), to.values());
+    for (Row* each : {&to, &part, &row}) each->expect_zero_padding();
+  }
+}
+
 TEST_P(RowOps, ScaledRowsAreSummedAndAddedTo) {
   for (int32_t dim : kDims) {
     Row a(dim, 1), b(dim, 2), sum(dim, 3);

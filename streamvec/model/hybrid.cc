@@ -31,7 +31,7 @@ constexpr int64_t kPassesOfCard = 8;           // in all: it is done with a text
 constexpr int32_t kBucketBitsMax = 26;         // a quarter of a gigabyte for an index: no file asks for more
 
 constexpr std::string_view kHybridMagic = "svhybrid";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;  // 1: always taught by rows
 
 float share_of(int64_t met, float half) {
   return static_cast<float>(met) / (static_cast<float>(met) + half);
@@ -55,7 +55,8 @@ void expect_row(const Parameters& parameters, Slot slot) {
 bool sound(const Hybrid::Options& options) {
   const NgramBagOptions& bag = options.bag;
   return options.dim >= 1 && options.dim <= 65'536 && bag.minn >= 1 && bag.maxn >= bag.minn && bag.maxn <= 64 &&
-         bag.bucket_bits >= 1 && bag.bucket_bits <= kBucketBitsMax && bag.shrinkage >= 1e-6f && bag.shrinkage <= 1e6f &&
+         bag.length_step >= 1 && bag.length_step <= 64 && bag.short_minn >= 1 && bag.bucket_bits >= 1 &&
+         bag.bucket_bits <= kBucketBitsMax && bag.shrinkage >= 1e-6f && bag.shrinkage <= 1e6f &&
          std::abs(bag.length_power) <= 8;
 }
 
@@ -79,26 +80,37 @@ Result<std::unique_ptr<Hybrid>> Hybrid::make(const Options& options) {
   STREAMVEC_ASSIGN_OR_RETURN(made->rows_, Matrix::make(kRowCount, options.dim));
   STREAMVEC_ASSIGN_OR_RETURN(
       made->met_, make_values<std::atomic<uint32_t>>(options.words_max, "counts of words", "a smaller --vocab-max"));
+  if (!options.bag.by_moves) return made;
+  STREAMVEC_ASSIGN_OR_RETURN(made->composed_, Matrix::make(0, options.dim, options.words_max));
+  STREAMVEC_ASSIGN_OR_RETURN(
+      made->since_, make_values<std::atomic<uint32_t>>(options.words_max, "counts of words", "a smaller --vocab-max"));
   return made;
 }
 
 void Hybrid::set_word(Slot slot, std::string_view word) {
   STREAMVEC_CHECK(slot >= 0 && slot < options_.words_max);
+  const auto still = keep_still();
   const std::lock_guard lock(mutex_);
   words_ = std::max<int64_t>(words_, slot + 1);
   met_[static_cast<size_t>(slot)].store(0, std::memory_order_relaxed);
   ++told_;
   if (distils_) bag_.set_word(slot, word);
+  if (!options_.bag.by_moves) return;
+  if (slot >= composed_.rows()) composed_.grow(slot + 1);
+  since_[static_cast<size_t>(slot)].store(0, std::memory_order_relaxed);
 }
 
 void Hybrid::restore_word(Slot slot, std::string_view word) {
+  const auto still = keep_still();
   const std::lock_guard lock(mutex_);
   words_ = std::max<int64_t>(words_, slot + 1);
   bag_.set_word(slot, word);
 }
 
-bool Hybrid::start_row(Slot slot, float* row) const {
+bool Hybrid::start_row(Slot slot, float* row) {
+  const auto still = keep_still();
   const std::lock_guard lock(mutex_);
+  if (options_.bag.by_moves) return start_row_by_moves(slot, row);
   if (passes_ < 2 || static_cast<double>(told_ - told_before_) > kNewMost * static_cast<double>(words_)) return false;
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(slot, row);
@@ -107,7 +119,7 @@ bool Hybrid::start_row(Slot slot, float* row) const {
 
 bool Hybrid::has_learnt() const {
   const std::lock_guard lock(mutex_);
-  return passes_ > 0;
+  return options_.bag.by_moves ? trained_.load(std::memory_order_relaxed) > 0 : passes_ > 0;
 }
 
 std::vector<float> Hybrid::mean() const {
@@ -116,7 +128,13 @@ std::vector<float> Hybrid::mean() const {
 }
 
 void Hybrid::make_vector(std::string_view word, float* row) const {
+  const auto still = keep_still();
   const std::lock_guard lock(mutex_);
+  if (options_.bag.by_moves) {
+    std::fill_n(row, options_.dim, 0.0f);
+    const float unknown = bag_.add_vector(word, row);
+    return add_scaled(rows_.row(kMean), unknown, dim(), row);
+  }
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(word, row);
 }
@@ -140,7 +158,7 @@ void Hybrid::learn(const Chunk& chunk, Parameters& parameters) {
   if (!distils_) return;
   const double share = kWorkPerToken * static_cast<double>(chunk.slots.size());
   work_.store(std::min(work_.load(std::memory_order_relaxed) + share, kWorkMax), std::memory_order_relaxed);
-  const std::unique_lock lock(distilling_, std::try_to_lock);
+  const std::unique_lock lock(teaching_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   double left = work_.exchange(0, std::memory_order_relaxed);
   while (left > 0) left -= distil_next(parameters, true);
@@ -167,7 +185,7 @@ void Hybrid::add_met(Slot slot, int64_t times) {
 
 void Hybrid::distil_for_others(Parameters& parameters) {
   if (!distils_ || others_work_.load(std::memory_order_relaxed) <= 0) return;
-  const std::unique_lock lock(distilling_, std::try_to_lock);
+  const std::unique_lock lock(teaching_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   double left = std::min(others_work_.load(std::memory_order_relaxed), kWorkForOthers);
   others_work_.fetch_sub(left, std::memory_order_relaxed);
@@ -176,7 +194,7 @@ void Hybrid::distil_for_others(Parameters& parameters) {
 
 Status Hybrid::only_count() {
   STREAMVEC_ASSIGN_OR_RETURN(NgramBag empty, NgramBag::make(options_.bag, options_.dim, options_.words_max));
-  const std::lock_guard lock(distilling_);
+  const std::lock_guard lock(teaching_);
   const std::lock_guard state_lock(mutex_);
   distils_ = false;
   bag_ = std::move(empty);
@@ -190,8 +208,9 @@ Status Hybrid::only_count() {
 // Words that share n-grams come one after the other: their rows are in the cache then, and a pass comes nearer to the
 // solution than one that leaps about.
 void Hybrid::finish(Parameters& parameters) {
+  if (options_.bag.by_moves) return finish_sharing(parameters);
   if (!distils_) return;
-  const std::lock_guard lock(distilling_);
+  const std::lock_guard lock(teaching_);
   int64_t left = 0;
   {
     const std::lock_guard state_lock(mutex_);
@@ -277,7 +296,7 @@ bool Hybrid::means_can_be() const {
     return std::sqrt(static_cast<double>(mean_square(rows_.row(row), dim()))) <= bound;
   };
   return length_ <= kFar && sum_length_ <= kFar * sum_length_weight_ && far_below(kMean, kFar) &&
-         far_below(kSum, kFar * sum_weight_) && (sum_weight_ == 0 || sum_weight_ >= kWeightLeast);
+         far_below(kSum, kFar * (by_moves() ? 1 : sum_weight_)) && (sum_weight_ == 0 || sum_weight_ >= kWeightLeast);
 }
 
 void Hybrid::begin_pass() {
@@ -302,6 +321,7 @@ Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix made, Matrix::make(1, parameters.dim()));
   for (Slot slot = 0; slot < rows; ++slot) {
     copy_row(parameters, slot, served.row(slot));
+    if (options_.bag.by_moves) continue;
     const std::lock_guard lock(mutex_);
     if (passes_ == 0) continue;
     bag_.expect(std::array{slot + 1, slot + 2, slot + 3});
@@ -318,17 +338,21 @@ void Hybrid::blend(Slot slot, float* made, float* row) const {
   for (int32_t d = 0; d < dim(); ++d) row[d] = own * row[d] + (1 - own) * made[d] + rows_.row(kMean)[d];
 }
 
-// Magic, version, dim, bag's settings, fold_case; the walk; counts by slot; mean and sum; buckets by row.
+// Magic, version, dim, bag's settings, fold_case, by_moves; the walk; counts by slot, of moves also occurrences since
+// they were shared; mean and sum; buckets by row.
 Hybrid::Saved Hybrid::save() const {
-  std::unique_lock still(distilling_);
+  std::unique_lock still(teaching_);
   const std::lock_guard lock(mutex_);
-  return {std::move(still), encode(), bag_.rows().view(), bag_.duals().view()};
+  const bool all_are_so = !options_.bag.by_moves || settled_;
+  return {std::move(still), encode(), bag_.rows().view(), bag_.duals().view(),
+          all_are_so ? MatrixView<const float>() : composed_.view()};
 }
 
 Result<std::unique_ptr<Hybrid>> Hybrid::copy_spellings() const {
   std::string state;
   Matrix rows;
   {
+    const auto still = keep_still();
     const std::lock_guard lock(mutex_);
     state = encode();
     STREAMVEC_ASSIGN_OR_RETURN(rows, bag_.rows().copy());
@@ -347,12 +371,17 @@ std::string Hybrid::encode() const {
   writer.put(options_.bag.length_power);
   writer.put(options_.bag.shrinkage);
   writer.put(static_cast<uint8_t>(options_.fold_case));
+  writer.put(static_cast<uint8_t>(options_.bag.by_moves));
+  writer.put(options_.bag.length_step);
+  writer.put(options_.bag.short_minn);
   writer.put(place_);
   writer.put(passes_);
   for (const double value : {sum_weight_, sum_length_, sum_length_weight_, length_}) writer.put(value);
   writer.put(work_.load(std::memory_order_relaxed));
   writer.put(words_);
   for (Slot slot = 0; slot < words_; ++slot) writer.put(static_cast<uint32_t>(met(slot)));
+  for (Slot slot = 0; options_.bag.by_moves && slot < words_; ++slot)
+    writer.put(since_[static_cast<size_t>(slot)].load(std::memory_order_relaxed) & ~kClaimed);
   for (const int row : {kMean, kSum}) writer.put_all(rows_.view().row_span(row));
   writer.put(static_cast<int64_t>(bag_.buckets().size()));
   writer.put_all(bag_.buckets());
@@ -365,7 +394,8 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   char magic[8] = {};
   reader.get_all(std::span<char>(magic));
   if (std::string_view(magic, sizeof magic) != kHybridMagic) return damaged(path, "no svhybrid");
-  if (reader.get<uint32_t>() != kVersion) return damaged(path, "a version that is not known");
+  const auto version = reader.get<uint32_t>();
+  if (version < 1 || version > kVersion) return damaged(path, "a version that is not known");
   Options options;
   options.words_max = words_max;
   options.dim = reader.get<int64_t>();
@@ -376,7 +406,14 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   options.bag.shrinkage = reader.get<float>();
   const auto fold_case = reader.get<uint8_t>();
   options.fold_case = fold_case == 1;
-  if (!reader.ok() || !sound(options) || fold_case > 1) return damaged(path, "settings that cannot be");
+  uint8_t by_moves = 0;
+  if (version > 1) {
+    by_moves = reader.get<uint8_t>();
+    options.bag.by_moves = by_moves == 1;
+    options.bag.length_step = reader.get<int32_t>();
+    options.bag.short_minn = reader.get<int32_t>();
+  }
+  if (!reader.ok() || !sound(options) || fold_case > 1 || by_moves > 1) return damaged(path, "settings that cannot be");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> made, make(options));
   made->place_ = reader.get<int64_t>();
   made->passes_ = reader.get<int64_t>();
@@ -389,7 +426,12 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
   if (!can_be || !(std::abs(made->work_) <= kWorkMax)) return damaged(path, "sums that cannot be");
   const int64_t words = reader.get_count(sizeof(uint32_t));
   if (words > words_max) return damaged(path, "more words than there are");
-  for (int64_t slot = 0; slot < words; ++slot) made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
+  for (int64_t slot = 0; slot < words; ++slot) {
+    made->met_[static_cast<size_t>(slot)] = reader.get<uint32_t>();
+    made->trained_ += made->met(static_cast<Slot>(slot));
+  }
+  for (int64_t slot = 0; options.bag.by_moves && slot < words; ++slot)
+    made->since_[static_cast<size_t>(slot)] = reader.get<uint32_t>() & ~kClaimed;
   made->words_ = words;
   for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
   if (!made->means_can_be()) return damaged(path, "means that cannot be");

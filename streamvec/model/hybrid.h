@@ -1,21 +1,30 @@
-// The generator beside the tables of the hybrid model: an n-gram bag (ngram_bag.h) that is distilled from the words'
-// rows all the time they are trained, and answers where a word has no row, or one that has hardly been trained.
+// The generator beside the tables of the hybrid model: an n-gram bag (ngram_bag.h) that learns from the words' rows all
+// the time they are trained, and answers where a word has no row. It is taught in one of two ways.
 //
-// A row t of a word met n times is the mean m of all rows, plus what the word means, which grows as it is trained, plus
-// noise. What it means is taken to be x = (t - m) sqrt(L / |t - m|), where L is the length that t - m has for
-// well-known words (as it is where it is longer): a row hardly trained is little more than m, and by their cosines such
-// rows are all alike. The bag learns x, weighted by n / (n + 100). A word's vector as it is served is
+// By moves, where this process alone trains the rows, on the CPU and on files: what a word's row has moved by is shared
+// with its n-grams, and so with all words spelled alike; a row is then what its n-grams and its own moves make
+// together. That is fastText's way, but rows are trained in place as skip-gram's are, and moves are shared once in a
+// while: those of a word met n times after n / 64 occurrences, so that frequent words, which have most of the
+// occurrences, cost little. A word never met is what its n-grams make, with the mean of all rows in the place of what
+// is not known of it.
+//
+// By rows, of streams, on a card and where several nodes train them: the bag is fitted to rows. A row t of a word met n
+// times is the mean m of all rows, plus what the word means, which grows as it is trained, plus noise. What it means is
+// taken to be x = (t - m) sqrt(L / |t - m|), where L is the length that t - m has for well-known words (as it is where
+// it is longer): a row hardly trained is little more than m, and by their cosines such rows are all alike. The bag
+// learns x, weighted by n / (n + 100). A word's vector as it is served is
 //   m + n / (n + 12) x + 12 / (n + 12) g,   g what the bag makes of the spelling,
 // and m + g for a word never met. While training goes on, from the third walk over the words on, a visit also blends m
-// + g into the row itself where n < 1000, by half of 12 / (n + 12): what is learnt of a rare word's company then adds
-// to what its spelling says, as it does where n-grams are trained with the words. docs/BENCHMARKS.md (Hybrid) has how
-// all this was found.
+// + g into the row itself where n < 1000, by half of 12 / (n + 12).
+//
+// docs/BENCHMARKS.md (Hybrid) has how all this was found.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +32,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/kernel/row_buffer.h"
 #include "streamvec/model/ngram_bag.h"
 #include "streamvec/model/word_generator.h"
 #include "streamvec/vocab/chunk.h"
@@ -31,6 +41,12 @@
 namespace streamvec {
 
 class Parameters;
+
+// A word of some text, and how often that has it.
+struct VisitedWord {
+  Slot slot = 0;
+  int32_t times = 0;
+};
 
 // An order that meets every slot once.
 class SlotWalk {
@@ -53,12 +69,15 @@ class SlotWalk {
 // Thread-safe.
 class Hybrid {
  public:
+  static constexpr int64_t kRareMet = 16;  // occurrences up to which a word is rare, where moves teach
   struct Options {
     int64_t dim = 200;
-    int64_t words_max = 0;   // slots below this may get a word
-    bool fold_case = false;  // the vocabulary is case-folded: spellings that are asked for have to be, too
-    NgramBagOptions bag = {};
+    int64_t words_max = 0;     // slots below this may get a word
+    bool fold_case = false;    // the vocabulary is case-folded: spellings that are asked for have to be, too
+    NgramBagOptions bag = {};  // its by_moves: how it is taught; which functions are for which way is said below
   };
+  // Of one that is taught by moves: fewer n-grams, as these cost most of the time and say no less.
+  static NgramBagOptions moved_bag() { return {.minn = 4, .maxn = 6, .length_step = 2, .by_moves = true}; }
   // kResourceExhausted for more words or buckets than fit.
   static Result<std::unique_ptr<Hybrid>> make(const Options& options);
 
@@ -66,19 +85,38 @@ class Hybrid {
   // then.
   void set_word(Slot slot, std::string_view word);
   // Writes where a row of a new word begins: what its spelling says. False, and nothing is written, while that is
-  // nothing, and while many words are new: rows that the bag has written teach it what it says already. REQUIRES: the
-  // slot's word was told.
-  bool start_row(Slot slot, float* row) const;
+  // nothing, and, taught by rows, while many words are new: rows that the bag has written teach it what it says
+  // already. REQUIRES: the slot's word was told.
+  bool start_row(Slot slot, float* row);
 
-  // Whether the vocabulary was gone over once: before that nothing is known of any spelling.
+  // Whether anything is known of any spelling. Taught by rows: whether the vocabulary was gone over once.
   bool has_learnt() const;
-  // The mean of all words' rows, which every vector that is served has in it. Zeros while nothing was learnt.
+  // The mean of all words' rows, which every vector that is served has in it. Zeros while nothing was learnt. Taught by
+  // moves: as the last note_mean() or finish() found it.
   std::vector<float> mean() const;
+  void note_mean(Parameters& parameters);
   // The vector of any spelling as it is served, to a padded row. Zeros while nothing was learnt.
   void make_vector(std::string_view word, float* row) const;
 
-  // After training on a chunk: counts its words as met and distils a share of the vocabulary that goes with the chunk's
-  // length. A thread that finds another one distilling leaves its share to the next.
+  // Taught by moves. Before some text is trained on, its words, each once: rows take up what the moves of others have
+  // done to their n-grams. After it: counts them as met, and shares the moves that are due. While a checkpoint is
+  // written, or words are told, nothing is taken up or shared; it is made up for at the next visits.
+  bool by_moves() const { return options_.bag.by_moves; }
+  struct Due {
+    Slot slot;
+    int32_t place;  // among the words of a visit
+  };
+  struct Scratch {  // of a thread, from take_up() to share_moves() of the same words
+    NgramBag::Scratch bag;
+    std::vector<Due> due;
+    RowBuffer rows, made_rows;
+    std::vector<float*> made;  // by place: what a rare word's row was made as
+  };
+  void take_up(std::span<const VisitedWord> words, Parameters& parameters, Scratch& scratch);
+  void share_moves(std::span<const VisitedWord> words, Parameters& parameters, Scratch& scratch);
+
+  // Taught by rows. After training on a chunk: counts its words as met and distils a share of the vocabulary that goes
+  // with the chunk's length. A thread that finds another one distilling leaves its share to the next.
   void learn(const Chunk& chunk, Parameters& parameters);
   // How often the words were met, for a cluster to sum up: those of slots 0 .. met.size() - 1.
   void copy_met(std::span<float> met) const;
@@ -102,24 +140,31 @@ class Hybrid {
   // again, a few milliseconds' work at a time, since this node may have hardly any text itself.
   void add_met(Slot slot, int64_t times);
   void distil_for_others(Parameters& parameters);
-  // At the end of a run: distils every word a few times more, so that the bag is that of the last rows.
+  // At the end of a run: all moves are shared and taken up, or every word is distilled a few times more, so that the
+  // bag is that of the last rows.
   void finish(Parameters& parameters);
 
   // The vectors of the first `rows` words as queries read them. Threads may be training meanwhile.
   Result<Matrix> served_rows(Parameters& parameters, int64_t rows) const;
 
-  // What a checkpoint keeps, of one moment: while it lives nothing is distilled. Threads may be training meanwhile.
+  // What a checkpoint keeps, of one moment: while it lives the bag stays as it is. Threads may be training meanwhile.
   // REQUIRES: no word is told as long as it lives, and it goes on the thread that has asked for it.
   struct Saved {
-    std::unique_lock<std::mutex> still;
+    std::unique_lock<std::shared_mutex> still;
     std::string state;
     MatrixView<const float> rows, duals;  // of the bag, borrowed
+    MatrixView<const float> composed;     // taught by moves: what rows were made as; no rows where all are so still
   };
   Saved save() const;
   // The same generator again, to which the words have yet to be told with restore_word(). kDataLoss, with `path`, for
   // a state that save() does not write and for tables of other shapes.
   static Result<std::unique_ptr<Hybrid>> restore(std::string_view bytes, const std::string& path, int64_t words_max,
                                                  MatrixView<const float> rows, MatrixView<const float> duals);
+  // Taught by moves and about to be taught further: what rows were made as when they were saved, where that was kept.
+  // kDataLoss for a table of another shape.
+  Status restore_composed(MatrixView<const float> composed, const Parameters& parameters);
+  // One that was taught by moves begins anew, to be taught by rows; it keeps what it knows of how often words were met.
+  Result<std::unique_ptr<Hybrid>> to_be_taught_by_rows() const;
   // A copy that makes vectors of spellings as this one does now; it knows no slot's word. Threads may be training
   // meanwhile.
   Result<std::unique_ptr<Hybrid>> copy_spellings() const;
@@ -135,6 +180,25 @@ class Hybrid {
 
   explicit Hybrid(const Options& options) : options_(options) {}
   std::string encode() const;
+  class Sharing;
+  std::unique_lock<std::shared_mutex> keep_still() const;
+  bool start_row_by_moves(Slot slot, float* row);
+  // Its moves are shared after every visit.
+  bool is_rare(Slot slot) const { return met(slot) < kRareMet; }
+  int64_t shares_now() const;
+  int64_t wait_of(Slot slot, int64_t shares) const;
+  bool claim(Slot slot);
+  void release(Slot slot, bool kept, int32_t waiting);
+  bool is_claimed(Slot slot) const;
+  bool is_kept(Slot slot) const;
+  int64_t waiting(Slot slot) const;
+  void share_and_take_up(Slot slot, float* known, Parameters& parameters, Scratch& scratch);
+  void take_up_row(Slot slot, Parameters& parameters, Scratch& scratch);
+  void share_move(Slot slot, float* known, Parameters& parameters, Scratch& scratch);
+  template <typename Do>
+  void for_each_due(Parameters& parameters, std::span<const Due> all, const Do& act);
+  void hold_back_mean(Slot slot, const float* row, float* shared);
+  void finish_sharing(Parameters& parameters);
   double distil_next(Parameters& parameters, bool blends);
   double fit(Slot slot, float* target);
   void blend_into_row(Parameters& parameters, Slot slot, int64_t told);
@@ -152,9 +216,18 @@ class Hybrid {
   std::atomic<int32_t> distilling_nodes_ = 1;
   std::atomic<double> work_ = 0;         // rows of n-grams that wait to be touched
   std::atomic<double> others_work_ = 0;  // likewise, for what other nodes have met
-  mutable std::mutex distilling_;        // held by who distils, or saves; before mutex_
-  mutable std::mutex mutex_;             // of what follows, but for the row kTarget
+  // Held by who distils, or saves, before mutex_; taught by moves, by all who share and whoever tells words, too.
+  mutable std::shared_mutex teaching_;
+  mutable std::atomic<int32_t> wanted_still_ = 0;  // threads that wait for teaching_ to themselves
+  mutable std::mutex mutex_;                       // of what follows, but for the row kTarget and what moves teach
   NgramBag bag_;
+  // Taught by moves: by slot, what the row of a word that is not rare, or whose move could not be shared, was made as;
+  // occurrences since then, whether there is such a row (kKept), and whether a thread is at it (kClaimed).
+  Matrix composed_;
+  static constexpr uint32_t kClaimed = uint32_t{1} << 31, kKept = uint32_t{1} << 30;
+  std::vector<std::atomic<uint32_t>> since_;
+  std::atomic<int64_t> trained_ = 0;  // occurrences in all
+  std::atomic<bool> settled_ = true;  // rows are what was composed
   Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
   int64_t words_ = 0;  // slots below this have words
   int64_t told_ = 0;   // words told so far; when this pass began; when the one before did

@@ -14,7 +14,10 @@ namespace streamvec {
 
 // The file of a checkpoint that has Hybrid::save(), and the names of its tables.
 constexpr const char* kHybridFile = "hybrid.bin";
-constexpr const char* kHybridWords = "hybrid.words";    // the rows that are trained; `input` has those that are served
+// Taught by rows: the rows that are trained; `input` has those that are served.
+constexpr const char* kHybridWords = "hybrid.words";
+// Taught by moves, in the middle of a run: what rows were made as, by slot; `input` has the rows.
+constexpr const char* kHybridComposed = "hybrid.composed";
 constexpr const char* kHybridNgrams = "hybrid.ngrams";  // of the bag
 constexpr const char* kHybridDuals = "hybrid.duals";    // likewise, by slot
 
@@ -22,7 +25,8 @@ class HybridVectors final : public WordGenerator {
  public:
   explicit HybridVectors(std::unique_ptr<const Hybrid> hybrid) : hybrid_(std::move(hybrid)), mean_(hybrid_->mean()) {}
 
-  // The mean of all words with what the spelling's n-grams add to it; the mean alone when none of them is known.
+  // What the spelling's n-grams make, with the mean of all words in the place of what is not known of it; the mean
+  // alone when none of them is known.
   // kFailedPrecondition when training was stopped so early that the generator has learnt nothing.
   Status generate(std::string_view word, std::span<float> out) const override;
   // The mean. With it rare and unseen words are near to each other before all, whatever they mean.

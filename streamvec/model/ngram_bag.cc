@@ -23,12 +23,16 @@ void ngram_features(std::string_view word, const NgramBagOptions& options, std::
   spelled.push_back(kEndMark);
   const uint32_t mask = (uint32_t{1} << options.bucket_bits) - 1;
   float squares = 0;
-  for (size_t begin = 0; begin < spelled.size(); ++begin) {
+  const auto size = static_cast<int32_t>(spelled.size());
+  const bool is_short = size < options.minn + options.length_step;
+  const auto has_length = [&](int32_t n) {
+    return n >= options.minn ? (n - options.minn) % options.length_step == 0 : is_short && n >= options.short_minn;
+  };
+  for (int32_t begin = 0; begin < size; ++begin) {
     uint64_t hash = 0;
-    const size_t longest = std::min(spelled.size() - begin, static_cast<size_t>(options.maxn));
-    for (size_t n = 1; n <= longest; ++n) {
-      hash = mix(hash, spelled[begin + n - 1]);
-      if (n < static_cast<size_t>(options.minn)) continue;
+    for (int32_t n = 1; n <= std::min(size - begin, options.maxn); ++n) {
+      hash = mix(hash, spelled[static_cast<size_t>(begin + n - 1)]);
+      if (!has_length(n)) continue;
       const float weight = std::pow(static_cast<float>(n), options.length_power);
       squares += weight * weight;
       out.push_back({static_cast<uint32_t>(hash) & mask, weight});
@@ -88,6 +92,7 @@ void NgramBag::share(uint32_t bucket, Slot other) {
     if (part.place != (kOneWord | bucket)) continue;
     part.place = row;
     ++users_[row];
+    if (options_.by_moves) continue;
     add_scaled(duals_.row(other), part.weight / options_.shrinkage, static_cast<int32_t>(dim()), rows_.row(row));
   }
 }
@@ -100,7 +105,8 @@ void NgramBag::forget(Slot slot) {
       table_[part.place & ~kOneWord] = 0;
       continue;
     }
-    add_scaled(duals_.row(slot), -part.weight / options_.shrinkage, width, rows_.row(part.place));
+    if (!options_.by_moves)
+      add_scaled(duals_.row(slot), -part.weight / options_.shrinkage, width, rows_.row(part.place));
     if (--users_[part.place] > 0) continue;
     std::fill_n(rows_.row(part.place), width, 0.0f);  // rounding may have left something
     table_[buckets_[part.place]] = 0;
@@ -162,12 +168,49 @@ void NgramBag::fit(Slot slot, const float* target, float weight) {
   add_scaled_to_rows(step, weights_.data(), width, pointers_.data(), count);
 }
 
-void NgramBag::add_vector(std::string_view word, float* out) const {
+// The word's n-grams that have rows, by their weights, and its own row behind them. Returns the squares of the weights.
+float NgramBag::find_rows(Slot slot, Scratch& scratch) {
+  scratch.rows.clear();
+  scratch.weights.clear();
+  float squares = 0;
+  for (const Part& part : words_[static_cast<size_t>(slot)]) {
+    if (!part.has_row()) continue;
+    scratch.rows.push_back(rows_.row(part.place));
+    scratch.weights.push_back(part.weight);
+    squares += part.weight * part.weight;
+  }
+  scratch.rows.push_back(duals_.row(slot));
+  return squares;
+}
+
+void NgramBag::compose(Slot slot, Scratch& scratch, float* out) {
+  find_rows(slot, scratch);
+  scratch.weights.push_back(1);
+  sum_scaled_rows(scratch.rows.data(), scratch.weights.data(), static_cast<int32_t>(scratch.rows.size()),
+                  static_cast<int32_t>(dim()), out);
+}
+
+void NgramBag::move(Slot slot, const float* change, const float* shared, Scratch& scratch) {
+  const auto width = static_cast<int32_t>(dim());
+  const float squares = find_rows(slot, scratch);
+  for (float& weight : scratch.weights) weight *= kShared;
+  scratch.weights.push_back(-kShared * squares);
+  add_scaled_to_rows(shared, scratch.weights.data(), width, scratch.rows.data(),
+                     static_cast<int32_t>(scratch.rows.size()));
+  add_scaled(change, 1, width, scratch.rows.back());
+}
+
+float NgramBag::add_vector(std::string_view word, float* out) const {
   std::vector<NgramFeature> features;
   ngram_features(word, options_, features);
-  for (const NgramFeature& feature : features)
-    if (const uint32_t entry = table_[feature.bucket]; entry != 0 && (entry & kOneWord) == 0)
-      add_scaled(rows_.row(entry - 1), feature.weight, static_cast<int32_t>(dim()), out);
+  float known = 0;
+  for (const NgramFeature& feature : features) {
+    const uint32_t entry = table_[feature.bucket];
+    if (entry == 0 || (entry & kOneWord) != 0) continue;
+    add_scaled(rows_.row(entry - 1), feature.weight, static_cast<int32_t>(dim()), out);
+    known += feature.weight * feature.weight;
+  }
+  return 1 - kShared * known;
 }
 
 void NgramBag::add_vector(Slot slot, float* out) const {

@@ -8,6 +8,11 @@
 // value given all others. That has no learning rate, follows targets that move, and takes back exactly what a word
 // that goes has said.
 //
+// Or it is taught by moves, as n-grams that are trained with the words are: when a word's vector has moved, its n-grams
+// take kShared of that by their s, and the rest stays with the word, in the row that is a's otherwise. A word's vector
+// is sum over g of s(g) z(g) plus what has stayed with it: it is where it has moved to, plus what the moves of others
+// have done to its n-grams since. What a word that goes has said to its n-grams stays there.
+//
 // An n-gram gets a row when a second word has it, since one word alone has nothing to tell others, and keeps it until
 // none has. Characters are code points, Hangul in jamo, bytes where there is no UTF-8; marks stand before and behind
 // the word.
@@ -21,14 +26,18 @@
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
 #include "streamvec/kernel/row_buffer.h"
+#include "streamvec/kernel/row_ops.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
 
-// How n-grams are weighted, and how far their rows are drawn to nothing.
+// Which n-grams there are, how they are weighted, and how far their rows are drawn to nothing.
 struct NgramBagOptions {
   int32_t minn = 3;
   int32_t maxn = 6;
+  int32_t length_step = 1;    // n-grams of every length, or of every second one, and so on, from minn on
+  int32_t short_minn = 3;     // spellings too short for two lengths of those have shorter ones down to this, too
+  bool by_moves = false;      // how it is taught
   int32_t bucket_bits = 21;   // hashes are taken modulo 2^this; fewer: more n-grams share a row
   float length_power = 1.5f;  // s goes with length^this; more: long n-grams, which say more, have more to say
   float shrinkage = 0.3f;     // more: bolder n-grams are held back, rare ones most
@@ -41,10 +50,16 @@ struct NgramFeature {
 };
 void ngram_features(std::string_view word, const NgramBagOptions& options, std::vector<NgramFeature>& out);
 
-// Used by one thread at a time.
+// Used by one thread at a time, but for compose() and move().
 class NgramBag {
  public:
   using Options = NgramBagOptions;
+  static constexpr float kShared = 0.8f;  // of a move; more: words spelled alike follow each other further
+  // Of a thread that calls compose() and move().
+  struct Scratch {
+    std::vector<float*> rows;
+    std::vector<float> weights;
+  };
   // Slots below words_max may get a word. kResourceExhausted for more words or buckets than fit.
   static Result<NgramBag> make(const Options& options, int64_t dim, int64_t words_max);
 
@@ -62,8 +77,19 @@ class NgramBag {
   // weight > 0.
   void fit(Slot slot, const float* target, float weight);
 
-  // Adds the vector of any spelling to `out`, a padded row.
-  void add_vector(std::string_view word, float* out) const;
+  // Taught by moves, of different slots by several threads at once, without locks: two that meet in an n-gram's row may
+  // lose part of a move. All are padded rows. REQUIRES: the slot has a word, and none is told meanwhile.
+  void compose(Slot slot, Scratch& scratch, float* out);
+  // The word has moved by `change`; of that, n-grams are told `shared`.
+  void move(Slot slot, const float* change, const float* shared, Scratch& scratch);
+  // The word goes `times` so far by itself.
+  void keep(Slot slot, const float* change, float times) {
+    add_scaled(change, times, static_cast<int32_t>(dim()), duals_.row(slot));
+  }
+
+  // Adds the vector of any spelling to `out`, a padded row. Returns how much of a word's vector n-grams without a row
+  // would have made and what stays with a word: what is not known of the spelling.
+  float add_vector(std::string_view word, float* out) const;
   // Likewise of a slot's word.
   void add_vector(Slot slot, float* out) const;
 
@@ -89,6 +115,7 @@ class NgramBag {
   };
   using Word = std::vector<Part>;  // in the order of the spelling, so that sums are the same whenever rows have come
 
+  float find_rows(Slot slot, Scratch& scratch);
   void forget(Slot slot);
   void share(uint32_t bucket, Slot other);
 

@@ -250,5 +250,107 @@ TEST(NgramFeatures, TakeHangulByJamo) {
   EXPECT_EQ(features.size(), 6u + 5u + 4u + 3u);
 }
 
+// How long the n-grams of a word are, marks included, by their number.
+std::map<int32_t, int64_t> lengths_of(std::string_view word, const NgramBagOptions& options) {
+  NgramBagOptions each_length = options;
+  each_length.length_power = 1;
+  std::vector<NgramFeature> features;
+  ngram_features(word, each_length, features);
+  float shortest = features.empty() ? 0 : features.front().weight, square = 0;
+  for (const NgramFeature& feature : features) {
+    shortest = std::min(shortest, feature.weight);
+    square += feature.weight * feature.weight;
+  }
+  EXPECT_NEAR(square, features.empty() ? 0 : 1, 1e-5);
+  std::map<int32_t, int64_t> counts;
+  for (const NgramFeature& feature : features)
+    ++counts[static_cast<int32_t>(std::lround(100 * feature.weight / shortest))];
+  return counts;
+}
+
+TEST(NgramFeatures, MayHaveEverySecondLengthAndShortWordsShorterOnes) {
+  const NgramBagOptions options{.minn = 4, .maxn = 6, .length_step = 2};
+  EXPECT_EQ(lengths_of("walking", options), (std::map<int32_t, int64_t>{{100, 6}, {150, 4}})) << "of 4 and of 6";
+  EXPECT_EQ(lengths_of("walk", options), (std::map<int32_t, int64_t>{{100, 3}, {150, 1}}));
+  EXPECT_EQ(lengths_of("the", options), (std::map<int32_t, int64_t>{{100, 3}, {133, 2}})) << "of 3 and of 4";
+  EXPECT_EQ(lengths_of("a", options), (std::map<int32_t, int64_t>{{100, 1}}));
+}
+
+NgramBag moved_bag() {
+  NgramBag bag = new_bag({.by_moves = true});
+  tell(bag, kBagWords);
+  return bag;
+}
+
+std::vector<float> composed_of(NgramBag& bag, Slot slot) {
+  Matrix row = std::move(Matrix::make(1, kBagDim)).value();
+  NgramBag::Scratch scratch;
+  bag.compose(slot, scratch, row.row(0));
+  return {row.row(0), row.row(0) + kBagDim};
+}
+
+// The n-grams that both words have and that have rows, by the product of their weights.
+double in_common(const std::string& a, const std::string& b) {
+  const std::map<uint32_t, size_t> shared = shared_ngrams(kBagWords);
+  std::vector<NgramFeature> of_a, of_b;
+  ngram_features(a, {}, of_a);
+  ngram_features(b, {}, of_b);
+  double sum = 0;
+  for (const NgramFeature& x : of_a)
+    for (const NgramFeature& y : of_b)
+      if (x.bucket == y.bucket && shared.count(x.bucket) > 0) sum += x.weight * y.weight;
+  return sum;
+}
+
+TEST(NgramBag, AWordIsWhereItHasMovedAndTakesWordsSpelledAlikeAlongByWhatTheyHaveInCommon) {
+  NgramBag bag = moved_bag();
+  const Matrix moves = targets(3);
+  NgramBag::Scratch scratch;
+  bag.move(1, moves.row(1), moves.row(1), scratch);
+  const std::vector<float> itself = composed_of(bag, 1);
+  for (int64_t d = 0; d < kBagDim; ++d) EXPECT_NEAR(itself[static_cast<size_t>(d)], moves.row(1)[d], 1e-6);
+  for (const Slot other : {0, 2, 5, 7, 11}) {
+    const double share = NgramBag::kShared * in_common("walked", kBagWords[static_cast<size_t>(other)]);
+    const std::vector<float> moved = composed_of(bag, other);
+    for (int64_t d = 0; d < kBagDim; ++d)
+      EXPECT_NEAR(moved[static_cast<size_t>(d)], share * moves.row(1)[d], 1e-6) << other;
+  }
+  EXPECT_GT(in_common("walked", "walking"), 0.1);
+}
+
+TEST(NgramBag, WhatIsNotSharedOfAMoveStaysWithTheWord) {
+  NgramBag bag = moved_bag();
+  const Matrix moves = targets(3);
+  NgramBag::Scratch scratch;
+  Matrix none = std::move(Matrix::make(1, kBagDim)).value();
+  bag.move(1, moves.row(1), none.row(0), scratch);
+  const std::vector<float> itself = composed_of(bag, 1), other = composed_of(bag, 2);
+  for (int64_t d = 0; d < kBagDim; ++d) {
+    EXPECT_NEAR(itself[static_cast<size_t>(d)], moves.row(1)[d], 1e-6);
+    EXPECT_EQ(other[static_cast<size_t>(d)], 0);
+  }
+}
+
+TEST(NgramBag, SaysHowMuchOfASpellingIsNotKnown) {
+  NgramBag bag = moved_bag();
+  Matrix row = std::move(Matrix::make(1, kBagDim)).value();
+  EXPECT_EQ(bag.add_vector("zzz", row.row(0)), 1);
+  const float of_a_word = bag.add_vector("walked", row.row(0));
+  EXPECT_NEAR(of_a_word, 1 - NgramBag::kShared * in_common("walked", "walked"), 1e-5);
+  EXPECT_GT(bag.add_vector("walkedzzz", row.row(0)), of_a_word);
+}
+
+TEST(NgramBag, WhatAWordThatGoesHasMovedItsNgramsByStays) {
+  NgramBag bag = moved_bag();
+  const Matrix moves = targets(3);
+  NgramBag::Scratch scratch;
+  bag.move(1, moves.row(1), moves.row(1), scratch);
+  const std::vector<float> before = vector_of(bag, "walk");
+  bag.set_word(1, "zebra");
+  EXPECT_EQ(composed_of(bag, 1), std::vector<float>(kBagDim)) << "nothing of it is the new word's";
+  const std::vector<float> after = vector_of(bag, "walk");
+  for (size_t d = 0; d < before.size(); ++d) EXPECT_NEAR(after[d], before[d], 1e-6);
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -17,7 +17,7 @@ std::unique_ptr<ModelWorker> make_subword_worker(const WindowOptions& windows, P
                                                  std::unique_ptr<PairKernel> kernel);
 // On the card, where the tables are put when the first worker is made; the others share it.
 Result<std::unique_ptr<ModelWorker>> make_sgns_card_worker(const ModelOptions& options, Parameters& parameters);
-// Skip-gram that distils parameters.hybrid on the way; plain where there is none.
+// Skip-gram that teaches parameters.hybrid on the way; plain where there is none.
 std::unique_ptr<ModelWorker> make_hybrid_worker(Parameters& parameters, std::unique_ptr<ModelWorker> tables);
 // REQUIRES: parameters.glove with cells.
 std::unique_ptr<ModelWorker> make_glove_worker(Parameters& parameters, GloveKernel kernel);

@@ -406,6 +406,7 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
                  out, "` beside it, which shows every checkpoint");
   const bool read_again = !stream && all_replayable(opened);
   TrainOptions options = settled(given, model, read_again);
+  options.stream.on = stream;
   STREAMVEC_ASSIGN_OR_RETURN(options.device, chosen_device(given, model));
   if (stream)
     return train_stream(options, std::move(opened), names, std::move(writer), out, std::move(existing), hooks);
