@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "streamvec/model/hybrid.h"
+#include "streamvec/model/hybrid_testing.h"
 #include "streamvec/model/hybrid_vectors.h"
 #include "streamvec/model/model.h"
 #include "streamvec/model/parameters.h"
@@ -16,6 +17,8 @@
 
 namespace streamvec {
 namespace {
+
+using testing::distance, testing::made_of, testing::place_of_largest;
 
 constexpr int32_t kMovedDim = 16;
 constexpr int32_t kMovedStems = 8, kMovedEndings = 8, kMovedWords = kMovedStems * kMovedEndings;
@@ -68,29 +71,13 @@ std::vector<float> row_of(Parameters& parameters, Slot slot) {
   return {parameters.input.rows.row(slot), parameters.input.rows.row(slot) + kMovedDim};
 }
 
-std::vector<float> spelled(const Hybrid& hybrid, std::string_view word) {
-  Matrix row = std::move(Matrix::make(1, kMovedDim)).value();
-  hybrid.make_vector(word, row.row(0));
-  return {row.row(0), row.row(0) + kMovedDim};
-}
-
-int64_t place_of_largest(std::span<const float> values) {
-  return std::max_element(values.begin(), values.end()) - values.begin();
-}
-
-double apart(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(a[i] - b[i], 2);
-  return std::sqrt(sum);
-}
-
 TEST(HybridMoves, GiveUnseenWordsTheMeaningOfTheirStem) {
   Parameters parameters = moved_model();
   EXPECT_FALSE(parameters.hybrid->has_learnt());
   learn_stems(parameters, 30);
   EXPECT_TRUE(parameters.hybrid->has_learnt());
   for (int32_t stem = 0; stem < kMovedStems; ++stem)
-    EXPECT_EQ(place_of_largest(spelled(*parameters.hybrid, std::string(kMovedStem[stem]) + "ist")), stem);
+    EXPECT_EQ(place_of_largest(made_of(*parameters.hybrid, std::string(kMovedStem[stem]) + "ist")), stem);
 }
 
 TEST(HybridMoves, ARareWordsRowIsWhereItHasMovedAndWhereWordsSpelledAlikeHaveTakenIt) {
@@ -106,7 +93,7 @@ TEST(HybridMoves, ARareWordsRowIsWhereItHasMovedAndWhereWordsSpelledAlikeHaveTak
   visit(parameters, {word, alike, unlike}, 1, stay);
   EXPECT_NEAR(row_of(parameters, word)[9], before[9] + 1, 1e-4);
   EXPECT_GT(row_of(parameters, alike)[9], alike_before[9] + 0.2);
-  EXPECT_LT(apart(row_of(parameters, unlike), unlike_before), 1e-3);
+  EXPECT_LT(distance(row_of(parameters, unlike), unlike_before), 1e-3);
 }
 
 TEST(HybridMoves, FrequentWordsShareOnceInAWhileAndLoseNothing) {
@@ -178,8 +165,8 @@ TEST(HybridMoves, ASpellingOfWhichNothingIsKnownGetsWhatAllHaveInCommon) {
   ASSERT_TRUE(vectors.generate("zzz", out).ok());
   EXPECT_TRUE(std::equal(out.begin(), out.end(), vectors.common_part().begin(), vectors.common_part().end()));
   EXPECT_NEAR(out[kMovedDim - 1], 0.5, 0.05);  // no stem means anything there
-  const std::vector<float> known = spelled(*parameters.hybrid, "boatering"),
-                           half = spelled(*parameters.hybrid, "boaterzzzz");
+  const std::vector<float> known = made_of(*parameters.hybrid, "boatering"),
+                           half = made_of(*parameters.hybrid, "boaterzzzz");
   EXPECT_GT(known[0], half[0]) << "what is not known of a spelling is as words are on the average";
   EXPECT_GT(half[0], out[0]);
 }
@@ -196,14 +183,14 @@ TEST(HybridMoves, ANewWordOfASlotStartsFromItsSpelling) {
   EXPECT_EQ(place_of_largest(start), 2);
   EXPECT_EQ(parameters.hybrid->met(9), 0);
   visit(parameters, {9}, 1, [](Slot, float*) {});
-  EXPECT_LT(apart(row_of(parameters, 9), start), 1e-4) << "its first visit adds nothing of itself";
+  EXPECT_LT(distance(row_of(parameters, 9), start), 1e-4) << "its first visit adds nothing of itself";
 }
 
 TEST(HybridMoves, RowsThatAreNotFiniteTeachNothing) {
   Parameters parameters = moved_model();
   learn_stems(parameters, 30);
   visit(parameters, {5}, 1'000, [](Slot, float* row) { row[0] = std::nanf(""); });
-  for (const float value : spelled(*parameters.hybrid, "boaterist")) EXPECT_TRUE(std::isfinite(value));
+  for (const float value : made_of(*parameters.hybrid, "boaterist")) EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST(HybridMoves, GoOnBitForBitAfterTheyWereRestored) {
@@ -226,7 +213,7 @@ TEST(HybridMoves, GoOnBitForBitAfterTheyWereRestored) {
   }
   EXPECT_EQ(again.hybrid->save().state, parameters.hybrid->save().state);
   EXPECT_EQ(testing::values_of(again.input.rows), testing::values_of(parameters.input.rows));
-  EXPECT_EQ(spelled(*again.hybrid, "boaterist"), spelled(*parameters.hybrid, "boaterist"));
+  EXPECT_EQ(made_of(*again.hybrid, "boaterist"), made_of(*parameters.hybrid, "boaterist"));
 }
 
 TEST(HybridMoves, ATableOfRowsThatAreTooFewIsRefused) {
@@ -251,9 +238,9 @@ TEST(HybridMoves, WhatComesWhileTheyAreSavedIsSharedLater) {
     visit_elsewhere(4);
     EXPECT_EQ(ngrams(), before);
   }
-  const float alike = spelled(*parameters.hybrid, "boateren")[9];
+  const float alike = made_of(*parameters.hybrid, "boateren")[9];
   visit_elsewhere(0);
-  EXPECT_GT(spelled(*parameters.hybrid, "boateren")[9], alike + 1) << "all of the move";
+  EXPECT_GT(made_of(*parameters.hybrid, "boateren")[9], alike + 1) << "all of the move";
 }
 
 TEST(HybridMoves, OneThatIsToBeTaughtByRowsBeginsAnewAndKnowsHowOftenWordsWereMet) {
@@ -265,7 +252,7 @@ TEST(HybridMoves, OneThatIsToBeTaughtByRowsBeginsAnewAndKnowsHowOftenWordsWereMe
   EXPECT_EQ(parameters.hybrid->met(5), 30);
   for (Slot slot = 0; slot < kMovedWords; ++slot) parameters.hybrid->restore_word(slot, moved_word(slot));
   for (int i = 0; i < 3; ++i) parameters.hybrid->finish(parameters);
-  EXPECT_EQ(place_of_largest(spelled(*parameters.hybrid, "lampisist")), 2);
+  EXPECT_EQ(place_of_largest(made_of(*parameters.hybrid, "lampisist")), 2);
 }
 
 Chunk long_chunk(int32_t words, uint64_t seed) {
@@ -325,7 +312,7 @@ TEST(HybridMoves, SeveralThreadsTrainWhileWordsAreToldAndSpellingsAsked) {
   for (std::thread& thread : threads) thread.join();
   parameters.hybrid->finish(parameters);
   EXPECT_EQ(parameters.hybrid->met_here(), kThreads * 10'000);
-  for (const float value : spelled(*parameters.hybrid, "boaterist")) EXPECT_TRUE(std::isfinite(value));
+  for (const float value : made_of(*parameters.hybrid, "boaterist")) EXPECT_TRUE(std::isfinite(value));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "streamvec/model/hybrid_testing.h"
 #include "streamvec/model/hybrid_vectors.h"
 #include "streamvec/model/model.h"
 #include "streamvec/model/parameters.h"
@@ -16,6 +17,8 @@
 
 namespace streamvec {
 namespace {
+
+using testing::distance, testing::made_of, testing::place_of_largest;
 
 constexpr int32_t kHybridDim = 16;
 constexpr int32_t kStems = 8, kEndings = 8, kHybridWords = kStems * kEndings;
@@ -53,28 +56,12 @@ void learn(Parameters& parameters, const Chunk& chunk, int rounds) {
   for (int i = 0; i < rounds; ++i) parameters.hybrid->learn(chunk, parameters);
 }
 
-std::vector<float> made_of(const Hybrid& hybrid, std::string_view word) {
-  Matrix row = std::move(Matrix::make(1, kHybridDim)).value();
-  hybrid.make_vector(word, row.row(0));
-  return {row.row(0), row.row(0) + kHybridDim};
-}
-
-int64_t largest(std::span<const float> values) {
-  return std::max_element(values.begin(), values.end()) - values.begin();
-}
-
-double distance(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(a[i] - b[i], 2);
-  return std::sqrt(sum);
-}
-
 TEST(Hybrid, GivesUnseenWordsTheMeaningOfTheirStem) {
   Parameters parameters = planted();
   learn(parameters, each_word(20), 20);
   for (int32_t stem = 0; stem < kStems; ++stem) {
     const std::vector<float> made = made_of(*parameters.hybrid, std::string(kStem[stem]) + "ist");
-    EXPECT_EQ(largest(made), stem) << kStem[stem];
+    EXPECT_EQ(place_of_largest(made), stem) << kStem[stem];
   }
 }
 
@@ -172,10 +159,10 @@ TEST(Hybrid, StartsANewWordOfASlotFromItsSpelling) {
   learn(parameters, each_word(20), 20);
   parameters.restart(9, 77);
   parameters.set_word(9, "lampist");
-  EXPECT_EQ(largest(parameters.input.rows.view().row_span(9)), 2);
+  EXPECT_EQ(place_of_largest(parameters.input.rows.view().row_span(9)), 2);
   parameters.restart(kHybridWords, 78);  // a slot that is new altogether
   parameters.set_word(kHybridWords, "frogist");
-  EXPECT_EQ(largest(parameters.input.rows.view().row_span(kHybridWords)), 4);
+  EXPECT_EQ(place_of_largest(parameters.input.rows.view().row_span(kHybridWords)), 4);
 }
 
 TEST(Hybrid, WordsStartAsTheyAreDrawnWhileManyAreNew) {
@@ -183,7 +170,7 @@ TEST(Hybrid, WordsStartAsTheyAreDrawnWhileManyAreNew) {
   const auto starts = [&](Slot slot) {
     parameters.restart(slot, 77);
     parameters.set_word(slot, "lampist");
-    return largest(parameters.input.rows.view().row_span(slot)) == 2 && parameters.input.rows.row(slot)[2] > 1;
+    return place_of_largest(parameters.input.rows.view().row_span(slot)) == 2 && parameters.input.rows.row(slot)[2] > 1;
   };
   learn(parameters, each_word(20), 20);
   for (const Slot slot : {9, 10, 11}) EXPECT_TRUE(starts(slot)) << slot;
@@ -226,7 +213,7 @@ TEST(Hybrid, OneThatOnlyCountsKnowsNothingOfSpellingsUntilItIsToDistil) {
   hybrid.finish(parameters);
   EXPECT_EQ(hybrid.met(5), 800);
   for (int32_t stem = 0; stem < kStems; ++stem)
-    EXPECT_EQ(largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
+    EXPECT_EQ(place_of_largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
 }
 
 TEST(Hybrid, WhatOnlyOtherNodesMeetIsDistilledToo) {
@@ -236,7 +223,7 @@ TEST(Hybrid, WhatOnlyOtherNodesMeetIsDistilledToo) {
   EXPECT_EQ(hybrid.met_here(), 0);
   for (int i = 0; i < 100; ++i) hybrid.distil_for_others(parameters);
   for (int32_t stem = 0; stem < kStems; ++stem)
-    EXPECT_EQ(largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
+    EXPECT_EQ(place_of_largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
   const std::vector<float> made = made_of(hybrid, "boatist");
   hybrid.distil_for_others(parameters);
   EXPECT_EQ(made_of(hybrid, "boatist"), made) << "there is nothing left to do";
