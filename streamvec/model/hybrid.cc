@@ -30,8 +30,10 @@ constexpr int64_t kMetMax = int64_t{1} << 31;  // counted no further: a frequent
 constexpr int64_t kPassesOfCard = 8;           // in all: it is done with a text before the walk has gone around often
 constexpr int32_t kBucketBitsMax = 26;         // a quarter of a gigabyte for an index: no file asks for more
 
+constexpr float kNarrowed = 0.5f;  // of what rows have where all spread most, to be served
+
 constexpr std::string_view kHybridMagic = "svhybrid";
-constexpr uint32_t kVersion = 2;  // 1: always taught by rows
+constexpr uint32_t kVersion = 3;  // 1: always taught by rows; 2: moves, without where rows spread most
 
 float share_of(int64_t met, float half) {
   return static_cast<float>(met) / (static_cast<float>(met) + half);
@@ -124,7 +126,9 @@ bool Hybrid::has_learnt() const {
 
 std::vector<float> Hybrid::mean() const {
   const std::lock_guard lock(mutex_);
-  return {rows_.row(kMean), rows_.row(kMean) + options_.dim};
+  std::vector<float> mean(rows_.row(kMean), rows_.row(kMean) + options_.dim);
+  narrow(mean.data());
+  return mean;
 }
 
 void Hybrid::make_vector(std::string_view word, float* row) const {
@@ -133,10 +137,20 @@ void Hybrid::make_vector(std::string_view word, float* row) const {
   if (options_.bag.by_moves) {
     std::fill_n(row, options_.dim, 0.0f);
     const float unknown = bag_.add_vector(word, row);
-    return add_scaled(rows_.row(kMean), unknown, dim(), row);
+    add_scaled(rows_.row(kMean), unknown, dim(), row);
+    return narrow(row);
   }
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(word, row);
+}
+
+// From a row that is trained to one that is served.
+void Hybrid::narrow(float* row) const {
+  for (int i = kWide; i < kWideEnd; ++i) {
+    const float* wide = rows_.row(i);
+    const float along = std::inner_product(wide, wide + dim(), row, 0.0f);
+    for (int32_t d = 0; d < dim(); ++d) row[d] -= kNarrowed * along * wide[d];
+  }
 }
 
 // What the row means: without the mean, and lengthened halfway, by its logarithm, to the length of well-known words'
@@ -295,6 +309,9 @@ bool Hybrid::means_can_be() const {
   const auto far_below = [&](int row, double bound) {
     return std::sqrt(static_cast<double>(mean_square(rows_.row(row), dim()))) <= bound;
   };
+  constexpr float kLengthMost = 1.01f;  // 1, or 0 where there is no direction
+  for (int row = kWide; row < kWideEnd; ++row)
+    if (!(length_of(rows_.row(row), dim()) <= kLengthMost)) return false;
   return length_ <= kFar && sum_length_ <= kFar * sum_length_weight_ && far_below(kMean, kFar) &&
          far_below(kSum, kFar * (by_moves() ? 1 : sum_weight_)) && (sum_weight_ == 0 || sum_weight_ >= kWeightLeast);
 }
@@ -321,9 +338,9 @@ Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix made, Matrix::make(1, parameters.dim()));
   for (Slot slot = 0; slot < rows; ++slot) {
     copy_row(parameters, slot, served.row(slot));
-    if (options_.bag.by_moves) continue;
     const std::lock_guard lock(mutex_);
-    if (passes_ == 0) continue;
+    if (options_.bag.by_moves) narrow(served.row(slot));
+    if (options_.bag.by_moves || passes_ == 0) continue;
     bag_.expect(std::array{slot + 1, slot + 2, slot + 3});
     blend(slot, made.row(0), served.row(slot));
   }
@@ -339,7 +356,7 @@ void Hybrid::blend(Slot slot, float* made, float* row) const {
 }
 
 // Magic, version, dim, bag's settings, fold_case, by_moves; the walk; counts by slot, of moves also occurrences since
-// they were shared; mean and sum; buckets by row.
+// they were shared; mean and sum, of moves also where rows spread most; buckets by row.
 Hybrid::Saved Hybrid::save() const {
   std::unique_lock still(teaching_);
   const std::lock_guard lock(mutex_);
@@ -383,6 +400,7 @@ std::string Hybrid::encode() const {
   for (Slot slot = 0; options_.bag.by_moves && slot < words_; ++slot)
     writer.put(since_[static_cast<size_t>(slot)].load(std::memory_order_relaxed) & ~kClaimed);
   for (const int row : {kMean, kSum}) writer.put_all(rows_.view().row_span(row));
+  for (int row = kWide; options_.bag.by_moves && row < kWideEnd; ++row) writer.put_all(rows_.view().row_span(row));
   writer.put(static_cast<int64_t>(bag_.buckets().size()));
   writer.put_all(bag_.buckets());
   return writer.take();
@@ -434,6 +452,8 @@ Result<std::unique_ptr<Hybrid>> Hybrid::restore(std::string_view bytes, const st
     made->since_[static_cast<size_t>(slot)] = reader.get<uint32_t>() & ~kClaimed;
   made->words_ = words;
   for (const int row : {kMean, kSum}) reader.get_all(made->rows_.view().row_span(row));
+  for (int row = kWide; options.bag.by_moves && version > 2 && row < kWideEnd; ++row)
+    reader.get_all(made->rows_.view().row_span(row));
   if (!made->means_can_be()) return damaged(path, "means that cannot be");
   std::vector<uint32_t> buckets(static_cast<size_t>(reader.get_count(sizeof(uint32_t))));
   reader.get_all(std::span<uint32_t>(buckets));

@@ -6,7 +6,8 @@
 // together. That is fastText's way, but rows are trained in place as skip-gram's are, and moves are shared once in a
 // while: those of a word met n times after n / 64 occurrences, so that frequent words, which have most of the
 // occurrences, cost little. A word never met is what its n-grams make, with the mean of all rows in the place of what
-// is not known of it.
+// is not known of it. Vectors are served with half of what they have along the two directions in which all rows spread
+// most: that says more of how often words are met than of what they mean.
 //
 // By rows, of streams, on a card and where several nodes train them: the bag is fitted to rows. A row t of a word met n
 // times is the mean m of all rows, plus what the word means, which grows as it is trained, plus noise. What it means is
@@ -91,10 +92,11 @@ class Hybrid {
 
   // Whether anything is known of any spelling. Taught by rows: whether the vocabulary was gone over once.
   bool has_learnt() const;
-  // The mean of all words' rows, which every vector that is served has in it. Zeros while nothing was learnt. Taught by
-  // moves: as the last note_mean() or finish() found it.
+  // The mean of all words' rows, which every vector that is served has in it, as it is served. Zeros while nothing was
+  // learnt. Taught by moves: as the last note_common() found it.
   std::vector<float> mean() const;
-  void note_mean(Parameters& parameters);
+  // Taught by moves: finds what rows have in common, their mean and where they spread most, for vectors to be served.
+  void note_common(Parameters& parameters);
   // The vector of any spelling as it is served, to a padded row. Zeros while nothing was learnt.
   void make_vector(std::string_view word, float* row) const;
 
@@ -176,7 +178,7 @@ class Hybrid {
   int64_t words() const { return words_; }
 
  private:
-  enum Row { kMean, kSum, kTarget, kMade, kRowCount };
+  enum Row { kMean, kSum, kTarget, kMade, kWide, kWideEnd = kWide + 2, kRowCount = kWideEnd };
 
   explicit Hybrid(const Options& options) : options_(options) {}
   std::string encode() const;
@@ -205,6 +207,7 @@ class Hybrid {
   void begin_pass();
   void end_pass();
   bool means_can_be() const;
+  void narrow(float* row) const;
   void blend(Slot slot, float* made, float* row) const;
   float take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }
@@ -228,7 +231,9 @@ class Hybrid {
   std::vector<std::atomic<uint32_t>> since_;
   std::atomic<int64_t> trained_ = 0;  // occurrences in all
   std::atomic<bool> settled_ = true;  // rows are what was composed
-  Matrix rows_;        // of the words' rows: their mean as the last pass found it, their sum in this one; scratch
+  // Of the words' rows: their mean as the last pass found it, their sum in this one; scratch; from kWide on the
+  // directions in which they spread most.
+  Matrix rows_;
   int64_t words_ = 0;  // slots below this have words
   int64_t told_ = 0;   // words told so far; when this pass began; when the one before did
   int64_t told_begun_ = 0, told_before_ = 0;

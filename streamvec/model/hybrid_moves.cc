@@ -8,6 +8,7 @@
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/hybrid.h"
 #include "streamvec/model/parameters.h"
+#include "streamvec/model/widest_directions.h"
 
 namespace streamvec {
 namespace {
@@ -21,6 +22,8 @@ constexpr int64_t kWordsBetween = 250'000;  // trained on, between two shares of
 constexpr float kMeanShared = 0.45f;        // of what n-grams take otherwise
 constexpr Slot kMeanEvery = 8;              // every so many slots tell what the mean is
 constexpr float kMeanNew = 1.0f / 512;      // the part of a row in it
+constexpr int64_t kWideRows = 8'192;        // that tell where rows spread most
+constexpr int64_t kWideLeast = 10;          // words of a vocabulary for every dimension that has such directions
 constexpr int64_t kMetMost = int64_t{1} << 31;
 constexpr int64_t kWaitingMost = int64_t{1} << 29;
 enum ScratchRow { kMoved, kShared, kComposed, kScratchRows };
@@ -279,10 +282,9 @@ void Hybrid::finish_sharing(Parameters& parameters) {
     });
     settled_ = true;
   }
-  note_mean(parameters);
 }
 
-void Hybrid::note_mean(Parameters& parameters) {
+void Hybrid::note_common(Parameters& parameters) {
   if (!options_.bag.by_moves) return;
   const auto words_now = [&] {
     const std::lock_guard lock(mutex_);
@@ -291,6 +293,9 @@ void Hybrid::note_mean(Parameters& parameters) {
   std::vector<double> sum(static_cast<size_t>(dim()));
   int64_t count = 0;
   const int64_t words = words_now();
+  RowBuffer rows;
+  MatrixView<float> some = rows.reserve(words >= kWideLeast * dim() ? kWideRows : 0, dim());  // from all over the words
+  const int64_t every = (words + kWideRows - 1) / kWideRows, some_most = std::exchange(some.rows, 0);
   for (Slot slot = 0; slot < words; ++slot) {
     if (met(slot) == 0) continue;
     const RowLocks::Guard guard(parameters.locks, std::span(&slot, 1), {});
@@ -298,11 +303,14 @@ void Hybrid::note_mean(Parameters& parameters) {
     if (!std::isfinite(mean_square(row, dim()))) continue;
     for (int32_t d = 0; d < dim(); ++d) sum[static_cast<size_t>(d)] += row[d];
     ++count;
+    if (slot % every == 0 && some.rows < some_most) std::copy_n(row, dim(), some.row(some.rows++));
   }
+  const Result<Matrix> widest = widest_directions(some, kWideEnd - kWide);
   const auto still = keep_still();
   const std::lock_guard lock(mutex_);
   for (int32_t d = 0; count > 0 && d < dim(); ++d)
     rows_.row(kMean)[d] = static_cast<float>(sum[static_cast<size_t>(d)] / static_cast<double>(count));
+  for (int32_t i = kWide; widest.ok() && i < kWideEnd; ++i) copy_padded(widest->row(i - kWide), dim(), rows_.row(i));
 }
 
 Status Hybrid::restore_composed(MatrixView<const float> composed, const Parameters& parameters) {

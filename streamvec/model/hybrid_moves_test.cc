@@ -160,6 +160,7 @@ TEST(HybridMoves, ASpellingOfWhichNothingIsKnownGetsWhatAllHaveInCommon) {
   Parameters parameters = moved_model();
   learn_stems(parameters, 30);
   parameters.hybrid->finish(parameters);
+  parameters.hybrid->note_common(parameters);
   const HybridVectors vectors(std::move(parameters.hybrid->copy_spellings()).value());
   std::vector<float> out(kMovedDim);
   ASSERT_TRUE(vectors.generate("zzz", out).ok());
@@ -169,6 +170,53 @@ TEST(HybridMoves, ASpellingOfWhichNothingIsKnownGetsWhatAllHaveInCommon) {
                            half = made_of(*parameters.hybrid, "boaterzzzz");
   EXPECT_GT(known[0], half[0]) << "what is not known of a spelling is as words are on the average";
   EXPECT_GT(half[0], out[0]);
+}
+
+// Words enough to tell where they spread most: along kWide, by their number and not by their meaning.
+constexpr int32_t kWide = 12, kManyWords = 10 * kMovedDim;
+Parameters spread_model() {
+  Parameters parameters = std::move(Parameters::make({.rows = kManyWords, .dim = kMovedDim})).value();
+  parameters.hybrid =
+      std::move(Hybrid::make({.dim = kMovedDim, .words_max = kManyWords, .bag = Hybrid::moved_bag()})).value();
+  for (Slot slot = 0; slot < kManyWords; ++slot) {
+    parameters.hybrid->set_word(slot, moved_word(slot % kMovedWords) + std::string(1 + slot / kMovedWords, 'a'));
+    visit(parameters, {slot}, 1, [](Slot of, float* row) {
+      row[(of % kMovedWords) / kMovedEndings] += 1;
+      row[kWide] += 10 * (of % 2 == 0 ? 1.0f : -1.0f);
+    });
+  }
+  parameters.hybrid->finish(parameters);
+  return parameters;
+}
+
+TEST(HybridMoves, VectorsAreServedWithHalfOfWhereAllSpreadMost) {
+  Parameters parameters = spread_model();
+  const testing::Rows trained = testing::values_of(parameters.input.rows);
+  const std::vector<float> unseen = made_of(*parameters.hybrid, "lampisless");
+  parameters.hybrid->note_common(parameters);
+  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kManyWords)).value();
+  EXPECT_EQ(testing::values_of(parameters.input.rows), trained) << "they stay as they are";
+  for (Slot slot = 0; slot < kManyWords; ++slot)
+    EXPECT_NEAR(served.row(slot)[kWide], 0.5f * row_of(parameters, slot)[kWide], 0.2);
+  EXPECT_NEAR(made_of(*parameters.hybrid, "lampisless")[kWide], 0.5f * unseen[kWide], 0.2);
+  EXPECT_GT(std::abs(unseen[kWide]), 1);
+}
+
+TEST(HybridMoves, WhereAllSpreadMostIsKeptForWhoAsksLater) {
+  Parameters parameters = spread_model();
+  parameters.hybrid->note_common(parameters);
+  const auto copy = std::move(parameters.hybrid->copy_spellings()).value();
+  EXPECT_EQ(made_of(*copy, "lampisless"), made_of(*parameters.hybrid, "lampisless"));
+  EXPECT_EQ(copy->mean(), parameters.hybrid->mean());
+}
+
+TEST(HybridMoves, OfFewWordsNothingIsSaidOfWhereTheySpread) {
+  Parameters parameters = moved_model();
+  learn_stems(parameters, 30);
+  parameters.hybrid->note_common(parameters);
+  const Matrix served = std::move(parameters.hybrid->served_rows(parameters, kMovedWords)).value();
+  for (Slot slot = 0; slot < kMovedWords; ++slot)
+    EXPECT_TRUE(std::equal(served.row(slot), served.row(slot) + kMovedDim, parameters.input.rows.row(slot)));
 }
 
 TEST(HybridMoves, ANewWordOfASlotStartsFromItsSpelling) {

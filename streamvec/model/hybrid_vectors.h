@@ -14,9 +14,9 @@ namespace streamvec {
 
 // The file of a checkpoint that has Hybrid::save(), and the names of its tables.
 constexpr const char* kHybridFile = "hybrid.bin";
-// Taught by rows: the rows that are trained; `input` has those that are served.
+// The rows that are trained; `input` has those that are served.
 constexpr const char* kHybridWords = "hybrid.words";
-// Taught by moves, in the middle of a run: what rows were made as, by slot; `input` has the rows.
+// Taught by moves, in the middle of a run: what rows were made as, by slot.
 constexpr const char* kHybridComposed = "hybrid.composed";
 constexpr const char* kHybridNgrams = "hybrid.ngrams";  // of the bag
 constexpr const char* kHybridDuals = "hybrid.duals";    // likewise, by slot

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "streamvec/core/random.h"
+#include "streamvec/kernel/logistic_rows.h"
 #include "streamvec/kernel/top_k.h"
+#include "streamvec/model/widest_directions.h"
 
 namespace streamvec {
 namespace {
@@ -53,36 +55,13 @@ std::vector<int32_t> find_neighbours(const Matrix& rows, int32_t k) {
   return neighbours;
 }
 
-// One direction in which the rows spread most, at right angles to `other`: by power iteration.
-std::vector<float> main_direction(const Matrix& rows, const std::vector<float>& other, Random& random) {
-  const auto cols = static_cast<size_t>(rows.cols());
-  std::vector<float> direction(cols);
-  for (float& value : direction) value = static_cast<float>(random.uniform() - 0.5);
-  for (int round = 0; round < 25; ++round) {
-    std::vector<double> next(cols);
-    for (int64_t i = 0; i < rows.rows(); ++i) {
-      const float* row = rows.row(i);
-      const float along = std::inner_product(direction.begin(), direction.end(), row, 0.0f);
-      for (size_t j = 0; j < cols; ++j) next[j] += double{along} * row[j];
-    }
-    if (!other.empty()) {
-      const double shared = std::inner_product(next.begin(), next.end(), other.begin(), 0.0);
-      for (size_t j = 0; j < cols; ++j) next[j] -= shared * other[j];
-    }
-    const double length = std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
-    if (!(length > 0)) break;
-    for (size_t j = 0; j < cols; ++j) direction[j] = static_cast<float>(next[j] / length);
-  }
-  return direction;
-}
-
-std::vector<Point> main_plane(const Matrix& rows, Random& random) {
-  const std::vector<float> first = main_direction(rows, {}, random);
-  const std::vector<float> second = main_direction(rows, first, random);
+Result<std::vector<Point>> main_plane(const Matrix& rows) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Matrix plane, widest_directions(rows.view(), 2));
+  const auto along = [&](int64_t row, int64_t direction) {
+    return kSpread * dot(rows.row(row), plane.row(direction), static_cast<int32_t>(rows.cols()));
+  };
   std::vector<Point> points(static_cast<size_t>(rows.rows()));
-  for (int64_t i = 0; i < rows.rows(); ++i)
-    points[static_cast<size_t>(i)] = {kSpread * std::inner_product(first.begin(), first.end(), rows.row(i), 0.0f),
-                                      kSpread * std::inner_product(second.begin(), second.end(), rows.row(i), 0.0f)};
+  for (int64_t i = 0; i < rows.rows(); ++i) points[static_cast<size_t>(i)] = {along(i, 0), along(i, 1)};
   return points;
 }
 
@@ -200,7 +179,7 @@ Result<std::shared_ptr<const MapFrame>> VocabularyMap::update(const ServedModel&
   Random random(mix(options_.seed, static_cast<uint64_t>(frames_)));
   const auto k = static_cast<int32_t>(std::min<int64_t>(options_.neighbours, rows.rows() - 1));
   const std::vector<int32_t> neighbours = find_neighbours(rows, k);
-  std::vector<Point> points = main_plane(rows, random);
+  STREAMVEC_ASSIGN_OR_RETURN(std::vector<Point> points, main_plane(rows));
   std::vector<std::pair<size_t, Point>> before;
   for (size_t i = 0; i < slots.size(); ++i)
     if (const auto known = last_.find(std::string(model.vocabulary().word(slots[i]))); known != last_.end()) {

@@ -68,17 +68,16 @@ void HybridState::finish(Parameters& parameters) const {
 
 Result<Matrix> HybridState::input_rows(Parameters& parameters, int64_t rows) const {
   if (parameters.hybrid == nullptr) return ModelState::input_rows(parameters, rows);  // a half of the stream
+  parameters.hybrid->note_common(parameters);
   return parameters.hybrid->served_rows(parameters, rows);
 }
 
 Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
   Hybrid& hybrid = *parameters.hybrid;
-  if (!hybrid.by_moves()) {
-    STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
-    content.input = std::as_const(served_).view();
-    content.optimizer.push_back({kHybridWords, std::as_const(parameters.input.rows).view()});
-  }
-  hybrid.note_mean(parameters);
+  hybrid.note_common(parameters);
+  STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
+  content.input = std::as_const(served_).view();
+  content.optimizer.push_back({kHybridWords, std::as_const(parameters.input.rows).view()});
   // Goes with the content: the bag stays as it is until then.
   const auto saved = std::make_shared<const Hybrid::Saved>(hybrid.save());
   content.optimizer.push_back({kHybridNgrams, saved->rows});
@@ -89,7 +88,6 @@ Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
 }
 
 Result<std::shared_ptr<const WordGenerator>> HybridState::spellings(Parameters& parameters, const LockWords&) const {
-  parameters.hybrid->note_mean(parameters);
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Hybrid> copy, parameters.hybrid->copy_spellings());
   return std::shared_ptr<const WordGenerator>(std::make_shared<HybridVectors>(std::move(copy)));
 }
