@@ -109,7 +109,7 @@ Result<std::vector<FilePart>> write_safetensors(FileWriter& file, const std::map
   std::vector<FilePart> parts = {{"", 0, file.size(), sum.value()}};
   for (const NamedMatrix& tensor : tensors) {
     FilePart part{tensor.name, file.size(), 0, 0};
-    STREAMVEC_ASSIGN_OR_RETURN(part.checksum, write_rows(file, tensor.values));
+    STREAMVEC_ASSIGN_OR_RETURN(part.checksum, write_rows(file, tensor.values, tensor.change));
     part.bytes = file.size() - part.offset;
     parts.push_back(part);
   }

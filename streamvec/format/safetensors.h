@@ -22,6 +22,7 @@ namespace streamvec {
 struct NamedMatrix {
   std::string name;
   MatrixView<const float> values;  // borrowed
+  RowChange change = {};           // what is written of each row; none: the row
 };
 
 // A stretch of a file with its XXH3 sum. The parts of a safetensors file are its header (named "") and each tensor.

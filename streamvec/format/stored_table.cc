@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace streamvec {
 namespace {
@@ -109,14 +111,16 @@ Result<Matrix> read_table(const FileReader& file, const StoredTable& table, int6
   return matrix;
 }
 
-Result<uint64_t> write_rows(FileWriter& file, MatrixView<const float> rows) {
+Result<uint64_t> write_rows(FileWriter& file, MatrixView<const float> rows, const RowChange& change) {
   Checksum sum;
   // The row is copied once and summed from the copy: somebody may be training on it.
-  std::string row(static_cast<size_t>(rows.cols) * sizeof(float), '\0');
+  std::vector<float> row(static_cast<size_t>(rows.cols));
+  const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
   for (int64_t i = 0; i < rows.rows; ++i) {
-    std::memcpy(row.data(), rows.row(i), row.size());
-    sum.update(row);
-    STREAMVEC_RETURN_IF_ERROR(file.write(row));
+    std::copy_n(rows.row(i), rows.cols, row.data());
+    if (change) change(row);
+    sum.update(bytes);
+    STREAMVEC_RETURN_IF_ERROR(file.write(bytes));
   }
   return sum.value();
 }

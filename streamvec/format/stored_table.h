@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 
 #include "streamvec/core/durable_file.h"
 #include "streamvec/core/matrix.h"
@@ -33,8 +35,11 @@ struct TableReading {
 // REQUIRES: rows > 0 and cols > 0.
 Result<Matrix> read_table(const FileReader& file, const StoredTable& table, int64_t rows_max, TableReading& reading);
 
-// Writes the rows as F32 without their padding and returns the XXH3 sum of the bytes.
-Result<uint64_t> write_rows(FileWriter& file, MatrixView<const float> rows);
+// What a row becomes on its way to a file.
+using RowChange = std::function<void(std::span<float> row)>;
+// Writes the rows as F32 without their padding and returns the XXH3 sum of the bytes. `change`: none, they are written
+// as they are.
+Result<uint64_t> write_rows(FileWriter& file, MatrixView<const float> rows, const RowChange& change = {});
 
 // Turns `count` stored values (any alignment) into float32.
 void decode_floats(FloatKind kind, const char* bytes, int64_t count, float* out);

@@ -124,10 +124,33 @@ bool Hybrid::has_learnt() const {
   return options_.bag.by_moves ? trained_.load(std::memory_order_relaxed) > 0 : passes_ > 0;
 }
 
+Narrowing::Narrowing(MatrixView<const float> directions) {
+  for (int64_t i = 0; i < directions.rows; ++i)
+    directions_.emplace_back(directions.row(i), directions.row(i) + directions.cols);
+}
+
+void Narrowing::operator()(std::span<float> row) const {
+  for (const std::vector<float>& direction : directions_) {
+    const float along = std::inner_product(direction.begin(), direction.end(), row.begin(), 0.0f);
+    for (size_t d = 0; d < row.size(); ++d) row[d] -= kNarrowed * along * direction[d];
+  }
+}
+
+Narrowing Hybrid::narrowing() const {
+  const std::lock_guard lock(mutex_);
+  return narrowed();
+}
+
+// REQUIRES: mutex_ is held.
+Narrowing Hybrid::narrowed() const {
+  const MatrixView<const float> all = rows_.view();
+  return Narrowing({all.row(kWide), kWideEnd - kWide, all.cols, all.stride});
+}
+
 std::vector<float> Hybrid::mean() const {
   const std::lock_guard lock(mutex_);
   std::vector<float> mean(rows_.row(kMean), rows_.row(kMean) + options_.dim);
-  narrow(mean.data());
+  narrowed()(mean);
   return mean;
 }
 
@@ -138,19 +161,10 @@ void Hybrid::make_vector(std::string_view word, float* row) const {
     std::fill_n(row, options_.dim, 0.0f);
     const float unknown = bag_.add_vector(word, row);
     add_scaled(rows_.row(kMean), unknown, dim(), row);
-    return narrow(row);
+    return narrowed()({row, static_cast<size_t>(options_.dim)});
   }
   std::copy_n(rows_.row(kMean), options_.dim, row);
   bag_.add_vector(word, row);
-}
-
-// From a row that is trained to one that is served.
-void Hybrid::narrow(float* row) const {
-  for (int i = kWide; i < kWideEnd; ++i) {
-    const float* wide = rows_.row(i);
-    const float along = std::inner_product(wide, wide + dim(), row, 0.0f);
-    for (int32_t d = 0; d < dim(); ++d) row[d] -= kNarrowed * along * wide[d];
-  }
 }
 
 // What the row means: without the mean, and lengthened halfway, by its logarithm, to the length of well-known words'
@@ -336,11 +350,15 @@ void Hybrid::end_pass() {
 Result<Matrix> Hybrid::served_rows(Parameters& parameters, int64_t rows) const {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix served, Matrix::make(rows, parameters.dim()));
   STREAMVEC_ASSIGN_OR_RETURN(Matrix made, Matrix::make(1, parameters.dim()));
+  const Narrowing narrow = narrowing();
   for (Slot slot = 0; slot < rows; ++slot) {
     copy_row(parameters, slot, served.row(slot));
+    if (options_.bag.by_moves) {
+      narrow(served.view().row_span(slot));
+      continue;
+    }
     const std::lock_guard lock(mutex_);
-    if (options_.bag.by_moves) narrow(served.row(slot));
-    if (options_.bag.by_moves || passes_ == 0) continue;
+    if (passes_ == 0) continue;
     bag_.expect(std::array{slot + 1, slot + 2, slot + 3});
     blend(slot, made.row(0), served.row(slot));
   }

@@ -67,6 +67,17 @@ class SlotWalk {
   int64_t slots_, stride_ = 1;
 };
 
+// Takes half of what rows have along some directions.
+class Narrowing {
+ public:
+  // Rows of length 1 and at right angles, or of zeros.
+  explicit Narrowing(MatrixView<const float> directions);
+  void operator()(std::span<float> row) const;
+
+ private:
+  std::vector<std::vector<float>> directions_;
+};
+
 // Thread-safe.
 class Hybrid {
  public:
@@ -97,6 +108,8 @@ class Hybrid {
   std::vector<float> mean() const;
   // Taught by moves: finds what rows have in common, their mean and where they spread most, for vectors to be served.
   void note_common(Parameters& parameters);
+  // Likewise: makes a row that is trained one that is served, by what the last note_common() found.
+  Narrowing narrowing() const;
   // The vector of any spelling as it is served, to a padded row. Zeros while nothing was learnt.
   void make_vector(std::string_view word, float* row) const;
 
@@ -207,7 +220,7 @@ class Hybrid {
   void begin_pass();
   void end_pass();
   bool means_can_be() const;
-  void narrow(float* row) const;
+  Narrowing narrowed() const;
   void blend(Slot slot, float* made, float* row) const;
   float take_meaning(float* row) const;
   int32_t dim() const { return static_cast<int32_t>(options_.dim); }

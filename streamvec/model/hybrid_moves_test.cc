@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -208,6 +209,26 @@ TEST(HybridMoves, WhereAllSpreadMostIsKeptForWhoAsksLater) {
   const auto copy = std::move(parameters.hybrid->copy_spellings()).value();
   EXPECT_EQ(made_of(*copy, "lampisless"), made_of(*parameters.hybrid, "lampisless"));
   EXPECT_EQ(copy->mean(), parameters.hybrid->mean());
+}
+
+TEST(HybridMoves, AStateWithoutWhereAllSpreadMostIsReadAndOneThatCannotBeIsNot) {
+  Parameters parameters = spread_model();
+  const std::vector<float> whole = made_of(*parameters.hybrid, "lampisless");
+  parameters.hybrid->note_common(parameters);
+  const Hybrid::Saved saved = parameters.hybrid->save();
+  const auto restore = [&](const std::string& state) {
+    return Hybrid::restore(state, "x", kManyWords, saved.rows, saved.duals);
+  };
+  const size_t wide_bytes = 2 * kMovedDim * sizeof(float);
+  const size_t wide =
+      saved.state.size() - sizeof(int64_t) - parameters.hybrid->bag().buckets().size_bytes() - wide_bytes;
+  std::string before = saved.state, broken = saved.state;
+  before.erase(wide, wide_bytes);
+  before[8] = 2;  // the version, behind the magic
+  EXPECT_NEAR(made_of(*std::move(restore(before)).value(), "lampisless")[kWide], whole[kWide], 0.2);
+  const float far = 3;
+  std::memcpy(broken.data() + wide, &far, sizeof far);
+  EXPECT_EQ(restore(broken).status().code(), Code::kDataLoss);
 }
 
 TEST(HybridMoves, OfFewWordsNothingIsSaidOfWhereTheySpread) {

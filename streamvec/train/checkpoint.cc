@@ -31,7 +31,7 @@ Result<FileSum> close_file(FileWriter& file) {
 }
 
 Result<FileSum> write_model(const std::string& path, const CheckpointContent& content) {
-  std::vector<NamedMatrix> tensors = {{"input", content.input}};
+  std::vector<NamedMatrix> tensors = {{"input", content.input, content.input_change}};
   if (content.output.cols > 0) tensors.push_back({"output", content.output});
   tensors.insert(tensors.end(), content.optimizer.begin(), content.optimizer.end());
   STREAMVEC_ASSIGN_OR_RETURN(FileWriter file, FileWriter::create(path));

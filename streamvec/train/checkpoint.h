@@ -42,6 +42,7 @@ struct CheckpointContent {
   std::string model = "sgns";
   const Vocabulary& vocabulary;
   MatrixView<const float> input;
+  RowChange input_change = {};         // what is saved of each of its rows; none: the row
   MatrixView<const float> output;      // no rows: none is saved
   std::vector<NamedMatrix> optimizer;  // any shape; the names differ from each other and from input and output
   nlohmann::json state;                // text that is not UTF-8 is saved with U+FFFD in its place

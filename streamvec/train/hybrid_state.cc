@@ -75,8 +75,12 @@ Result<Matrix> HybridState::input_rows(Parameters& parameters, int64_t rows) con
 Status HybridState::add_to(CheckpointContent& content, Parameters& parameters) {
   Hybrid& hybrid = *parameters.hybrid;
   hybrid.note_common(parameters);
-  STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
-  content.input = std::as_const(served_).view();
+  if (hybrid.by_moves()) {
+    content.input_change = hybrid.narrowing();
+  } else {
+    STREAMVEC_ASSIGN_OR_RETURN(served_, hybrid.served_rows(parameters, content.vocabulary.size()));
+    content.input = std::as_const(served_).view();
+  }
   content.optimizer.push_back({kHybridWords, std::as_const(parameters.input.rows).view()});
   // Goes with the content: the bag stays as it is until then.
   const auto saved = std::make_shared<const Hybrid::Saved>(hybrid.save());
