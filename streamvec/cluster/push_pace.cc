@@ -20,6 +20,10 @@ constexpr int64_t kFirstPushes = 8;  // that tell what is trained between two
 constexpr double kNewShare = 0.25;   // of the last push in the mean of late
 constexpr int64_t kEarly = 16;       // a push begins this part of words_max before threads wait for it
 constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they will soon be
+// Where pushes are further apart than this the run is long, and slow rows may wait for their moves to add up: what is
+// worth a message grows with the words between two pushes, up to kWorthMost times (docs/BENCHMARKS.md, Slow rows of
+// long runs).
+constexpr double kNearWords = 40'000, kWorthMost = 16;
 
 }  // namespace
 
@@ -74,7 +78,8 @@ void PushPace::begin(const Done& done) {
 }
 
 std::span<const uint64_t> PushPace::rows(int64_t push, double mean_square) const {
-  return schedule_.due(push, steps_a_push_ * std::max(mean_square, kSquareMin));
+  const double worth = std::clamp(static_cast<double>(words_wanted(begun_)) / kNearWords, 1.0, kWorthMost);
+  return schedule_.due(push, steps_a_push_ * std::max(mean_square, kSquareMin) / worth);
 }
 
 }  // namespace streamvec

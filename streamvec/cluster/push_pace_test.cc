@@ -56,6 +56,24 @@ TEST(PushPace, PushesThatAreToBeFarApartAreSoOnSlowNodesToo) {
   EXPECT_NEAR(pace.due_in({.words = 4'000'000, .now_s = 11}), 1, 1e-9);
 }
 
+TEST(PushPace, WherePushesAreFarApartSlowRowsWaitForMoreOfThem) {
+  std::vector<float> pull(2, 1);
+  pull[1] = 1.0f / 64;
+  const auto pushes_of_slow_row = [&](int64_t words_min, int64_t words) {
+    PushPace pace({.words_min = words_min, .words_max = 3 * words_min, .workers = 2}, pull);
+    int64_t count = 0;
+    for (int64_t push = 1; push < 32; ++push) {
+      pace.begin({.words = words + push * 800'000, .steps = 26.0 * static_cast<double>(push)});
+      EXPECT_TRUE(pace.rows(push, 1)[0] & 1) << "the fast one always goes";
+      count += pace.rows(push, 1)[0] >> 1 & 1;
+    }
+    return count;
+  };
+  EXPECT_EQ(pushes_of_slow_row(10'000, 1'000'000), 31) << "each time";
+  EXPECT_EQ(pushes_of_slow_row(800'000, 10'000'000), 1) << "every 16th time";
+  EXPECT_GT(pushes_of_slow_row(160'000, 10'000'000), 4) << "the nearer, the more often";
+}
+
 TEST(PushPace, ANodeWithoutWordsPushesNowAndThen) {
   PushPace pace = make();
   pace.begin({.words = kLater, .now_s = 10});
