@@ -122,6 +122,25 @@ TEST_F(SafetensorsTest, ATableMayHaveNoRows) {
   EXPECT_EQ(table->cols(), 7);
 }
 
+TEST_F(SafetensorsTest, RowsAreChangedOnTheirWayAndTheTableIsNot) {
+  Matrix table = Matrix::make(3, 5).value();
+  table.row(2)[4] = 7;
+  auto file = FileWriter::create(path_);
+  ASSERT_TRUE(file.ok());
+  const auto halve = [](std::span<float> row) {
+    for (float& value : row) value /= 2;
+  };
+  const NamedMatrix one[] = {{"t", table.view(), halve}};
+  ASSERT_TRUE(write_safetensors(*file, {}, one).ok() && file->close().ok());
+  auto reader = SafetensorsReader::open(path_);
+  ASSERT_TRUE(reader.ok());
+  TableReading reading;
+  const auto read = reader->read(*reader->find("t"), 0, reading);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->row(2)[4], 3.5f);
+  EXPECT_EQ(table.row(2)[4], 7);
+}
+
 TEST_F(SafetensorsTest, EveryTruncationIsFoundOut) {
   Matrix table = Matrix::make(3, 5).value();
   auto file = FileWriter::create(path_);
