@@ -228,7 +228,7 @@ TEST_F(Softsync, FaultsThatArePlantedAreFound) {
 }
 
 // By what is in the rows: every worker leaves its clock there, and looks how old the others' are. With
-// STREAMVEC_SEEDS=1600 more than ten million reads.
+// STREAMVEC_SEEDS=2000 more than ten million reads.
 TEST(Ssp, NoValueThatIsReadIsStalerThanAllowed) {
   int64_t reads = 0, most = 0;
   for (int64_t seed = first_seed(); seed < first_seed() + std::max<int64_t>(seeds() / 2, 1); ++seed) {
