@@ -225,7 +225,9 @@ TEST(HybridMoves, AStateWithoutWhereAllSpreadMostIsReadAndOneThatCannotBeIsNot) 
   std::string before = saved.state, broken = saved.state;
   before.erase(wide, wide_bytes);
   before[8] = 2;  // the version, behind the magic
-  EXPECT_NEAR(made_of(*std::move(restore(before)).value(), "lampisless")[kWide] / whole[kWide], 1, 0.1);
+  const auto read = restore(before);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_NEAR(made_of(**read, "lampisless")[kWide] / whole[kWide], 1, 0.1);
   const float far = 3;
   std::memcpy(broken.data() + wide, &far, sizeof far);
   EXPECT_EQ(restore(broken).status().code(), Code::kDataLoss);
