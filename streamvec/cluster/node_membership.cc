@@ -328,8 +328,8 @@ void ClusterNode::hand_out() {
   for (auto asked = wanted_.begin(); asked != wanted_.end();) {
     Control pieces{ControlKind::kPieces};
     pieces.pieces = board_->take(asked->first, asked->second, workers_now());
-    pieces.standing = board_->standing();
     if (pieces.pieces.empty()) break;  // until somebody leaves some
+    pieces.standing = board_->standing();
     tell(asked->first, pieces);
     asked = wanted_.erase(asked);
   }

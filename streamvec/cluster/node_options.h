@@ -31,7 +31,7 @@ struct ClusterOptions {
   // are few.
   double talking_share = 0.1;
   Crew* crew = nullptr;         // borrowed: helps with rows, and threads that train look in; none: one thread does all
-  RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been
+  RowMarks* changed = nullptr;  // by key, borrowed: rows trained on; none: any row may have been, each when it is due
   StreamExchange* stream = nullptr;  // borrowed: of nodes that train on streams; `sync` has its generations
   uint64_t fingerprint = 0;          // of what must be equal everywhere (vocabulary, options)
   uint64_t rows = 0;                 // of the first rows, which only those compare who begin

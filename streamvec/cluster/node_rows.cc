@@ -6,6 +6,7 @@
 #include <span>
 
 #include "streamvec/cluster/node.h"
+#include "streamvec/core/bits.h"
 
 namespace streamvec {
 namespace {
@@ -116,19 +117,24 @@ void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
   stats_.rows_pushed += static_cast<int64_t>(due_.size());
 }
 
-// Of the rows that it is time for, those that were trained on since they were last pushed. At the end all: what codecs
-// have left out.
+// The rows that it is time for: of a text that was counted all of those have been trained on since they were last
+// pushed, of a stream those that are marked. At the end all: what codecs have left out.
 void ClusterNode::take_due() {
   due_.clear();
   const bool all = phase_ == Phase::kFlushing && stage_pushes_ <= kFlushPushes;
   const auto end = static_cast<size_t>(options_.stream != nullptr ? options_.stream->generations().key_end()
                                                                   : options_.sync.key_end);
-  if (options_.changed != nullptr && !all) {
-    const std::span<const uint64_t> wanted = pace_.rows(replica_->clock() + 1, replica_->mean_square());
-    return options_.changed->take(wanted.first(std::min((end + 63) / 64, wanted.size())), due_);
+  if (all) {
+    due_.resize(end);
+    std::iota(due_.begin(), due_.end(), RowKey{0});
+    return;
   }
-  due_.resize(end);
-  std::iota(due_.begin(), due_.end(), RowKey{0});
+  std::span<const uint64_t> wanted = pace_.rows(replica_->clock() + 1, replica_->mean_square());
+  wanted = wanted.first(std::min((end + 63) / 64, wanted.size()));
+  if (options_.changed != nullptr) return options_.changed->take(wanted, due_);
+  for_each_bit(wanted, [&](size_t key) {
+    if (key < end) due_.push_back(static_cast<RowKey>(key));
+  });
 }
 
 // The end in two stages, so that everybody ends with everything: all push what is left until the owners have it; then

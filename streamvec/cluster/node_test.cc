@@ -41,6 +41,27 @@ TEST(ClusterNode, OwnersOfRowsNeedNotTrain) {
   EXPECT_EQ(cluster.members[1].sum(1), 200);
 }
 
+TEST(ClusterNode, WithoutMarksEveryRowThatIsDueIsPushed) {
+  constexpr int64_t kFast = 8, kPushes = 20;  // fewer than take every row along
+  InprocNetwork network;
+  Matrix tables[] = {std::move(Matrix::make(kRows, kDim)).value(), std::move(Matrix::make(kRows, kDim)).value()};
+  std::vector<float> pull(2 * kRows, 1e-9f);
+  std::fill_n(pull.begin(), kFast, 1.0f);
+  ClusterOptions options;
+  options.workers = options.servers = {1};
+  options.sync.scheme = exact(Admission::kBsp);
+  options.sync.dim = kDim;
+  options.sync.key_end = 2 * kRows;
+  options.sync.pull = &pull;
+  options.words_min = 50;
+  const auto node = std::move(ClusterNode::start(options, network.join(1), {&tables[0], &tables[1]})).value();
+  ASSERT_TRUE(node->await_start().ok());
+  while (node->stats().pushes < kPushes) ASSERT_TRUE(node->trained(10).ok());
+  const ClusterStats stats = node->stats();
+  ASSERT_LT(stats.pushes, RowSchedule::kAllEvery);
+  EXPECT_EQ(stats.rows_pushed, kFast * stats.pushes);
+}
+
 TEST(ClusterNode, TheLeaderKnowsHowEveryNodeFares) {
   Cluster cluster(2, exact(Admission::kBsp), 1);
   for (const Status& status : cluster.run({200, 200})) ASSERT_TRUE(status.ok()) << status.message();

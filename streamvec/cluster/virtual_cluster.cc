@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "streamvec/core/bits.h"
 #include "streamvec/core/memory.h"
-#include "streamvec/core/row_marks.h"
 
 namespace streamvec {
 namespace {
@@ -94,7 +94,6 @@ Status VirtualCluster::add_node(NodeId id) {
   sync.key_end = static_cast<RowKey>(2 * options_.parameters.rows);
   sync.pull = &options_.pull;
   std::vector<Matrix*> tables = {&node->parameters.input.rows, &node->parameters.output.rows};
-  node->parameters.changed = std::make_unique<RowMarks>(int64_t{sync.key_end});
   sync.initial = [raw = node.get()](RowKey key, std::span<float> row) { raw->replica->known_value(key, row); };
   STREAMVEC_ASSIGN_OR_RETURN(node->replica, Replica::make(sync, tables));
   STREAMVEC_ASSIGN_OR_RETURN(node->server, make_row_server(sync));
@@ -262,7 +261,8 @@ void VirtualCluster::begin_push(Node& node) {
     if (++node.last_pushes <= kLastPushes) node.due.resize(static_cast<size_t>(2 * options_.parameters.rows));
     std::iota(node.due.begin(), node.due.end(), RowKey{0});
   } else {
-    node.parameters.changed->take(node.pace->rows(node.replica->clock() + 1, node.replica->mean_square()), node.due);
+    for_each_bit(node.pace->rows(node.replica->clock() + 1, node.replica->mean_square()),
+                 [&](size_t key) { node.due.push_back(static_cast<RowKey>(key)); });
   }
   report_.staleness_most = std::max(report_.staleness_most, node.replica->clock() - node.replica->slowest());
   node.begun_s = now_s_;

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "streamvec/core/bits.h"
 
 namespace streamvec {
 
@@ -23,14 +24,11 @@ class RowMarks {
   // Appends the marked rows among `wanted` (a bit a row; rows beyond it are not), rising, and takes their marks.
   template <typename Key>
   void take(std::span<const uint64_t> wanted, std::vector<Key>& rows) {
-    for (size_t at = 0; at < wanted.size(); ++at)
-      for (uint64_t bits = wanted[at]; bits != 0; bits &= bits - 1) {
-        const size_t row = 64 * at + static_cast<size_t>(std::countr_zero(bits));
-        if (row >= marks_.size()) break;
-        if (marks_[row].load(std::memory_order_relaxed) == 0) continue;
-        marks_[row].exchange(0, std::memory_order_acq_rel);
-        rows.push_back(static_cast<Key>(row));
-      }
+    for_each_bit(wanted, [&](size_t row) {
+      if (row >= marks_.size() || marks_[row].load(std::memory_order_relaxed) == 0) return;
+      marks_[row].exchange(0, std::memory_order_acq_rel);
+      rows.push_back(static_cast<Key>(row));
+    });
   }
 
  private:

@@ -142,6 +142,17 @@ void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t 
   }
 }
 
+// Sixteen values' bytes, or as many as the row has left: by a call of memcpy, whose bytes are then read as a number, a
+// row's last ones took as long as all the others.
+HWY_INLINE uint64_t nibble_group(const uint8_t* HWY_RESTRICT nibbles, int32_t left) {
+  uint64_t group = 0;
+  if (left >= 8)
+    std::memcpy(&group, nibbles, 8);
+  else
+    for (int32_t i = 0; i < left; ++i) group |= uint64_t{nibbles[i]} << (8 * i);
+  return group;
+}
+
 // Calls use(k, values) with what the nibbles stand for, a vector at a time; zero past dim.
 template <class Use>
 void decode_nibbles(const uint8_t* HWY_RESTRICT nibbles, float step, int32_t dim, Use&& use) {
@@ -153,11 +164,7 @@ void decode_nibbles(const uint8_t* HWY_RESTRICT nibbles, float step, int32_t dim
   constexpr uint64_t kLower = 0x0F0F0F0F0F0F0F0F;
   HWY_ALIGN uint8_t numbers[16];
   for (int32_t at = 0; at < dim; at += 16) {
-    uint64_t group = 0;
-    if (dim - at >= 8)
-      std::memcpy(&group, nibbles + at / 2, 8);
-    else
-      std::memcpy(&group, nibbles + at / 2, static_cast<size_t>(dim - at));
+    const uint64_t group = nibble_group(nibbles + at / 2, dim - at);
     const Pair both = {group & kLower, (group >> 4) & kLower};
     std::memcpy(numbers, &both, 16);
     for (int32_t k = 0; k < 16; k += lanes) {

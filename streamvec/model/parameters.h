@@ -67,7 +67,7 @@ class Parameters {
   // without `card`.
   Status fetch_rows();
   Status put_rows();  // the other way. REQUIRES: `card`, and no thread trains
-  // Of a cluster: the rows of the tables that training has changed, 2 * slot in the input table, 2 * slot + 1 in the
+  // Of a cluster on a stream: the rows that training has changed, 2 * slot in the input table, 2 * slot + 1 in the
   // output table.
   std::unique_ptr<RowMarks> changed;
   void note_changed(std::span<const Slot> inputs, std::span<const Slot> outputs) {

@@ -113,6 +113,17 @@ TEST(FourBit, IsInWholeSeventhsOfTheLargestValueInHalfAByteAValue) {
   for (int64_t k = 0; k < 20; ++k) ASSERT_EQ(rows.row(0)[k], k == 3 ? -7 : static_cast<float>(k % 8)) << k;
 }
 
+TEST(FourBit, WholeSeventhsComeBackFromRowsOfEveryLength) {
+  const auto seventh = [](int64_t k) { return static_cast<float>((5 * k + 14) % 15 - 7); };
+  for (int64_t dim = 1; dim <= 40; ++dim) {
+    Matrix rows = std::move(Matrix::make(1, dim)).value();
+    for (int64_t k = 0; k < dim; ++k) rows.row(0)[k] = seventh(k);
+    std::string payload;
+    make_codec(CodecKind::kFourBit)->encode(rows.view(), payload);
+    for (int64_t k = 0; k < dim; ++k) ASSERT_EQ(rows.row(0)[k], seventh(k)) << k << " of " << dim;
+  }
+}
+
 TEST(FourBit, LeavesATenthAtEveryScale) {
   for (const float scale : {1e-30f, 1e-6f, 1.0f, 1e9f}) {
     Matrix rows = random_rows(40, 50, 3, scale), left = std::move(rows.copy()).value();

@@ -1,11 +1,11 @@
 // Changes are taken in as they come (SSP, async) or a few at a time (softsync). Every worker has a state of its own in
 // mind, `told_`: its answer is how far the rows have moved from there, the others' changes included.
 #include <algorithm>
-#include <bit>
 #include <deque>
 #include <map>
 #include <utility>
 
+#include "streamvec/core/bits.h"
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/sync/owner.h"
 #include "streamvec/sync/shared_work.h"
@@ -207,9 +207,7 @@ class LateServer final : public Owner {
   }
 
   static void take_behind(Told& told, std::vector<RowKey>& keys) {
-    for (size_t word = 0; word < told.behind.size(); ++word)
-      for (uint64_t bits = told.behind[word]; bits != 0; bits &= bits - 1)
-        keys.push_back(static_cast<RowKey>(64 * word + static_cast<size_t>(std::countr_zero(bits))));
+    for_each_bit(told.behind, [&](size_t key) { keys.push_back(static_cast<RowKey>(key)); });
   }
 
   std::map<NodeId, Told> told_;

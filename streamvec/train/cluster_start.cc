@@ -246,8 +246,6 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   cluster.words_min = interval.words_min;
   cluster.words_max = interval.words_max;
   cluster.talking_share = talking_share_of(settings.workers());
-  parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
-  cluster.changed = parameters.changed.get();
   parameters.crew = std::make_unique<Crew>(threads - 1);
   cluster.crew = parameters.crew.get();
   return cluster;
@@ -337,6 +335,10 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
   STREAMVEC_ASSIGN_OR_RETURN(
       ClusterOptions cluster,
       owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), 0, row_pulls, threads));
+  // Rows of new words, of which no pull is known, are due all the time. Those of a text that was counted are due when
+  // training has moved them: it need not say so (docs/BENCHMARKS.md, Rows that need no mark).
+  parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
+  cluster.changed = parameters.changed.get();
   cluster.stream = &exchange;
   cluster.sync.generations = &exchange.generations();
   // Those who join have no words yet; words and rows are compared by those who begin.
