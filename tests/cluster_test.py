@@ -1,6 +1,7 @@
 """Several nodes that train together: launch, the schemes, death of a node, other options than the leader's."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -66,6 +67,7 @@ class TestLaunch:
         report = json.loads(done.stdout)
         assert report["nodes"] == 3 and report["pushes"] > 0 and report["bytes_sent"] > 0  # how many is a matter of time
         assert report["tokens"] == 2 * len(corpus.read_text().split())
+        assert 0 <= report["staleness_most"] <= (2 if sync == "ssp" else report["pushes"])
         nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
         assert len(nearest[0]["neighbours"]) == 5
 
@@ -201,6 +203,38 @@ class TestNodes:
         loss = {name: json.loads(support.run("eval", tmp_path / name, "--text", tmp_path / "held.txt", "--json",
                                              exit=0).out)["loss"] for name in ["model", "one"]}
         assert loss["model"] < 1.15 * loss["one"], out
+
+    def secured(self, tmp_path, nodes):
+        """The certificates that docs/CLUSTER.md makes, for nodes named by address; start() with one node's authority."""
+        page = (support.ROOT / "docs/CLUSTER.md").read_text()
+        recipe = next(block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "openssl" in block)
+        for folder in ["ours", "theirs"]:
+            (tmp_path / folder).mkdir()
+            subprocess.run(["sh", "-ec", recipe.replace("host-a host-b", " ".join(nodes)).replace("DNS:", "IP:")],
+                           cwd=tmp_path / folder, check=True, capture_output=True)
+        addresses = ",".join(f"{node}:{port}" for node, port in zip(nodes, support.free_ports(len(nodes))))
+
+        def start(rank, signed_by, *options):
+            own = tmp_path / signed_by / nodes[rank]
+            return subprocess.Popen([support.PROGRAM, "train", "corpus.txt", "--out", "model", "--dim", "16", "--threads", "1",
+                                     "--nodes", addresses, "--rank", str(rank), "--cluster-ca", tmp_path / "ours/ca.pem",
+                                     "--cluster-certificate", f"{own}.pem", "--cluster-key", f"{own}.key", "--json",
+                                     *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return start
+
+    def test_nodes_with_the_certificates_of_the_manual_train_one_model_and_one_of_another_authority_is_not_heard(
+            self, corpus, tmp_path):
+        start = self.secured(tmp_path, ["127.0.0.1", "127.0.0.2"])
+        nodes = [start(0, "ours"), start(1, "theirs")]
+        time.sleep(3)  # longer than the two need for everything
+        assert nodes[0].poll() is None  # it waits
+        nodes[1].kill()
+        nodes[1].communicate()
+        nodes[1] = start(1, "ours")
+        out, err = nodes[0].communicate(timeout=120)
+        assert nodes[0].returncode == 0 and nodes[1].wait(timeout=60) == 0, err
+        nodes[1].communicate()
+        assert json.loads(out)["nodes"] == 2 and json.loads(out)["tokens"] == len(corpus.read_text().split())
 
     def test_nodes_with_other_options_are_refused_with_the_reason(self, corpus, tmp_path):
         nodes = start_nodes(tmp_path, 2, "--dim", 16, per_node=lambda rank: ["--seed", 1 + rank])

@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-PROGRAM = os.environ.get("STREAMVEC_BIN", str(pathlib.Path(__file__).parent.parent / "build/release/streamvec"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = os.environ.get("STREAMVEC_BIN", str(ROOT / "build/release/streamvec"))
 SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
 LACKS = os.environ.get("STREAMVEC_LACKS", "").split()  # optional parts that the program was built without
 TIMEOUT_S = 240 if SANITIZED else 60

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import support
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = support.ROOT
 PREFIX = "build/release/streamvec"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

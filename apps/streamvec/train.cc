@@ -60,7 +60,8 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped, 
                  {"waiting_s", rounded(result.waiting_s)},
                  {"talking_s", rounded(result.talking_s)},
                  {"finishing_s", rounded(result.finishing_s)},
-                 {"rows_pushed", result.rows_pushed}});
+                 {"rows_pushed", result.rows_pushed},
+                 {"staleness_most", result.staleness_most}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;
   json["prequential_loss"] = rounded(result.prequential_loss);

@@ -21,9 +21,9 @@ constexpr double kNewShare = 0.25;   // of the last push in the mean of late
 constexpr int64_t kEarly = 16;       // a push begins this part of words_max before threads wait for it
 constexpr double kSquareMin = 0.5;   // of rows that have yet to grow: what they will soon be
 // Where pushes are further apart than this the run is long, and slow rows may wait for their moves to add up: what is
-// worth a message grows with the words between two pushes, up to kWorthMost times (docs/BENCHMARKS.md, Slow rows of
-// long runs).
-constexpr double kNearWords = 40'000, kWorthMost = 16;
+// worth a message grows with the square of the words between two pushes, up to kWorthMost times. Less far apart they
+// may not: a run that has not learnt all it can loses by it (docs/BENCHMARKS.md, Slow rows of long runs).
+constexpr double kNearWords = 160'000, kWorthMost = 16;
 
 }  // namespace
 
@@ -78,7 +78,8 @@ void PushPace::begin(const Done& done) {
 }
 
 std::span<const uint64_t> PushPace::rows(int64_t push, double mean_square) const {
-  const double worth = std::clamp(static_cast<double>(words_wanted(begun_)) / kNearWords, 1.0, kWorthMost);
+  const double apart = static_cast<double>(words_wanted(begun_)) / kNearWords;
+  const double worth = std::clamp(apart * apart, 1.0, kWorthMost);
   return schedule_.due(push, steps_a_push_ * std::max(mean_square, kSquareMin) / worth);
 }
 

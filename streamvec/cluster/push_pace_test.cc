@@ -71,7 +71,9 @@ TEST(PushPace, WherePushesAreFarApartSlowRowsWaitForMoreOfThem) {
   };
   EXPECT_EQ(pushes_of_slow_row(10'000, 1'000'000), 31) << "each time";
   EXPECT_EQ(pushes_of_slow_row(800'000, 10'000'000), 1) << "every 16th time";
-  EXPECT_GT(pushes_of_slow_row(160'000, 10'000'000), 4) << "the nearer, the more often";
+  EXPECT_GT(pushes_of_slow_row(400'000, 10'000'000), 2) << "the nearer, the more often";
+  EXPECT_LT(pushes_of_slow_row(400'000, 10'000'000), 31);
+  EXPECT_EQ(pushes_of_slow_row(160'000, 10'000'000), 31) << "each time where the run is not long";
 }
 
 TEST(PushPace, ANodeWithoutWordsPushesNowAndThen) {

@@ -362,6 +362,7 @@ void add_cluster(const ClusterStats& cluster, TrainProgress& progress) {
   progress.talking_s = cluster.talking_s;
   progress.finishing_s = cluster.finishing_s;
   progress.rows_pushed = cluster.rows_pushed;
+  progress.staleness_most = cluster.staleness_most;
   progress.notes.insert(progress.notes.end(), cluster.notes.begin(), cluster.notes.end());
   for (const ClusterMember& one : cluster.members)
     progress.members.push_back({static_cast<int32_t>(one.node), one.worker, one.server, one.leader,
