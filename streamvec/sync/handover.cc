@@ -195,6 +195,17 @@ void Handover::tell_stayed(NodeId worker, std::span<const RowKey> keys, const Sh
   }
 }
 
+// Rows that stayed with us, and of which the worker says what it knows: for a while it took another for their owner.
+std::vector<RowKey> Handover::returned_by(NodeId worker) const {
+  const std::unordered_set<RowKey> stayed(stayed_.begin(), stayed_.end());
+  std::vector<RowKey> returned;
+  for (const Report& report : reports_)
+    if (report.of_worker && report.from == worker)
+      for (const RowKey key : report.rows)
+        if (stayed.count(key) > 0) returned.push_back(key);
+  return returned;
+}
+
 void Handover::finish(const Told& told, const MissedBy& missed_by, int64_t version, int64_t slowest,
                       std::span<const WorkerClock> clocks, Shard& owned, Outbox& out) {
   choose();
@@ -203,6 +214,7 @@ void Handover::finish(const Told& told, const MissedBy& missed_by, int64_t versi
   for (const NodeId worker : view_.workers) {
     tell_gained(worker, out);
     tell_stayed(worker, is_newcomer(worker) ? stayed_ : missed_by(worker), owned, told, version, clocks, out);
+    if (!is_newcomer(worker)) tell_stayed(worker, returned_by(worker), owned, told, version, clocks, out);
     Message end = values_message(version, clocks);
     end.last = true;
     end.clock = slowest;

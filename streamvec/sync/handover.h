@@ -76,6 +76,7 @@ class Handover {
   void inherit();
   void fill(Shard& owned) const;
   void tell_gained(NodeId worker, Outbox& out) const;
+  std::vector<RowKey> returned_by(NodeId worker) const;
   void tell_stayed(NodeId worker, std::span<const RowKey> keys, const Shard& owned, const Told& told, int64_t version,
                    std::span<const WorkerClock> clocks, Outbox& out) const;
   Message values_message(int64_t version, std::span<const WorkerClock> clocks) const;

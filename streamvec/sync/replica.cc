@@ -288,6 +288,9 @@ bool Replica::mine_to_take(NodeId from, RowKey key) const {
 // The answer replaces the push that it answers: live rows move by the one less the other, `base` by the answer. Many
 // rows in parts, side by side.
 void Replica::apply(NodeId from, const Message& message, const Push* answered) {
+  if (!settled_)
+    for (const RowKey key : message.rows)
+      if (!mine_to_take(from, key)) passed_over_.insert(key);
   const std::vector<Range> ranges = ranges_of(message, answered);
   while (answers_.size() < ranges.size()) answers_.emplace_back(options_.dim);
   while (pushes_.size() < ranges.size()) pushes_.emplace_back(options_.dim);

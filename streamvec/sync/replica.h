@@ -183,6 +183,9 @@ class Replica {
   // Changes sent to owners that are gone, by key: whether they were applied is not known yet.
   std::map<RowKey, Orphan> orphans_;
   std::map<RowKey, std::shared_ptr<const Told>> told_;  // rows told to new owners that have not answered yet
+  // Rows that had moved when their owner told what became of them, and were left as they were (backup: of rounds that
+  // went by without us). Should they come back to it before another has spoken of them, it is to tell us again.
+  std::set<RowKey> passed_over_;
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
   const bool damped_;

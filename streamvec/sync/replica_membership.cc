@@ -120,10 +120,14 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
     return message;
   };
   States now;
+  const auto nothing = std::make_shared<const Told>();
   std::map<std::shared_ptr<const Told>, Message> parts;
   for (RowKey key = 0; key < options_.key_end; ++key) {
-    if (touched_[key] == 0 || owner_[key] == owner || owner_of(key, view_.servers) != owner) continue;
-    const std::shared_ptr<const Told> state = state_of(key, now);
+    const bool passed_over = passed_over_.count(key) > 0;
+    if (!passed_over && (touched_[key] == 0 || owner_[key] == owner)) continue;
+    if (owner_of(key, view_.servers) != owner) continue;
+    const bool was_told = touched_[key] != 0;  // before it was passed over: else it is as it was at first
+    const std::shared_ptr<const Told> state = was_told ? state_of(key, now) : nothing;
     Message& part = parts.try_emplace(state, start(*state)).first->second;
     part.rows.push_back(key);
     part.payload.append(reinterpret_cast<const char*>(base_row(key)),
@@ -165,6 +169,7 @@ Status Replica::install_values(NodeId from) {
   for (RowKey key = 0; key < options_.key_end; ++key)
     if (is_of(from, values.back().epoch, key)) {
       owner_[key] = from;
+      passed_over_.erase(key);
       const auto told = told_.find(key);
       if (told == told_.end()) continue;
       inherited_.set(key, told->second->clocks, from);  // it did not speak of the row: that is of the state we told

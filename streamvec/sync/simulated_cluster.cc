@@ -397,10 +397,12 @@ std::string SimulatedCluster::check() {
   return wrong.str();
 }
 
-// A push counts once, by 1 / (its group's size times its staleness). Counted twice, its share is mostly none of these:
-// 1/2 + 1/3, 1 + 1/2. What a dead worker pushed last may be in or not.
-std::string SimulatedCluster::check_marks() const {
+// A push counts once: by 1 / (its group's size times its staleness) under softsync, where one that counts twice mostly
+// has none of these shares (1/2 + 1/3, 1 + 1/2); by 1 where late ones are dropped, or not at all. What a dead worker
+// pushed last may be in or not.
+std::string SimulatedCluster::check_marks() {
   constexpr float kTolerance = 1e-4f;
+  const bool drops = options_.scheme.admission == Admission::kBackup;
   std::ostringstream wrong;
   const auto check_mark = [&](const Node& by, bool lives, size_t push, RowKey key) {
     const int64_t column = int64_t{by.id - 1} * options_.marks + static_cast<int64_t>(push);
@@ -410,9 +412,11 @@ std::string SimulatedCluster::check_marks() const {
       if (std::abs(value(*node) - share) > kTolerance)
         wrong << "nodes differ in row " << key << ": " << value(*node) << ", " << share << "; ";
     const bool lost = std::abs(share) < kTolerance && by.marks[push].count(key) > 0;
-    const bool none = std::abs(share) < kTolerance && (!lost || !lives);
+    const bool none = std::abs(share) < kTolerance && (!lost || !lives || drops);
+    (lost ? dropped_ : counted_) += by.marks[push].count(key) > 0 ? 1 : 0;
     if (none) return;
-    if (lost || share < 0 || by.marks[push].count(key) == 0 || std::abs(share * std::round(1 / share) - 1) > kTolerance)
+    const float whole = share * (drops ? 1 : std::round(1 / share));
+    if (lost || share < 0 || by.marks[push].count(key) == 0 || std::abs(whole - 1) > kTolerance)
       wrong << "push " << push + 1 << " of node " << by.id << " counts " << share << " in row " << key << "; ";
   };
   const auto check_node = [&](const Node& by, bool lives) {

@@ -37,8 +37,8 @@ class SimulatedCluster {
     int32_t settling = 3;    // pushes of every worker then, twice; codecs that leave much out need more
     double crash = 0.004;    // in a step
     double join = 0.004;
-    // (Softsync) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares are
-    // looked at in the end, in place of numbers that add up.
+    // (Softsync, backup) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares
+    // are looked at in the end, in place of numbers that add up.
     int32_t marks = 0;
     double turnover = 0;        // in a step: a slot's rows begin anew for another word, on each node in its own time
     bool stamp_clocks = false;  // (SSP) "training" leaves a worker's clock in its column, and reads the others'
@@ -58,6 +58,9 @@ class SimulatedCluster {
   int64_t crashes() const { return crashes_; }
   int64_t pushes() const { return pushes_; }
   int64_t changes_of_hands() const { return std::ssize(changes_); }
+  // Rows of marked pushes (Options::marks) that are not in the tables in the end, and those that are.
+  int64_t dropped() const { return dropped_; }
+  int64_t counted() const { return counted_; }
   // How far behind the reader's clock any value was that training has read, in clocks, and how many it has read
   // (Options::stamp_clocks): by what is in the rows, not by what the protocol believes of them.
   int64_t staleness_most() const { return staleness_most_; }
@@ -95,7 +98,7 @@ class SimulatedCluster {
   bool quiet() const;
   bool settle();
   std::string check();
-  std::string check_marks() const;
+  std::string check_marks();
 
   const Options options_;
   Random random_;
@@ -106,7 +109,7 @@ class SimulatedCluster {
   std::vector<Frame> network_;
   std::vector<std::pair<double, std::pair<NodeId, View>>> news_;  // when a node learns of a membership
   std::vector<int64_t> changes_;                                  // the slots that have changed hands, in order
-  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0;
+  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0, dropped_ = 0, counted_ = 0;
   std::string broken_;
 };
 

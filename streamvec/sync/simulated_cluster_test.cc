@@ -227,6 +227,60 @@ TEST_F(Softsync, FaultsThatArePlantedAreFound) {
   EXPECT_GE(not_told, 3);
 }
 
+// Of rounds that end when all but one or two have pushed.
+class Backup : public testing::Test {
+ protected:
+  static SimulatedCluster::Options options(int64_t seed) {
+    SimulatedCluster::Options options;
+    options.seed = static_cast<uint64_t>(seed);
+    options.scheme.admission = Admission::kBackup;
+    options.scheme.backups = 1 + static_cast<int32_t>(seed % 2);
+    options.nodes = 4;
+    options.nodes_ever = 7;
+    options.marks = 24;
+    options.steps = 160;
+    options.crash = options.join = 0.012;
+    return options;
+  }
+};
+
+TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileNodesDieAndCome) {
+  int64_t crashes = 0, counted = 0, dropped = 0;
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    SimulatedCluster cluster(options(seed));
+    ASSERT_EQ(cluster.run(), "") << "seed " << seed;
+    crashes += cluster.crashes();
+    counted += cluster.counted();
+    dropped += cluster.dropped();
+  }
+  EXPECT_GT(crashes, seeds() / 2);
+  EXPECT_GT(dropped, 10 * seeds());
+  EXPECT_GT(counted, dropped) << "most of four are in time";
+}
+
+// Each found a fault that few seeds find.
+TEST_F(Backup, SeedsThatOnceFoundFaultsFindNone) {
+  for (const int64_t seed : {5713, 7517, 15897})
+    EXPECT_EQ(SimulatedCluster(options(seed)).run(), "") << "seed " << seed;
+}
+
+TEST_F(Backup, FaultsThatArePlantedAreFound) {
+  int64_t taken_twice = 0, not_told = 0;
+  for (int64_t seed = 1; seed <= 6; ++seed) {
+    auto faulty = options(seed);
+    faulty.skip_dedupe = true;
+    faulty.repeat = 0.2;
+    taken_twice += SimulatedCluster(faulty).run().empty() ? 0 : 1;
+    faulty = options(seed);
+    faulty.skip_broadcast = true;
+    faulty.nodes_ever = 14;
+    faulty.join = 0.08;
+    not_told += SimulatedCluster(faulty).run().empty() ? 0 : 1;
+  }
+  EXPECT_GE(taken_twice, 3);
+  EXPECT_GE(not_told, 3);
+}
+
 // By what is in the rows: every worker leaves its clock there, and looks how old the others' are. With
 // STREAMVEC_SEEDS=2000 more than ten million reads.
 TEST(Ssp, NoValueThatIsReadIsStalerThanAllowed) {
