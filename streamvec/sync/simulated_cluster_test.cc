@@ -171,18 +171,44 @@ const auto kExact = testing::Values(Admission::kBsp, Admission::kSsp, Admission:
 INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, kExact, name_of);
 INSTANTIATE_TEST_SUITE_P(Schemes, PlantedFault, kExact, name_of);
 
-// Of softsync, each push of which counts by a share.
-class Softsync : public testing::Test {
+// Of schemes under which not every push counts by 1, with marks.
+class Marked : public testing::Test {
  protected:
-  static SimulatedCluster::Options options(int64_t seed) {
+  static SimulatedCluster::Options marked(int64_t seed, Admission admission) {
     SimulatedCluster::Options options;
     options.seed = static_cast<uint64_t>(seed);
-    options.scheme.admission = Admission::kSoftsync;
-    options.scheme.group = 1 + static_cast<int32_t>(seed % 4);
+    options.scheme.admission = admission;
     options.nodes_ever = 6;
     options.marks = 24;
     options.steps = 160;
     options.crash = options.join = 0.012;
+    return options;
+  }
+  template <typename Make>
+  static void expect_planted_faults_are_found(Make&& options) {
+    int64_t taken_twice = 0, not_told = 0;
+    for (int64_t seed = 1; seed <= 6; ++seed) {
+      SimulatedCluster::Options faulty = options(seed);
+      faulty.skip_dedupe = true;
+      faulty.repeat = 0.2;
+      taken_twice += SimulatedCluster(faulty).run().empty() ? 0 : 1;
+      faulty = options(seed);
+      faulty.skip_broadcast = true;
+      faulty.nodes_ever = 14;
+      faulty.join = 0.08;
+      not_told += SimulatedCluster(faulty).run().empty() ? 0 : 1;
+    }
+    EXPECT_GE(taken_twice, 3);
+    EXPECT_GE(not_told, 3);
+  }
+};
+
+// Each push counts by a share.
+class Softsync : public Marked {
+ protected:
+  static SimulatedCluster::Options options(int64_t seed) {
+    SimulatedCluster::Options options = marked(seed, Admission::kSoftsync);
+    options.scheme.group = 1 + static_cast<int32_t>(seed % 4);
     return options;
   }
 };
@@ -212,34 +238,17 @@ TEST_F(Softsync, SeedsThatOnceFoundFaultsFindNone) {
 }
 
 TEST_F(Softsync, FaultsThatArePlantedAreFound) {
-  int64_t taken_twice = 0, not_told = 0;
-  for (int64_t seed = 1; seed <= 6; ++seed) {
-    auto faulty = options(seed);
-    faulty.skip_dedupe = true;
-    faulty.repeat = 0.2;
-    taken_twice += SimulatedCluster(faulty).run().empty() ? 0 : 1;
-    faulty = options(seed);
-    faulty.skip_broadcast = true;
-    faulty.join = 0.05;
-    not_told += SimulatedCluster(faulty).run().empty() ? 0 : 1;
-  }
-  EXPECT_GE(taken_twice, 3);
-  EXPECT_GE(not_told, 3);
+  expect_planted_faults_are_found(options);
 }
 
-// Of rounds that end when all but one or two have pushed.
-class Backup : public testing::Test {
+// Rounds end when all but one or two have pushed.
+class Backup : public Marked {
  protected:
   static SimulatedCluster::Options options(int64_t seed) {
-    SimulatedCluster::Options options;
-    options.seed = static_cast<uint64_t>(seed);
-    options.scheme.admission = Admission::kBackup;
+    SimulatedCluster::Options options = marked(seed, Admission::kBackup);
     options.scheme.backups = 1 + static_cast<int32_t>(seed % 2);
     options.nodes = 4;
     options.nodes_ever = 7;
-    options.marks = 24;
-    options.steps = 160;
-    options.crash = options.join = 0.012;
     return options;
   }
 };
@@ -265,20 +274,7 @@ TEST_F(Backup, SeedsThatOnceFoundFaultsFindNone) {
 }
 
 TEST_F(Backup, FaultsThatArePlantedAreFound) {
-  int64_t taken_twice = 0, not_told = 0;
-  for (int64_t seed = 1; seed <= 6; ++seed) {
-    auto faulty = options(seed);
-    faulty.skip_dedupe = true;
-    faulty.repeat = 0.2;
-    taken_twice += SimulatedCluster(faulty).run().empty() ? 0 : 1;
-    faulty = options(seed);
-    faulty.skip_broadcast = true;
-    faulty.nodes_ever = 14;
-    faulty.join = 0.08;
-    not_told += SimulatedCluster(faulty).run().empty() ? 0 : 1;
-  }
-  EXPECT_GE(taken_twice, 3);
-  EXPECT_GE(not_told, 3);
+  expect_planted_faults_are_found(options);
 }
 
 // By what is in the rows: every worker leaves its clock there, and looks how old the others' are. With
