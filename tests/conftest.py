@@ -48,3 +48,10 @@ def etcd(tmp_path):
     yield client
     process.kill()
     process.wait()
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """corpus.txt, on which the nodes of a cluster train."""
+    (tmp_path / "corpus.txt").write_text(support.topical_text(120_000))
+    return tmp_path / "corpus.txt"

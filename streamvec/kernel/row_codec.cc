@@ -142,8 +142,7 @@ void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t 
   }
 }
 
-// Sixteen values' bytes, or as many as the row has left: by a call of memcpy, whose bytes are then read as a number, a
-// row's last ones took as long as all the others.
+// Sixteen values' bytes, or as many as the row has left; no call of memcpy for those few.
 HWY_INLINE uint64_t nibble_group(const uint8_t* HWY_RESTRICT nibbles, int32_t left) {
   uint64_t group = 0;
   if (left >= 8)
