@@ -13,8 +13,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "streamvec/core/disk_change.h"
+
 namespace streamvec {
 namespace {
+
+using Kind = DiskChange::Kind;
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
@@ -69,7 +73,9 @@ int open_file(const std::string& path, int flags) {
 }
 
 // Pipes and terminals cannot be synced and say so; that is no error.
-Status sync_descriptor(int descriptor, const std::string& path) {
+Status sync_descriptor(int descriptor, const std::string& path, Kind kind) {
+  if (const auto instead = ask_watch({.kind = kind, .path = path, .to = {}, .bytes = {}}))
+    return *instead == 0 ? Status() : file_error(*instead, "sync", path);
   if (::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP) return {};
   return file_error(errno, "sync", path);
 }
@@ -177,6 +183,8 @@ Result<uint64_t> FileReader::checksum(int64_t offset, int64_t count) const {
 Result<FileWriter> FileWriter::create(const std::string& path) {
   FileWriter writer;
   writer.path_ = path;
+  if (const auto instead = ask_watch({.kind = Kind::kCreate, .path = path, .to = {}, .bytes = {}}))
+    return file_error(*instead, "create", path);
   writer.file_ = FileHandle(open_file(path, O_WRONLY | O_CREAT | O_TRUNC));
   if (writer.file_.get() < 0) return file_error(errno, "create", path);
   writer.buffer_.reserve(kBufferBytes);
@@ -200,6 +208,9 @@ Status FileWriter::flush() {
 }
 
 Status FileWriter::write_through(std::string_view bytes) {
+  if (const auto instead = ask_watch({.kind = Kind::kWrite, .path = path_, .to = {}, .bytes = bytes});
+      instead && failed_.ok())
+    failed_ = file_error(*instead, "write", path_);
   while (!bytes.empty() && failed_.ok()) {
     const ssize_t put = ::write(file_.get(), bytes.data(), bytes.size());
     if (put >= 0)
@@ -213,7 +224,7 @@ Status FileWriter::write_through(std::string_view bytes) {
 Status FileWriter::close() {
   if (file_.get() < 0) return failed_;  // it was closed before
   if (failed_.ok()) failed_ = flush();
-  if (failed_.ok()) failed_ = sync_descriptor(file_.get(), path_);
+  if (failed_.ok()) failed_ = sync_descriptor(file_.get(), path_, Kind::kSync);
   const int descriptor = file_.release();
   if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR && failed_.ok())
     failed_ = file_error(errno, "close", path_);
@@ -248,7 +259,7 @@ Result<DurableFile> DurableFile::create(const std::string& path) {
 }
 
 DurableFile::~DurableFile() {
-  if (!partial_path_.empty()) ::unlink(partial_path_.c_str());
+  if (!partial_path_.empty()) remove_file(partial_path_);
 }
 
 Status DurableFile::commit() {
@@ -266,17 +277,15 @@ DurableDirectory::DurableDirectory(DurableDirectory&& other) noexcept
 
 Result<DurableDirectory> DurableDirectory::create(const std::string& path) {
   DurableDirectory directory(path);
-  std::error_code failed;
-  std::filesystem::remove_all(directory.partial_path_, failed);
-  if (failed) return file_error(failed.value(), "empty", directory.partial_path_);
-  if (::mkdir(directory.partial_path_.c_str(), 0777) != 0)
-    return file_error(errno, "create the directory", directory.partial_path_);
+  if (const int failed = remove_tree(directory.partial_path_); failed != 0)
+    return file_error(failed, "empty", directory.partial_path_);
+  if (const int failed = make_directory(directory.partial_path_); failed != 0)
+    return file_error(failed, "create the directory", directory.partial_path_);
   return directory;
 }
 
 DurableDirectory::~DurableDirectory() {
-  std::error_code ignored;
-  if (!partial_path_.empty()) std::filesystem::remove_all(partial_path_, ignored);
+  if (!partial_path_.empty()) remove_tree(partial_path_);
 }
 
 Status DurableDirectory::commit() {
@@ -293,14 +302,14 @@ Status write_file_durably(const std::string& path, std::string_view bytes) {
 }
 
 Status rename_path(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return {};
-  return file_error(errno, "rename " + from + " to", to);
+  const int failed = rename_entry(from, to);
+  return failed == 0 ? Status() : file_error(failed, "rename " + from + " to", to);
 }
 
 Status sync_directory(const std::string& path) {
   const FileHandle directory(open_file(path, O_RDONLY | O_DIRECTORY));
   if (directory.get() < 0) return file_error(errno, "open", path);
-  return sync_descriptor(directory.get(), path);
+  return sync_descriptor(directory.get(), path, Kind::kSyncDirectory);
 }
 
 std::string directory_of(const std::string& path) {

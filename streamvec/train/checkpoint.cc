@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "streamvec/core/disk_change.h"
 #include "streamvec/core/json.h"
 #include "streamvec/format/file_streambuf.h"
 #include "streamvec/train/checkpoint_directory.h"
@@ -90,15 +91,23 @@ void check_content(const CheckpointContent& content) {
 // Gives a checkpoint another name: its step and `ending`.
 Status set_aside(const CheckpointPath& checkpoint, const std::string& ending) {
   const std::string aside = directory_of(checkpoint.path) + "/" + std::to_string(checkpoint.step) + ending;
-  std::error_code ignored;
-  if (!ending.empty()) std::filesystem::remove_all(aside, ignored);
+  if (!ending.empty()) remove_tree(aside);
   return rename_path(checkpoint.path, aside);
 }
 
-// All but the newest and the one before it.
+// What `latest` says; "" when it cannot be read.
+std::string read_latest(const std::string& dir) {
+  const auto file = FileReader::open(dir + "/latest");
+  const auto text = file.ok() ? file->read_all(32) : Result<std::string>(file.status());
+  return text.ok() ? *text : "";
+}
+
+// All but the newest, the one before it and the one that `latest` names: saves may have ended before they wrote it.
 Status remove_old(const std::string& dir) {
   STREAMVEC_ASSIGN_OR_RETURN(const auto found, list_checkpoints(dir));
-  for (size_t i = 2; i < found.size(); ++i) remove_checkpoint(found[i].path);
+  const std::string named = read_latest(dir);
+  for (size_t i = 2; i < found.size(); ++i)
+    if (std::to_string(found[i].step) + "\n" != named) remove_checkpoint(found[i].path);
   return {};
 }
 
@@ -323,6 +332,8 @@ Result<CheckpointWriter> CheckpointWriter::open(const std::string& dir, const st
 // replacement that was interrupted: afterwards each step has one directory.
 Status CheckpointWriter::settle(int64_t step) {
   STREAMVEC_ASSIGN_OR_RETURN(const auto found, list_checkpoints(dir_));
+  // What others left may not have been synced. It is, before anything that it replaces goes.
+  STREAMVEC_RETURN_IF_ERROR(sync_directory(dir_));
   bool sound = false;
   for (const CheckpointPath& checkpoint : found) {
     const Status status = sound ? Status() : verify_one(checkpoint);
@@ -346,7 +357,9 @@ Status CheckpointWriter::settle(int64_t step) {
 Status CheckpointWriter::save(const CheckpointContent& content) {
   STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));
   Status written = write(content);
-  if (!written.ok()) STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));
+  if (written.ok()) return written;
+  settled_ = false;  // what it has done may not last
+  STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));
   return written;
 }
 
@@ -360,7 +373,10 @@ Status CheckpointWriter::write(const CheckpointContent& content) {
   STREAMVEC_RETURN_IF_ERROR(write_files(directory.partial_path(), content));
   STREAMVEC_RETURN_IF_ERROR(check_lock(dir_, lock_));  // this process may have been stopped for long meanwhile
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) STREAMVEC_RETURN_IF_ERROR(rename_path(path, replaced));
+  if (std::filesystem::exists(path, ignored)) {
+    remove_checkpoint(replaced);  // a crash may have left a part of it, which would be in the way
+    STREAMVEC_RETURN_IF_ERROR(rename_path(path, replaced));
+  }
   STREAMVEC_RETURN_IF_ERROR(directory.commit());
   // Before anything goes: what `latest` names is always there.
   STREAMVEC_RETURN_IF_ERROR(write_file_durably(dir_ + "/latest", std::to_string(content.step) + "\n"));

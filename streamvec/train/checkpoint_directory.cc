@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+#include "streamvec/core/disk_change.h"
 #include "streamvec/core/random.h"
 
 namespace streamvec {
@@ -74,15 +75,12 @@ void remove_files(const std::string& path) {
   // The state goes last: a directory with a state is a checkpoint, one without it never was.
   if (const auto entries = list_entries(path); entries.ok())
     for (const fs::directory_entry& entry : *entries)
-      if (is_extra_file(entry.path().filename().string())) ::unlink(entry.path().c_str());
-  for (const char* name : {kModelFile, kVocabularyFile, kCursorsFile, kStateFile})
-    ::unlink((path + "/" + name).c_str());
-  ::rmdir(path.c_str());
+      if (is_extra_file(entry.path().filename().string())) remove_file(entry.path().string());
+  for (const char* name : {kModelFile, kVocabularyFile, kCursorsFile, kStateFile}) remove_file(path + "/" + name);
+  remove_directory(path);
 }
 
 Status refuse_foreign(const std::string& dir) {
-  STREAMVEC_ASSIGN_OR_RETURN(const auto checkpoints, list_checkpoints(dir));
-  if (!checkpoints.empty()) return {};
   STREAMVEC_ASSIGN_OR_RETURN(const auto entries, list_entries(dir));
   for (const fs::directory_entry& entry : entries)
     if (!is_harmless(entry))
@@ -91,10 +89,31 @@ Status refuse_foreign(const std::string& dir) {
   return {};
 }
 
-Status make_directory(const std::string& dir) {
+Status make_directories(const std::string& dir) {
+  std::error_code ignored;
+  if (dir.empty() || fs::is_directory(dir, ignored)) return {};
+  int failed = make_directory(dir);
+  if (failed == ENOENT && directory_of(dir) != dir) {
+    STREAMVEC_RETURN_IF_ERROR(make_directories(directory_of(dir)));
+    failed = make_directory(dir);  // some file systems say the same of what they do not make at all
+  }
+  if (failed != 0 && !fs::is_directory(dir, ignored)) return file_error(failed, "create the directory", dir);
+  return {};
+}
+
+// The names on the way to `dir` last, whoever made them: one that ended before it could sync them may have. What lies
+// on another file system was there before, and what may not be read is not ours.
+Status sync_way_to(const std::string& dir) {
   std::error_code failed;
-  if (fs::create_directories(dir, failed)) return sync_directory(dir + "/..");
-  if (failed) return file_error(failed.value(), "create the directory", dir);
+  struct stat own = {}, above = {};
+  fs::path at = fs::canonical(dir, failed);
+  if (failed || ::stat(at.c_str(), &own) != 0) return file_error(failed ? failed.value() : errno, "look at", dir);
+  while (at.has_relative_path()) {
+    at = at.parent_path();
+    if (::stat(at.c_str(), &above) != 0 || above.st_dev != own.st_dev) break;
+    const Status synced = sync_directory(at.string());
+    if (!synced.ok() && synced.code() != Code::kPermissionDenied) return synced;
+  }
   return {};
 }
 
@@ -172,8 +191,12 @@ Status check_lock(const std::string& dir, const FileHandle& lock) {
 }
 
 Result<FileHandle> lock_model_directory(const std::string& dir, const std::string& job) {
-  STREAMVEC_RETURN_IF_ERROR(make_directory(dir));
-  STREAMVEC_RETURN_IF_ERROR(refuse_foreign(dir));
+  STREAMVEC_RETURN_IF_ERROR(make_directories(dir));
+  STREAMVEC_ASSIGN_OR_RETURN(const auto checkpoints, list_checkpoints(dir));
+  if (checkpoints.empty()) {  // whoever has saved one has done it
+    STREAMVEC_RETURN_IF_ERROR(refuse_foreign(dir));
+    STREAMVEC_RETURN_IF_ERROR(sync_way_to(dir));
+  }
   const std::string path = dir + "/.lock";
   FileHandle lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lock.get() < 0) return file_error(errno, "create", path);
@@ -195,7 +218,7 @@ Result<FileHandle> lock_model_directory(const std::string& dir, const std::strin
 
 void remove_checkpoint(const std::string& path) {
   const std::string removed = path + ".removed";
-  if (::rename(path.c_str(), removed.c_str()) == 0) remove_files(removed);
+  if (rename_entry(path, removed) == 0) remove_files(removed);
 }
 
 void remove_leftovers(const std::string& dir) {
@@ -205,7 +228,7 @@ void remove_leftovers(const std::string& dir) {
     const std::string name = entry.path().filename();
     if (!is_leftover(name)) continue;
     if (name.starts_with("latest"))
-      ::unlink(entry.path().c_str());
+      remove_file(entry.path().string());
     else
       remove_files(entry.path().string());
   }

@@ -297,6 +297,12 @@ TEST_F(CheckpointTest, ReadersNeverMissWhileAWriterGoesOn) {
   }
 }
 
+TEST(CheckpointDirectories, WhereNoneCanBeMadeTheErrorNamesThePlace) {
+  const Status status = CheckpointWriter::open("/proc/nothing/model").status();  // where mkdir says ENOENT of any name
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("/proc/nothing"), std::string::npos) << status.message();
+}
+
 TEST(CheckpointManifest, WhatIsEncodedIsDecoded) {
   CheckpointManifest manifest{7, "sgns", {}, {{"lr", 0.1}, {"seed", ~uint64_t{0}}}};
   manifest.files["a"] = {123, 0xfedcba9876543210u, {{"", 0, 23, 1}, {"input", 23, 100, 2}}};
