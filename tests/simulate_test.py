@@ -23,6 +23,7 @@ def test_predicts_every_size_and_network_from_costs_fitted_here(corpus):
         figures = report[stage]
         assert figures["nodes"] == nodes
         assert figures["error"] == pytest.approx(figures["predicted_s"] / figures["measured_s"] - 1, abs=1e-3)
+    assert len(report["checked"]["runs_s"]) == 3 and min(report["checked"]["runs_s"]) == report["checked"]["measured_s"]
     rows = {(row["nodes"], row["bandwidth"]): row for row in report["predicted"]}
     assert set(rows) == {(nodes, bandwidth) for nodes in [2, 8] for bandwidth in ["1Mbit", "10Gbit"]}
     for row in rows.values():
@@ -31,8 +32,15 @@ def test_predicts_every_size_and_network_from_costs_fitted_here(corpus):
     assert rows[8, "10Gbit"]["seconds"] < rows[8, "1Mbit"]["seconds"]
 
 
+def test_more_epochs_are_computed_from_costs_of_one(corpus):
+    options = ["simulate", corpus, "--dim", 8, "--nodes", 2, "--bandwidth", "1Gbit", "--sync", "auto", "--json"]
+    once, thrice = [json.loads(support.run(*options, "--epochs", epochs, exit=0).out)["predicted"][0] for epochs in [1, 3]]
+    assert thrice["loss"] < once["loss"] and thrice["pushes"] > once["pushes"]
+
+
 def test_needs_no_text_of_its_own():
-    done = support.run("simulate", "--dim", 8, "--window", 1, "--negatives", 1, "--nodes", 4, "--bandwidth", "1Gbit", "--json", exit=0)
+    done = support.run("simulate", "--dim", 8, "--window", 1, "--negatives", 1, "--nodes", 4, "--bandwidth", "1Gbit", "--json", exit=0,
+                       timeout=240)
     report = json.loads(done.out)
     assert report["checked"]["nodes"] == 4 and report["predicted"][0]["seconds"] > 0
 

@@ -61,6 +61,7 @@ Json json_of(const TrainProgress& result, const std::string& out, bool stopped, 
                  {"talking_s", rounded(result.talking_s)},
                  {"finishing_s", rounded(result.finishing_s)},
                  {"rows_pushed", result.rows_pushed},
+                 {"rows_moved", result.rows_moved},
                  {"staleness_most", result.staleness_most}});
   if (result.documents < 0) return json;
   json["documents"] = result.documents;

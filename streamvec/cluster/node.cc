@@ -336,7 +336,10 @@ void ClusterNode::misread(NodeId from, const Status& why) {
 }
 
 void ClusterNode::send_out(Outbox& out) {
-  for (Outgoing& outgoing : out) send(outgoing.to, encode(outgoing.message));
+  for (Outgoing& outgoing : out) {
+    stats_.rows_moved += std::ssize(outgoing.message.rows);
+    send(outgoing.to, encode(outgoing.message));
+  }
 }
 
 // Where a node is reached, of which we may not have heard before.

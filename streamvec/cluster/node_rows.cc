@@ -33,6 +33,7 @@ Status ClusterNode::take_rows(NodeId from, const Message& message) {
     return from == leader_ && replica_ != nullptr ? replica_->take_base(message) : Status();
   if (replica_ != nullptr) replica_->set_trained(steps_);
   const bool had_begun = has_begun();
+  stats_.rows_moved += std::ssize(message.rows);
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
   if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
   if (!had_begun && has_begun()) changed_.notify_all();

@@ -30,6 +30,7 @@ struct ClusterStats {
   double talking_s = 0;    // of processors, that the talking thread and those that help it have used
   double finishing_s = 0;  // from the end of this node's text to the end of all
   int64_t rows_pushed = 0;
+  int64_t rows_moved = 0;      // in messages of either side, those to itself included
   int64_t staleness_most = 0;  // clocks ahead of the slowest, while anything was trained
   int64_t bytes_sent = 0, bytes_received = 0;
   uint32_t epoch = 0;

@@ -1,22 +1,26 @@
-// A cluster of any size in one thread, under virtual clocks: every node has tables of its own, trains on its share of
+// A cluster of any size in one process, under virtual clocks: every node has tables of its own, trains on its share of
 // the text with the real kernels, and talks through the real owners and replicas (sync/). What is made up is time
 // alone: what training a word, moving a row and sending a byte take is told, so that a run of 256 nodes on networks
 // that nobody here has says how fast it would be and what it would learn.
 //
-// When a node pushes is decided as in ClusterNode (push_pace.h). Not simulated: loss, death, and cores that several
-// nodes share (costs can be scaled for that).
+// When a node pushes, how far it may be ahead and in how many bits it sends are decided as in ClusterNode
+// (push_pace.h, staleness_finder.h, codec_finder.h). Not simulated: loss, death, and cores that several nodes share
+// (costs can be scaled for that).
+//
+// Nothing that a node does reaches another sooner than a message takes, so nodes run beside each other for that long,
+// on as many threads as there are, then what they have sent is given out (a conservative parallel simulation, Chandy
+// and Misra 1979). What comes out does not depend on the threads.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <span>
 #include <vector>
 
-#include "streamvec/cluster/push_pace.h"
 #include "streamvec/core/status.h"
 #include "streamvec/model/model.h"
+#include "streamvec/model/thread_team.h"
 #include "streamvec/sync/replica.h"
 #include "streamvec/sync/row_server.h"
 
@@ -43,7 +47,11 @@ struct VirtualOptions {
   int32_t epochs = 1;
   uint64_t seed = 1;
   VirtualCosts costs;
+  int32_t threads = 1;  // of this process, that run the nodes
 };
+
+// What the tables of all nodes of such a cluster take, in bytes.
+double virtual_cluster_bytes(const VirtualOptions& options);
 
 struct VirtualReport {
   double seconds = 0;  // until all nodes have all
@@ -71,45 +79,40 @@ class VirtualCluster {
 
  private:
   enum class Kind { kTrained, kArrived, kLook };
-  struct Event {
-    double at_s = 0;
-    int64_t number = 0;  // of two at once the earlier made comes first
-    Kind kind = Kind::kLook;
-    NodeId node = 0, from = 0;
-    std::shared_ptr<Message> message;
-    bool operator>(const Event& other) const { return at_s != other.at_s ? at_s > other.at_s : number > other.number; }
-  };
+  struct Event;
+  struct Sent;
   struct Node;
 
   VirtualCluster(const VirtualOptions& options, std::span<const Chunk> chunks, const SamplingTables& tables);
   Status add_nodes();
   Status add_node(NodeId id);
-  void post(double at_s, Kind kind, NodeId node, NodeId from = 0, std::shared_ptr<Message> message = nullptr);
-  Status handle(const Event& event);
+  double next_event_s() const;
+  Status run_window(double begin_s);
+  Status handle(Node& node, Event event);
+  void give_out();
   void begin_training(Node& node);
   void train(Node& node);
   Status receive(Node& node, NodeId from, const Message& message);
   void push_if_due(Node& node);
   void begin_push(Node& node);
+  void find_bounds(Node& node);
   void send_out(Node& node, Outbox& out);
   // The talking thread works on so many rows; training is late by as much.
   void talk(Node& node, size_t rows);
   void end_if_over();
+  VirtualReport sum_up() const;
   bool has_pushed_last(const Node& node) const;
   bool all(const std::function<bool(const Node&)>& is) const;
 
   const VirtualOptions options_;
   const std::span<const Chunk> chunks_;
   const SamplingTables& tables_;
-  double now_s_ = 0;
-  int64_t posted_ = 0;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  ThreadTeam team_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<Node*> busy_;  // nodes with events in this window
+  double now_s_ = 0;         // as far as any node has come
   bool flushing_ = false, over_ = false;
   int64_t last_clock_ = 0;  // at which all end
-  VirtualReport report_;
-  double last_loss_ = 0;
-  int64_t last_pairs_ = 0;
 };
 
 }  // namespace streamvec

@@ -93,6 +93,43 @@ TEST(VirtualCluster, TwoRunsAreEqual) {
   EXPECT_EQ(a.bytes, b.bytes);
 }
 
+TEST(VirtualCluster, WhatComesOutDoesNotDependOnTheThreadsThatRunTheNodes) {
+  const Text text;
+  for (const Admission admission : {Admission::kBsp, Admission::kSsp, Admission::kAsync}) {
+    VirtualOptions options = text.options(6, admission);
+    options.costs = VirtualCosts();
+    const VirtualReport a = text.run(options);
+    options.threads = 4;
+    const VirtualReport b = text.run(options);
+    EXPECT_EQ(a.seconds, b.seconds);
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.bytes, b.bytes);
+    EXPECT_EQ(a.rows_moved, b.rows_moved);
+  }
+}
+
+TEST(VirtualCluster, NodesThatFindTheirBoundStayInStepWhileAllAreEquallyFast) {
+  const Text text;
+  VirtualOptions options = text.options(4, Admission::kSsp);
+  options.scheme.adaptive = true;
+  options.scheme.staleness = 100;  // not theirs: each has its own
+  const VirtualReport report = text.run(options);
+  EXPECT_EQ(report.words, 4 * kChunks * kChunkWords);
+  EXPECT_LE(report.staleness_most, 2);
+}
+
+TEST(VirtualCluster, ASlowWireMakesNodesSendFewerBitsWhereTheyFindTheirCodec) {
+  const Text text;
+  VirtualOptions options = text.options(4);
+  options.scheme.codec = CodecKind::kFourBit;
+  options.costs.bytes_per_s = 5'000;
+  options.epochs = 40;  // pushes enough to look at
+  const VirtualReport four_bits = text.run(options);
+  options.scheme.finds_codec = true;
+  const VirtualReport found = text.run(options);
+  EXPECT_LT(found.bytes / found.pushes, four_bits.bytes / four_bits.pushes);
+}
+
 TEST(VirtualCluster, NothingIsFasterThanItsWire) {
   const Text text;
   VirtualOptions options = text.options(4);

@@ -275,14 +275,19 @@ void Replica::note_state(NodeId from, const Message& message) {
 
 // Whether the row is its owner's in that epoch, and still when the owners of a later one have been told.
 bool Replica::is_of(NodeId owner, uint32_t epoch, RowKey key) const {
-  const auto then = servers_of_.find(epoch);
-  if (then == servers_of_.end() || owner_of(key, then->second) != owner) return false;
+  const auto then = divisions_.find(epoch);
+  if (then == divisions_.end() || then->second.owner(key) != owner) return false;
   return mine_to_take(owner, key);
+}
+
+std::span<const RowKey> Replica::rows_of(NodeId owner, uint32_t epoch) const {
+  const auto then = divisions_.find(epoch);
+  return then == divisions_.end() ? std::span<const RowKey>() : then->second.rows_of(owner);
 }
 
 // Rows that have moved to another owner, whom we have told what we know, are no longer this one's to change.
 bool Replica::mine_to_take(NodeId from, RowKey key) const {
-  return !untold_.empty() || owner_of(key, view_.servers) == from;
+  return !untold_.empty() || divisions_.at(view_.epoch).owner(key) == from;
 }
 
 // The answer replaces the push that it answers: live rows move by the one less the other, `base` by the answer. Many

@@ -22,6 +22,7 @@
 #include "streamvec/kernel/row_codec.h"
 #include "streamvec/sync/message.h"
 #include "streamvec/sync/row_clocks.h"
+#include "streamvec/sync/row_division.h"
 #include "streamvec/sync/row_server.h"
 #include "streamvec/sync/row_stream.h"
 #include "streamvec/sync/table_pull.h"
@@ -165,6 +166,7 @@ class Replica {
   void install_row(RowKey key, const float* value, std::span<const WorkerClock> clocks);
   void settle_orphans(NodeId owner, uint32_t epoch);
   bool is_of(NodeId owner, uint32_t epoch, RowKey key) const;
+  std::span<const RowKey> rows_of(NodeId owner, uint32_t epoch) const;
   bool mine_to_take(NodeId from, RowKey key) const;
 
   const SyncOptions options_;
@@ -175,7 +177,7 @@ class Replica {
   std::vector<NodeId> owner_;     // by key: the last that has told us its state
   RowClocks inherited_;           // until the owner says that no worker can ask any more
   View view_;
-  std::map<uint32_t, std::vector<NodeId>> servers_of_;  // by epoch, since the last that was settled
+  std::map<uint32_t, RowDivision> divisions_;  // by epoch, since the last that was settled
   int64_t clock_ = 0;
   int64_t staleness_ = 0;
   std::map<NodeId, OwnerState> owners_;

@@ -43,7 +43,7 @@ Status Replica::take_base(const Message& message) {
 void Replica::set_view(const View& view, Outbox& out) {
   if (view.epoch <= view_.epoch) return;
   view_ = view;
-  servers_of_[view.epoch] = view.servers;
+  if (!view.servers.empty()) divisions_.try_emplace(view.epoch, view.servers, options_.key_end);
   settled_ = false;
   untold_ = unconfirmed_ = {view.servers.begin(), view.servers.end()};
   for (auto flight = in_flight_.begin(); flight != in_flight_.end();) {
@@ -122,10 +122,9 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
   States now;
   const auto nothing = std::make_shared<const Told>();
   std::map<std::shared_ptr<const Told>, Message> parts;
-  for (RowKey key = 0; key < options_.key_end; ++key) {
+  for (const RowKey key : rows_of(owner, view_.epoch)) {
     const bool passed_over = passed_over_.count(key) > 0;
     if (!passed_over && (touched_[key] == 0 || owner_[key] == owner)) continue;
-    if (owner_of(key, view_.servers) != owner) continue;
     const bool was_told = touched_[key] != 0;  // before it was passed over: else it is as it was at first
     const std::shared_ptr<const Told> state = was_told ? state_of(key, now) : nothing;
     Message& part = parts.try_emplace(state, start(*state)).first->second;
@@ -166,20 +165,20 @@ Status Replica::install_values(NodeId from) {
       told_.erase(key);
     }
   settle_orphans(from, values.back().epoch);
-  for (RowKey key = 0; key < options_.key_end; ++key)
-    if (is_of(from, values.back().epoch, key)) {
-      owner_[key] = from;
-      passed_over_.erase(key);
-      const auto told = told_.find(key);
-      if (told == told_.end()) continue;
-      inherited_.set(key, told->second->clocks, from);  // it did not speak of the row: that is of the state we told
-      told_.erase(told);
-    }
+  for (const RowKey key : rows_of(from, values.back().epoch)) {
+    if (!mine_to_take(from, key)) continue;
+    owner_[key] = from;
+    passed_over_.erase(key);
+    const auto told = told_.find(key);
+    if (told == told_.end()) continue;
+    inherited_.set(key, told->second->clocks, from);  // it did not speak of the row: that is of the state we told
+    told_.erase(told);
+  }
   note_state(from, values.back());
   clock_ = std::max(clock_, clock_of(owner.clocks, from, options_.self));
   if (values.back().epoch == view_.epoch) unconfirmed_.erase(from);
   settled_ = unconfirmed_.empty() && untold_.empty();
-  if (settled_) servers_of_.erase(servers_of_.begin(), servers_of_.find(view_.epoch));
+  if (settled_) divisions_.erase(divisions_.begin(), divisions_.find(view_.epoch));
   return {};
 }
 

@@ -1,44 +1,15 @@
 #include "streamvec/sync/simulated_cluster.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
+
+#include "streamvec/sync/simulated_node.h"
 
 namespace streamvec {
 namespace {
 
-constexpr int32_t kTables = 2;
 constexpr int32_t kSettlingSteps = 3'000;  // a cluster that is not quiet by then hangs
 
 }  // namespace
-
-// Worker and server in one, with its links.
-struct SimulatedCluster::Node {
-  NodeId id = 0;
-  Matrix tables[kTables];
-  std::unique_ptr<Generations> generations;
-  EarlyMessages early;
-  std::unique_ptr<Replica> replica;
-  std::unique_ptr<RowServer> server;
-  std::map<NodeId, ReliableLink> links;
-  std::vector<int64_t> trained;  // by key: the whole of what this worker added
-  // Its pushes in order, each with all that the worker had added by then; certain once a server that lives has
-  // acknowledged it.
-  struct Push {
-    NodeId server = 0;
-    int64_t clock = 0;
-    uint64_t stamp = 0;
-    bool acknowledged = false;
-    std::map<RowKey, int64_t> totals;
-  };
-  std::vector<Push> pushes;
-  std::vector<std::set<RowKey>> marks;  // by push: the rows that it left a 1 in (Options::marks)
-  int32_t settling = 0;
-
-  ReliableLink& link(NodeId other) {
-    return links.try_emplace(other, ReliableLink::Options{.resend_after_s = 0.5}).first->second;
-  }
-};
 
 SimulatedCluster::SimulatedCluster(const Options& options) : options_(options), random_(options.seed) {
   for (int32_t i = 0; i < options.nodes; ++i) add_node();
@@ -76,16 +47,40 @@ SimulatedCluster::Node& SimulatedCluster::add_node(float first_value) {
   node->replica = std::move(Replica::make(sync, live)).value();
   node->server = std::move(make_row_server(sync)).value();
   node->trained.assign(static_cast<size_t>(options_.rows), 0);
+  node->staleness = options_.scheme.staleness;
   hear_of_changes(*node, changes_.size());
   return *(nodes_[node->id] = std::move(node));
 }
 
+std::vector<NodeId> SimulatedCluster::members() const {
+  std::vector<NodeId> members;
+  for (const auto& [id, node] : nodes_)
+    if (!node->left_out) members.push_back(id);
+  return members;
+}
+
 void SimulatedCluster::change_view() {
   ++view_.epoch;
-  view_.workers.clear();
-  for (const auto& [id, node] : nodes_) view_.workers.push_back(id);
-  view_.servers = view_.workers;
-  for (const auto& [id, node] : nodes_) news_.push_back({now_ + random_.uniform(), {id, view_}});
+  view_.workers = view_.servers = members();
+  for (const NodeId id : view_.workers) news_.push_back({now_ + random_.uniform(), {id, view_}});
+}
+
+void SimulatedCluster::hear_of_view(NodeId id, const View& view) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return;
+  Node& node = *found->second;
+  if (is_among(view.workers, id)) {
+    Outbox out;
+    node.server->set_view(view, out);
+    node.replica->set_view(view, out);
+    return send_out(node, out);
+  }
+  if (options_.readmit) {
+    node.left_out = false;
+    return change_view();
+  }
+  dead_[id] = std::move(found->second);
+  nodes_.erase(found);
 }
 
 std::string SimulatedCluster::run() {
@@ -101,6 +96,8 @@ std::string SimulatedCluster::run() {
 
 void SimulatedCluster::step() {
   for (auto& [id, node] : nodes_) {
+    if (is_stopped(*node)) continue;
+    if (options_.change_bound > 0 && random_.uniform() < options_.change_bound) change_bound(*node);
     if (random_.uniform() < 0.5f) train(*node);
     if (random_.uniform() < 0.3f) begin_push(*node, false);
   }
@@ -108,28 +105,27 @@ void SimulatedCluster::step() {
     changes_.push_back(random_.below(static_cast<uint32_t>(options_.rows / kTables)));
   if (random_.uniform() < options_.crash) crash_one();
   if (random_.uniform() < options_.join) join_one();
+  if (options_.cut > 0 && random_.uniform() < options_.cut) cut_some();
+  if (options_.stop > 0 && random_.uniform() < options_.stop) stop_one();
   tick_all();
 }
 
 // The views, then the frames, whose time has come, in an order of chance.
 void SimulatedCluster::tick_all() {
   now_ += 0.05;
+  leave_out_lost();
   for (size_t i = 0; i < news_.size();) {
-    if (news_[i].first > now_) {
+    const auto [due, news] = news_[i];
+    if (due > now_ || is_away(news.first)) {
       ++i;
       continue;
     }
-    const auto [id, view] = news_[i].second;
     news_.erase(news_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (const auto found = nodes_.find(id); found != nodes_.end()) {
-      Outbox out;
-      found->second->server->set_view(view, out);
-      found->second->replica->set_view(view, out);
-      send_out(*found->second, out);
-    }
+    hear_of_view(news.first, news.second);
   }
   for (auto& [id, node] : nodes_)
-    if (node->generations->stamp() < changes_.size() && random_.uniform() < 0.2f) hear_of_changes(*node, 1);
+    if (!is_stopped(*node) && node->generations->stamp() < changes_.size() && random_.uniform() < 0.2f)
+      hear_of_changes(*node, 1);
   std::vector<Frame> due;
   for (size_t i = 0; i < network_.size();) {
     if (network_[i].due > now_) {
@@ -143,34 +139,11 @@ void SimulatedCluster::tick_all() {
   for (const Frame& frame : due) deliver(frame);
   for (auto& [id, node] : nodes_)
     for (auto& [other, link] : node->links) {
+      if (is_stopped(*node)) break;
       std::vector<std::string> frames;
       link.tick(now_, frames);
       post(id, other, frames);
     }
-}
-
-void SimulatedCluster::post(NodeId from, NodeId to, std::vector<std::string>& frames) {
-  for (std::string& frame : frames) {
-    const bool again = random_.uniform() < options_.repeat;
-    if (again) network_.push_back({now_ + 2 * random_.uniform(), from, to, frame});
-    if (random_.uniform() >= options_.loss)
-      network_.push_back({now_ + 0.3 * random_.uniform(), from, to, std::move(frame)});
-  }
-}
-
-void SimulatedCluster::deliver(const Frame& frame) {
-  const auto found = nodes_.find(frame.to);
-  if (found == nodes_.end()) return;
-  Node& node = *found->second;
-  std::vector<std::string> messages, frames;
-  if (options_.skip_dedupe) {
-    if (frame.bytes.size() > 16) messages.push_back(frame.bytes.substr(16));
-  }
-  std::vector<std::string> in_order;
-  if (const Status status = node.link(frame.from).receive(frame.bytes, now_, in_order, frames); !status.ok())
-    broken_ = status.message();
-  post(node.id, frame.from, frames);
-  for (const std::string& message : options_.skip_dedupe ? messages : in_order) receive(node, frame.from, message);
 }
 
 void SimulatedCluster::receive(Node& node, NodeId from, const std::string& bytes) {
@@ -195,6 +168,7 @@ void SimulatedCluster::take(Node& node, NodeId from, const Message& message) {
     std::erase_if(node.pushes, [&](const Node::Push& push) {
       return push.server == from && push.clock == message.clock && !push.acknowledged;
     });
+  if (is_left_out(from) && !node.left_out) ++said_late_;
   Outbox out;
   const Status status =
       to_server ? node.server->receive(from, message, out) : node.replica->receive(from, message, out);
@@ -247,9 +221,20 @@ void SimulatedCluster::send_out(Node& node, Outbox& out) {
   }
 }
 
+bool SimulatedCluster::may_train(const Node& node) const {
+  return options_.ignore_bound || node.replica->may_train();
+}
+
+// To any of those that StalenessFinder has, or to the tightest.
+void SimulatedCluster::change_bound(Node& node) {
+  constexpr int64_t kBounds[] = {0, 1, 2, 4, 8, INT64_MAX};
+  node.staleness = kBounds[random_.below(std::size(kBounds))];
+  node.replica->set_staleness(node.staleness);
+}
+
 // Adds a whole number to some rows, in the worker's own column.
 void SimulatedCluster::train(Node& node) {
-  if (!node.replica->settled() || !node.replica->may_train()) return;
+  if (!node.replica->settled() || !may_train(node)) return;
   if (options_.marks > 0) return;  // a push brings its own
   if (options_.stamp_clocks) return read_stamps(node);
   for (int32_t i = 0; i < 3; ++i) {
@@ -264,7 +249,9 @@ void SimulatedCluster::read_stamps(const Node& node) {
   for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key)
     for (const auto& [id, other] : nodes_) {
       const auto stamped = static_cast<int64_t>(node.tables[key % kTables].row(key / kTables)[id - 1]);
-      staleness_most_ = std::max(staleness_most_, node.replica->clock() - stamped);
+      const int64_t staleness = node.replica->clock() - stamped;
+      staleness_most_ = std::max(staleness_most_, staleness);
+      too_stale_ += staleness > node.staleness ? 1 : 0;
       ++reads_;
     }
 }
@@ -288,7 +275,7 @@ void SimulatedCluster::mark(Node& node, std::span<const RowKey> due) {
 void SimulatedCluster::begin_push(Node& node, bool all) {
   if (!node.replica->idle()) return;
   Outbox out;
-  if (!node.replica->may_train()) {
+  if (!may_train(node)) {
     node.replica->refresh(out);
     return send_out(node, out);
   }
@@ -314,12 +301,12 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
 }
 
 void SimulatedCluster::crash_one() {
-  if (nodes_.size() < 2) return;
-  auto victim = nodes_.begin();
-  std::advance(victim, random_.below(static_cast<uint32_t>(nodes_.size())));
-  if (first_leads() && victim == nodes_.begin()) return;
+  const std::vector<NodeId> all = members();
+  if (all.size() < 2) return;
+  const NodeId victim = all[random_.below(static_cast<uint32_t>(all.size()))];
+  if (first_leads() && victim == all.front()) return;
   ++crashes_;
-  dead_[victim->first] = std::move(victim->second);
+  dead_[victim] = std::move(nodes_.at(victim));
   nodes_.erase(victim);
   change_view();
 }
@@ -351,81 +338,13 @@ bool SimulatedCluster::settle() {
       tick_all();
       done = news_.empty();
       for (auto& [id, node] : nodes_) {
-        done = done && node->generations->stamp() == changes_.size();
-        begin_push(*node, true);
+        done = done && node->generations->stamp() == changes_.size() && !node->left_out;
+        if (!node->left_out && !is_stopped(*node)) begin_push(*node, true);
         done = done && node->settling >= options_.settling;
       }
     }
   }
   return true;
-}
-
-std::string SimulatedCluster::check() {
-  std::ostringstream wrong;
-  const auto value = [&](const Node& node, RowKey key, int64_t column) {
-    return std::llround(node.tables[key % kTables].row(key / kTables)[column - 1]);
-  };
-  const Node& first = *nodes_.begin()->second;
-  for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key) {
-    for (const auto& [id, node] : nodes_) {
-      const auto began = options_.turnover > 0 ? value(*node, key, node->tables[0].cols()) : 0;
-      if (began != static_cast<long long>(first.generations->born(key)))
-        wrong << "row " << key << " of node " << id << " began with change " << began << ", not "
-              << first.generations->born(key) << "; ";
-      for (NodeId column = 1; column < next_id_; ++column)
-        if (value(*node, key, column) != value(first, key, column))
-          wrong << "node " << id << " and node " << first.id << " differ in row " << key << ": "
-                << value(*node, key, column) << ", " << value(first, key, column) << "; ";
-      if (value(first, key, id) != node->trained[key])
-        wrong << "node " << id << " added " << node->trained[key] << " to row " << key << ", which has "
-              << value(first, key, id) << "; ";
-    }
-    // What a dead worker pushed last may be in or not, in its order; what a server that lives acknowledged must be.
-    for (const auto& [id, node] : dead_) {
-      std::vector<int64_t> possible = {0};
-      for (const Node::Push& push : node->pushes) {
-        const auto total = push.totals.find(key);
-        if (total == push.totals.end() || !first.generations->counts(key, push.stamp)) continue;
-        if (push.acknowledged && dead_.count(push.server) == 0) possible.clear();
-        possible.push_back(total->second);
-      }
-      if (std::find(possible.begin(), possible.end(), value(first, key, id)) == possible.end())
-        wrong << "dead node " << id << " pushed " << possible.back() << " to row " << key << ", which has "
-              << value(first, key, id) << "; ";
-    }
-  }
-  return wrong.str();
-}
-
-// A push counts once: by 1 / (its group's size times its staleness) under softsync, where one that counts twice mostly
-// has none of these shares (1/2 + 1/3, 1 + 1/2); by 1 where late ones are dropped, or not at all. What a dead worker
-// pushed last may be in or not.
-std::string SimulatedCluster::check_marks() {
-  constexpr float kTolerance = 1e-4f;
-  const bool drops = options_.scheme.admission == Admission::kBackup;
-  std::ostringstream wrong;
-  const auto check_mark = [&](const Node& by, bool lives, size_t push, RowKey key) {
-    const int64_t column = int64_t{by.id - 1} * options_.marks + static_cast<int64_t>(push);
-    const auto value = [&](const Node& node) { return node.tables[key % kTables].row(key / kTables)[column]; };
-    const float share = value(*nodes_.begin()->second);
-    for (const auto& [id, node] : nodes_)
-      if (std::abs(value(*node) - share) > kTolerance)
-        wrong << "nodes differ in row " << key << ": " << value(*node) << ", " << share << "; ";
-    const bool lost = std::abs(share) < kTolerance && by.marks[push].count(key) > 0;
-    const bool none = std::abs(share) < kTolerance && (!lost || !lives || drops);
-    (lost ? dropped_ : counted_) += by.marks[push].count(key) > 0 ? 1 : 0;
-    if (none) return;
-    const float whole = share * (drops ? 1 : std::round(1 / share));
-    if (lost || share < 0 || by.marks[push].count(key) == 0 || std::abs(whole - 1) > kTolerance)
-      wrong << "push " << push + 1 << " of node " << by.id << " counts " << share << " in row " << key << "; ";
-  };
-  const auto check_node = [&](const Node& by, bool lives) {
-    for (size_t push = 0; push < by.marks.size(); ++push)
-      for (RowKey key = 0; key < static_cast<RowKey>(options_.rows); ++key) check_mark(by, lives, push, key);
-  };
-  for (const auto& [id, node] : nodes_) check_node(*node, true);
-  for (const auto& [id, node] : dead_) check_node(*node, false);
-  return wrong.str();
 }
 
 }  // namespace streamvec

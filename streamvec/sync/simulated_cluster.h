@@ -1,6 +1,7 @@
-// A cluster in one thread under a seeded network: frames are lost, repeated, delayed and reordered, nodes die and new
-// ones come, and every node learns of a new membership at a moment of its own. "Training" adds whole numbers, each
-// worker to a column of its own, so that at the end every change can be accounted for. For tests of the protocol.
+// A cluster in one thread under a seeded network: frames are lost, repeated, delayed and reordered, connections are cut
+// and come back, nodes stop, die, are left out while they live, and new ones come; every node learns of a new
+// membership at a moment of its own. "Training" adds whole numbers, each worker to a column of its own, so that at the
+// end every change can be accounted for. For tests of the protocol.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,18 @@ class SimulatedCluster {
     int32_t settling = 3;    // pushes of every worker then, twice; codecs that leave much out need more
     double crash = 0.004;    // in a step
     double join = 0.004;
+    // In a step. A cut: no frame passes between some nodes and the others, or one way only, or between two alone. A
+    // stop: a node does nothing, and what was sent to it comes all at once when it goes on. Both last up to away_max_s.
+    // Who is away from the rest for longer than dead_after_s is left out of the membership, and trains and pushes on
+    // until it hears of that, some time after it is back; then it ends.
+    double cut = 0, stop = 0;
+    double away_max_s = 3;  // 400 steps have 20 s
+    double dead_after_s = 1.5;
     // (Softsync, backup) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares
     // are looked at in the end, in place of numbers that add up.
     int32_t marks = 0;
     double turnover = 0;        // in a step: a slot's rows begin anew for another word, on each node in its own time
+    double change_bound = 0;    // (SSP) in a step, of each node: another bound of its own, as --sync auto has them
     bool stamp_clocks = false;  // (SSP) "training" leaves a worker's clock in its column, and reads the others'
     // Planted faults, to see that they are found.
     bool skip_dedupe = false;        // messages are taken as often and in the order in which they come
@@ -49,6 +58,8 @@ class SimulatedCluster {
     bool ignore_epoch = false;       // messages of another membership are taken as of this one
     bool skip_base = false;          // newcomers keep the rows that they begin with, which are not the others'
     bool ignore_generation = false;  // what was said of a slot's last word is taken as of its present one
+    bool readmit = false;            // who was left out takes part again as it is, in place of ending
+    bool ignore_bound = false;       // (SSP) workers train on however far ahead they are
   };
   explicit SimulatedCluster(const Options& options);
   ~SimulatedCluster();
@@ -57,6 +68,8 @@ class SimulatedCluster {
   std::string run();
   int64_t crashes() const { return crashes_; }
   int64_t pushes() const { return pushes_; }
+  int64_t left_out() const { return left_out_; }    // nodes that lived
+  int64_t said_late() const { return said_late_; }  // messages of theirs since, to nodes that take part
   int64_t changes_of_hands() const { return std::ssize(changes_); }
   // Rows of marked pushes (Options::marks) that are not in the tables in the end, and those that are.
   int64_t dropped() const { return dropped_; }
@@ -65,18 +78,29 @@ class SimulatedCluster {
   // (Options::stamp_clocks): by what is in the rows, not by what the protocol believes of them.
   int64_t staleness_most() const { return staleness_most_; }
   int64_t reads() const { return reads_; }
+  // Of them, values that were staler than the bound that their reader had at that time.
+  int64_t too_stale() const { return too_stale_; }
 
  private:
+  static constexpr int32_t kTables = 2;
   struct Node;
   struct Frame {
     double due = 0;
     NodeId from = 0, to = 0;
     std::string bytes;
   };
+  struct Cut {
+    double since = 0, until = 0;
+    std::set<NodeId> from, to;
+    bool both_ways = true;
+    std::set<NodeId> away;  // who is left out if it lasts
+  };
 
   bool first_leads() const { return options_.untrained > 0; }
   Node& add_node(float first_value = 0);
   void step();
+  bool may_train(const Node& node) const;
+  void change_bound(Node& node);
   void train(Node& node);
   void read_stamps(const Node& node);
   void stamp(Node& node);
@@ -85,6 +109,16 @@ class SimulatedCluster {
   void crash_one();
   void join_one();
   void change_view();
+  std::vector<NodeId> members() const;
+  void hear_of_view(NodeId id, const View& view);
+  void cut_some();
+  void stop_one();
+  void leave_out_lost();
+  void leave_out(const std::set<NodeId>& lost, double until);
+  bool passes(NodeId from, NodeId to) const;
+  bool is_stopped(const Node& node) const;
+  bool is_away(NodeId id) const;
+  bool is_left_out(NodeId id) const;
   void deliver(const Frame& frame);
   void post(NodeId from, NodeId to, std::vector<std::string>& frames);
   void send_out(Node& node, Outbox& out);
@@ -109,7 +143,9 @@ class SimulatedCluster {
   std::vector<Frame> network_;
   std::vector<std::pair<double, std::pair<NodeId, View>>> news_;  // when a node learns of a membership
   std::vector<int64_t> changes_;                                  // the slots that have changed hands, in order
-  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0, dropped_ = 0, counted_ = 0;
+  std::vector<Cut> cuts_;
+  int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0, too_stale_ = 0, dropped_ = 0, counted_ = 0;
+  int64_t left_out_ = 0, said_late_ = 0;
   std::string broken_;
 };
 

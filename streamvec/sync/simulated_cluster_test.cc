@@ -3,24 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
+
+#include "streamvec/sync/simulated_cluster_testing.h"
 
 namespace streamvec {
 namespace {
-
-int64_t from_environment(const char* name, int64_t otherwise) {
-  const char* wanted = std::getenv(name);
-  return wanted == nullptr ? otherwise : std::atoll(wanted);
-}
-
-// More seeds by STREAMVEC_SEEDS=100000, others by STREAMVEC_FIRST_SEED; a failure prints its seed.
-int64_t seeds() {
-  return from_environment("STREAMVEC_SEEDS", 60);
-}
-int64_t first_seed() {
-  return from_environment("STREAMVEC_FIRST_SEED", 1);
-}
 
 // One bit a value: most of a push is left for later ones.
 void coarse(SimulatedCluster::Options& options) {
@@ -164,26 +152,12 @@ TEST_P(PlantedFault, ChangesToTheLastWordOfASlotAreFound) {
             kSeeds / 2);
 }
 
-std::string name_of(const testing::TestParamInfo<Admission>& scheme) {
-  return scheme.param == Admission::kBsp ? "bsp" : scheme.param == Admission::kSsp ? "ssp" : "async";
-}
-const auto kExact = testing::Values(Admission::kBsp, Admission::kSsp, Admission::kAsync);
-INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, kExact, name_of);
-INSTANTIATE_TEST_SUITE_P(Schemes, PlantedFault, kExact, name_of);
+INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, kExactSchemes, exact_name_of);
+INSTANTIATE_TEST_SUITE_P(Schemes, PlantedFault, kExactSchemes, exact_name_of);
 
 // Of schemes under which not every push counts by 1, with marks.
 class Marked : public testing::Test {
  protected:
-  static SimulatedCluster::Options marked(int64_t seed, Admission admission) {
-    SimulatedCluster::Options options;
-    options.seed = static_cast<uint64_t>(seed);
-    options.scheme.admission = admission;
-    options.nodes_ever = 6;
-    options.marks = 24;
-    options.steps = 160;
-    options.crash = options.join = 0.012;
-    return options;
-  }
   template <typename Make>
   static void expect_planted_faults_are_found(Make&& options) {
     int64_t taken_twice = 0, not_told = 0;
@@ -203,20 +177,12 @@ class Marked : public testing::Test {
   }
 };
 
-// Each push counts by a share.
-class Softsync : public Marked {
- protected:
-  static SimulatedCluster::Options options(int64_t seed) {
-    SimulatedCluster::Options options = marked(seed, Admission::kSoftsync);
-    options.scheme.group = 1 + static_cast<int32_t>(seed % 4);
-    return options;
-  }
-};
+class Softsync : public Marked {};
 
 TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileNodesDieAndCome) {
   int64_t crashes = 0;
   for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
-    SimulatedCluster cluster(options(seed));
+    SimulatedCluster cluster(softsync(seed));
     ASSERT_EQ(cluster.run(), "") << "seed " << seed;
     crashes += cluster.crashes();
   }
@@ -225,7 +191,7 @@ TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileNodesDieAndCome) {
 
 TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileSlotsChangeHands) {
   for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
-    auto turning = options(seed);
+    auto turning = softsync(seed);
     turning.turnover = 0.04;
     ASSERT_EQ(SimulatedCluster(turning).run(), "") << "seed " << seed;
   }
@@ -234,29 +200,19 @@ TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileSlotsChangeHands) {
 // Each found a fault that few seeds find.
 TEST_F(Softsync, SeedsThatOnceFoundFaultsFindNone) {
   for (const int64_t seed : {174, 233, 3256, 5560, 6824, 7284, 10333, 3002966, 3004327})
-    EXPECT_EQ(SimulatedCluster(options(seed)).run(), "") << "seed " << seed;
+    EXPECT_EQ(SimulatedCluster(softsync(seed)).run(), "") << "seed " << seed;
 }
 
 TEST_F(Softsync, FaultsThatArePlantedAreFound) {
-  expect_planted_faults_are_found(options);
+  expect_planted_faults_are_found(softsync);
 }
 
-// Rounds end when all but one or two have pushed.
-class Backup : public Marked {
- protected:
-  static SimulatedCluster::Options options(int64_t seed) {
-    SimulatedCluster::Options options = marked(seed, Admission::kBackup);
-    options.scheme.backups = 1 + static_cast<int32_t>(seed % 2);
-    options.nodes = 4;
-    options.nodes_ever = 7;
-    return options;
-  }
-};
+class Backup : public Marked {};
 
 TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileNodesDieAndCome) {
   int64_t crashes = 0, counted = 0, dropped = 0;
   for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
-    SimulatedCluster cluster(options(seed));
+    SimulatedCluster cluster(backup(seed));
     ASSERT_EQ(cluster.run(), "") << "seed " << seed;
     crashes += cluster.crashes();
     counted += cluster.counted();
@@ -269,12 +225,11 @@ TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileNodesDieAndCome) {
 
 // Each found a fault that few seeds find.
 TEST_F(Backup, SeedsThatOnceFoundFaultsFindNone) {
-  for (const int64_t seed : {5713, 7517, 15897})
-    EXPECT_EQ(SimulatedCluster(options(seed)).run(), "") << "seed " << seed;
+  for (const int64_t seed : {5713, 7517, 15897}) EXPECT_EQ(SimulatedCluster(backup(seed)).run(), "") << "seed " << seed;
 }
 
 TEST_F(Backup, FaultsThatArePlantedAreFound) {
-  expect_planted_faults_are_found(options);
+  expect_planted_faults_are_found(backup);
 }
 
 // By what is in the rows: every worker leaves its clock there, and looks how old the others' are. With

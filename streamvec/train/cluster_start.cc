@@ -362,6 +362,7 @@ void add_cluster(const ClusterStats& cluster, TrainProgress& progress) {
   progress.talking_s = cluster.talking_s;
   progress.finishing_s = cluster.finishing_s;
   progress.rows_pushed = cluster.rows_pushed;
+  progress.rows_moved = cluster.rows_moved;
   progress.staleness_most = cluster.staleness_most;
   progress.notes.insert(progress.notes.end(), cluster.notes.begin(), cluster.notes.end());
   for (const ClusterMember& one : cluster.members)

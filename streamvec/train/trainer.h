@@ -150,7 +150,7 @@ struct TrainProgress {
   int32_t nodes = 1;
   int64_t pushes = 0, bytes_sent = 0, bytes_received = 0;
   double waiting_s = 0, talking_s = 0, finishing_s = 0;
-  int64_t rows_pushed = 0;
+  int64_t rows_pushed = 0, rows_moved = 0;
   int64_t staleness_most = 0;  // clocks that it was ahead of the slowest while it trained
   std::vector<NodeProgress> members;
   std::vector<std::string> notes;  // sources that were empty, checkpoints that were skipped, ...
