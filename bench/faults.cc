@@ -1,6 +1,6 @@
 // Does a cluster keep every change when its nodes are killed, cut off and stopped, and does it ever hang?
 //
-//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--scheme all] [--at-once 4] [--seed 1]
+//   bench_faults [--kills 500] [--cuts 100] [--stops 100] [--scheme all] [--servers 0] [--at-once 4] [--seed 1]
 //
 // Clusters of five processes over gRPC on loopback, two faults each, at moments of chance, also while they end; every
 // scheme in turn. "Training" adds whole numbers, each node to a column of its own, and notes every total in memory that
@@ -8,6 +8,7 @@
 // that was lost, its column must be a total that it once had, and no less than what a living owner, or the ring, has
 // acknowledged. backup and softsync drop or scale changes by definition: of them only that nothing hangs and nothing is
 // added twice. --scheme: bsp, ssp, async, backup, softsync, ring, hybrid (one table with owners, the other in a ring).
+// With --servers S the last S of the five only own rows and the others only train, under the schemes that have owners.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,28 @@ constexpr Way kWays[] = {{"bsp"},
                          {"ring", Admission::kBsp, kTables},
                          {"hybrid", Admission::kBsp, 1}};
 
+// Who does what: the last of the nodes may only own rows; where there are none of these, all train and own rows.
+struct Roles {
+  int servers = 0;
+
+  bool trains(int node) const { return node < kNodes - servers; }
+  bool owns(int node) const { return servers == 0 || !trains(node); }
+  std::vector<NodeId> workers() const {
+    return those([this](int node) { return trains(node); });
+  }
+  std::vector<NodeId> owners() const {
+    return those([this](int node) { return owns(node); });
+  }
+
+ private:
+  static std::vector<NodeId> those(const std::function<bool(int)>& are) {
+    std::vector<NodeId> ids;
+    for (int node = 0; node < kNodes; ++node)
+      if (are(node)) ids.push_back(static_cast<NodeId>(node + 1));
+    return ids;
+  }
+};
+
 void sleep_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
@@ -90,6 +113,8 @@ struct ClusterLog {
 struct Outcome {
   std::atomic<int64_t> clusters{0}, kills{0}, cuts{0}, stops{0}, lost{0}, twice{0}, hangs{0}, unequal{0}, wrong_end{0};
   std::atomic<int64_t> checked{0};
+  std::atomic<int64_t> of_servers{0},
+      without_owner{0};  // faults of nodes that only own rows; clusters that lost them all
 };
 
 template <typename T>
@@ -145,14 +170,14 @@ Result<std::unique_ptr<Transport>> connect(ClusterLog& log, int node) {
 // Adds to its column until it is told to finish, and notes what it has added and what is acknowledged of it.
 class Trainer {
  public:
-  Trainer(ClusterLog& log, int node, uint64_t seed)
-      : cluster_(log), log_(log.nodes[node]), node_(node), random_(seed) {}
+  Trainer(ClusterLog& log, int node, Roles roles, uint64_t seed)
+      : cluster_(log), log_(log.nodes[node]), node_(node), roles_(roles), random_(seed) {}
 
   Status run(const Way& scheme) {
     STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, connect(cluster_, node_));
     ClusterOptions options;
-    for (NodeId id = 1; id <= kNodes; ++id) options.workers.push_back(id);
-    options.servers = options.workers;
+    options.workers = roles_.workers();
+    options.servers = roles_.owners();
     options.sync.scheme = {.admission = scheme.admission, .combine = Combine::kSum, .codec = CodecKind::kFp32};
     options.sync.dim = kNodes;
     options.sync.key_end = static_cast<RowKey>(kRows * (kTables - scheme.ring_tables));
@@ -165,7 +190,7 @@ class Trainer {
     STREAMVEC_ASSIGN_OR_RETURN(auto node, join(scheme, options, std::move(transport)));
     STREAMVEC_RETURN_IF_ERROR(node->await_start().status());
     log_.training = true;
-    STREAMVEC_RETURN_IF_ERROR(train(*node));
+    if (roles_.trains(node_)) STREAMVEC_RETURN_IF_ERROR(train(*node));
     STREAMVEC_RETURN_IF_ERROR(node->finish({}).status());
     for (int key = 0; key < kKeys; ++key) std::copy_n(row(key), kNodes, log_.rows[key]);
     return {};
@@ -238,14 +263,15 @@ class Trainer {
   ClusterLog& cluster_;
   NodeLog& log_;
   const int node_;
+  const Roles roles_;
   Random random_;
   std::mutex mutex_;
   Matrix tables_[kTables];
   std::deque<std::pair<int64_t, std::array<int32_t, kKeys>>> seen_;  // totals by the number of pushes begun
 };
 
-[[noreturn]] void be_node(ClusterLog& log, int node, const Way& scheme, uint64_t seed) {
-  const Status status = Trainer(log, node, seed).run(scheme);
+[[noreturn]] void be_node(ClusterLog& log, int node, Roles roles, const Way& scheme, uint64_t seed) {
+  const Status status = Trainer(log, node, roles, seed).run(scheme);
   std::snprintf(log.nodes[node].message, sizeof(log.nodes[node].message), "%s", std::string(status.message()).c_str());
   log.nodes[node].end = status.ok() ? End::kWell : End::kError;
   _exit(0);
@@ -257,6 +283,7 @@ enum class Fault { kKill, kCut, kStop };
 
 struct Plan {
   Way scheme;
+  Roles roles;
   std::vector<Fault> faults;
   uint64_t seed = 0;
 };
@@ -269,7 +296,7 @@ class FaultyCluster {
   void run() {
     for (int i = 0; i < kNodes; ++i) {
       pids_[i] = fork();
-      if (pids_[i] == 0) be_node(*log_, i, plan_.scheme, mix(plan_.seed, static_cast<uint64_t>(i)));
+      if (pids_[i] == 0) be_node(*log_, i, plan_.roles, plan_.scheme, mix(plan_.seed, static_cast<uint64_t>(i)));
     }
     const auto start = Clock::now();
     while (!all_training() && seconds_since(start) < kHangsAfter) sleep_for(0.005);
@@ -304,6 +331,7 @@ class FaultyCluster {
   void strike(Fault fault, bool last) {
     const int node = victim(last);
     struck_[node] = true;
+    if (!plan_.roles.trains(node)) ++outcome_.of_servers;
     const bool for_long = random_.uniform() < 0.5f;
     const double span = kDeadAfter * (for_long ? 1.6 : 0.3);
     switch (fault) {
@@ -344,21 +372,32 @@ class FaultyCluster {
 
   bool ended_well(int node) const { return log_->nodes[node].end == End::kWell; }
 
+  // Rows are where nodes train.
+  bool has_rows(int node) const { return ended_well(node) && plan_.roles.trains(node); }
+
+  // Every owner of rows was struck: with the last of them rows are gone, and all end with an error.
+  bool owners_struck() const {
+    const std::vector<NodeId> owners = plan_.roles.owners();
+    return std::all_of(owners.begin(), owners.end(), [&](NodeId id) { return struck_[id - 1]; });
+  }
+
   void check() {
     int first = 0;
-    while (first < kNodes && !ended_well(first)) ++first;
-    if (!struck_[0] && first != 0) {
+    while (first < kNodes && !has_rows(first)) ++first;
+    if (!struck_[0] && first != 0 && owners_struck() && std::strstr(log_->nodes[0].message, "no owner of rows")) {
+      ++outcome_.without_owner;
+    } else if (!struck_[0] && first != 0) {
       ++outcome_.wrong_end;
       complain(std::string("the leader was spared and ended with: ") + log_->nodes[0].message);
     }
     if (first == kNodes) return;
     const bool exact = plan_.scheme.exact;
     for (int key = 0; key < kKeys; ++key)
-      for (int node = 0; node < kNodes; ++node) {
+      for (int node = 0; node < kNodes && plan_.roles.trains(node); ++node) {
         const float value = log_->nodes[first].rows[key][node];
         check_value(key, node, value, exact);
         for (int other = first + 1; exact && other < kNodes; ++other)
-          if (ended_well(other) && log_->nodes[other].rows[key][node] != value) {
+          if (has_rows(other) && log_->nodes[other].rows[key][node] != value) {
             ++outcome_.unequal;
             complain("nodes differ in row " + std::to_string(key));
           }
@@ -386,9 +425,7 @@ class FaultyCluster {
   bool owner_lives(int key) const {
     if (plan_.scheme.ring_tables == kTables) return true;
     if (plan_.scheme.ring_tables > 0) return false;  // pushes and rounds are counted together: nobody knows
-    std::vector<NodeId> servers;
-    for (NodeId id = 1; id <= kNodes; ++id) servers.push_back(id);
-    const int owner = static_cast<int>(owner_of(static_cast<RowKey>(key), servers)) - 1;
+    const int owner = static_cast<int>(owner_of(static_cast<RowKey>(key), plan_.roles.owners())) - 1;
     return ended_well(owner);
   }
 
@@ -419,6 +456,7 @@ std::vector<Plan> plans(const std::map<std::string, int64_t>& options, const std
     if (i % 2 == 0) {
       plans.emplace_back();
       plans.back().scheme = schemes[plans.size() % schemes.size()];
+      plans.back().roles.servers = static_cast<int>(options.at("servers"));
       plans.back().seed = mix(static_cast<uint64_t>(options.at("seed")), i);
     }
     plans.back().faults.push_back(faults[i]);
@@ -453,6 +491,9 @@ int run(const std::map<std::string, int64_t>& options, const std::vector<Way>& s
       static_cast<long long>(outcome->checked), static_cast<long long>(outcome->lost),
       static_cast<long long>(outcome->twice), static_cast<long long>(outcome->unequal),
       static_cast<long long>(outcome->hangs), static_cast<long long>(outcome->wrong_end));
+  if (options.at("servers") > 0)
+    std::printf("%lld of the faults were of nodes that only own rows; %lld clusters lost all of these and ended\n",
+                static_cast<long long>(outcome->of_servers), static_cast<long long>(outcome->without_owner));
   const int64_t bad = outcome->lost + outcome->twice + outcome->unequal + outcome->hangs + outcome->wrong_end + broken;
   return bad == 0 && outcome->checked > 0 ? 0 : 1;
 }
@@ -461,7 +502,8 @@ int run(const std::map<std::string, int64_t>& options, const std::vector<Way>& s
 }  // namespace streamvec
 
 int main(int argc, char** argv) {
-  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100}, {"stops", 100}, {"at-once", 4}, {"seed", 1}};
+  std::map<std::string, int64_t> options = {{"kills", 500}, {"cuts", 100},  {"stops", 100},
+                                            {"servers", 0}, {"at-once", 4}, {"seed", 1}};
   std::vector<streamvec::Way> schemes(std::begin(streamvec::kWays), std::end(streamvec::kWays));
   for (int i = 1; i < argc; i += 2) {
     const std::string name = std::strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : argv[i];
@@ -470,10 +512,18 @@ int main(int argc, char** argv) {
       std::erase_if(schemes, [&](const streamvec::Way& scheme) { return value != scheme.name; });
     if ((name != "scheme" && options.count(name) == 0) || value.empty() || schemes.empty()) {
       std::fprintf(stderr,
-                   "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--scheme NAME] [--at-once N] [--seed N]\n");
+                   "usage: bench_faults [--kills N] [--cuts N] [--stops N] [--scheme NAME] [--servers N] [--at-once N] "
+                   "[--seed N]\n");
       return 2;
     }
     if (name != "scheme") options[name] = std::atoll(value.c_str());
+  }
+  if (options["servers"] > 0)
+    std::erase_if(schemes, [](const streamvec::Way& scheme) { return scheme.ring_tables > 0; });
+  if (options["servers"] < 0 || options["servers"] >= streamvec::kNodes || schemes.empty()) {
+    std::fprintf(stderr, "bench_faults: of %d nodes one has to train, and in a ring all do; try --servers 2\n",
+                 streamvec::kNodes);
+    return 2;
   }
   return streamvec::run(options, schemes);
 }
