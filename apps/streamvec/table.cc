@@ -162,7 +162,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      .summary = "train on this machine as a cluster of several processes",
      .details =
          "Starts `train` once for every node, with the options after --; each reads the same sources and trains on its "
-         "share of them, and --sync says how they keep in step. Of streams each node reads all that it is given: "
+         "share of them, and --sync says how they keep in step. Of streams each node reads all that it is given, "
+         "of a broker's with shared=1 its share; "
          "{rank} "
          "in a word after -- becomes the node's number, from 0. The first node writes the model and the report. "
          "Without "
@@ -170,7 +171,7 @@ constexpr std::array kCommands = std::to_array<Command>({
          "and "
          "--rank.",
      .examples = "streamvec launch -n 4 -- train corpus.txt --out model --sync ssp\n"
-                 "streamvec launch -n 2 -- train kafka://host/news?part={rank}/2 --out model --vocab-max 200000\n"
+                 "streamvec launch -n 2 -- train kafka://host/news?shared=1 --out model --vocab-max 200000\n"
                  "streamvec launch -n 4 --servers 2 -- train corpus.txt --out model --json\n",
      .words_min = 1,
      .words_max = -1},

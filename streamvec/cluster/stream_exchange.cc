@@ -24,6 +24,8 @@ StreamExchange::StreamExchange(Parts parts, int64_t slots_max, std::optional<Sha
 
 Status StreamExchange::step(double now_s, NodeId self, NodeId leader, const View& view, bool last, Outbox& out,
                             std::vector<Slot>& restarted) {
+  self_ = self;
+  stepped_ = true;
   if (!parts_come_.empty()) parts_come_.forget_others(all_of(view));
   relay(view, out);
   StreamReport next;
@@ -103,6 +105,7 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
     const std::lock_guard lock(mutex_);
     others_ = {view.workers.begin(), view.workers.end()};
     others_.erase(self);
+    led_ = true;
   }
   const std::set<NodeId> members = all_of(view);
   std::erase_if(nodes_, [&](const auto& node) {
@@ -119,10 +122,11 @@ Status StreamExchange::lead(NodeId self, const View& view, Outbox& out, std::vec
   for (const NodeId node : members) {
     Known& known = nodes_.try_emplace(node, Known{.stamp = first_stamp_}).first->second;
     if (!changed && known.told == known.answered && known.save == save_ && known.saved == saved_ &&
-        known.stop == stop_ && known.stamp == changes.stamp)
+        known.stop == stop_ && known.divide == divide_ && known.divided == divided_ && known.stamp == changes.stamp)
       continue;
     StreamNews news = news_for(node, changes);
-    known = {news.answered, news.answered, news.save, news.saved, news.stop, news.words.stamp};
+    known = {news.answered, news.answered, news.save,    news.saved,
+             news.stop,     news.divide,   news.divided, news.words.stamp};
     if (node == self) {
       STREAMVEC_RETURN_IF_ERROR(apply(news, restarted));
       continue;
@@ -146,9 +150,15 @@ StreamNews StreamExchange::news_for(NodeId node, const VocabularyChanges& change
   StreamNews news;
   news.answered = known.answered;
   news.reference = replays_.reference(node).value_or(0);
-  news.save = save_;
+  news.save = save_;  // before `divide`, which is set before it
+  news.divide = divide_;
   news.saved = saved_;
   news.stop = stop_;
+  {
+    const std::lock_guard lock(mutex_);
+    news.divided = divided_;
+    if (known.divided != news.divided) news.division = division_;
+  }
   news.words = known.stamp == changes.after ? changes : shared_->changes_since(known.stamp);
   return news;
 }
@@ -179,6 +189,7 @@ Status StreamExchange::receive_whole(NodeId from, NodeId leader, std::string_vie
   if (const auto changes = body_of(bytes, StreamKind::kChanges)) return receive_changes(from, *changes, restarted);
   STREAMVEC_ASSIGN_OR_RETURN(const StreamNews news, decode_stream_news(bytes));
   if (from != leader) return {};
+  receive_division(news);
   save_ = news.save;
   saved_ = news.saved;
   if (news.stop) stop_ = true;
@@ -275,9 +286,9 @@ std::string StreamExchange::save_vocabulary() const {
   return shared_->vocabulary().save();
 }
 
-void StreamExchange::tell_cursors(std::string cursors) {
+void StreamExchange::tell_cursors(std::string cursors, int64_t save) {
   const std::lock_guard lock(mutex_);
-  told_save_ = save_.load();
+  told_save_ = save;
   own_cursors_ = std::move(cursors);
 }
 

@@ -113,9 +113,23 @@ class StreamExchange {
   void go_on();
   void saved() { saved_ = save_.load(); }
   std::string save_vocabulary() const;  // REQUIRES: hold()
+  // Of the leader, where readers share sources: those that take part are others than the last division was made for.
+  // Then it asks where all stand, as for a save, and from there on they read nothing of what they share; when all have
+  // told it, it tells who reads what. Nobody waits for it: a node that does not answer is left out some time.
+  bool division_due() const;
+  void ask_to_divide();
+  bool may_divide() const;                   // all have answered
+  std::set<NodeId> members() const;          // that train, the leader too
+  void tell_division(std::string division);  // REQUIRES: may_divide()
+  // Of all: shared sources are to stand still before cursors are told; who reads what, once each time.
+  bool is_dividing() const { return divide_ > divided_; }
+  std::optional<std::string> take_division();
+  NodeId self() const { return self_; }  // REQUIRES: take_division() or may_divide() was true
   // Of the others: cursors are wanted, here they are; those told last are safe.
   bool cursors_wanted() const { return save_ > told_save_; }
-  void tell_cursors(std::string cursors);
+  int64_t wanted_save() const { return save_; }  // for which they are told, whatever is asked for meanwhile
+  void tell_cursors(std::string cursors) { tell_cursors(std::move(cursors), save_); }
+  void tell_cursors(std::string cursors, int64_t save);
   bool take_safe();  // true once for each
 
  private:
@@ -127,6 +141,7 @@ class StreamExchange {
   Status lead(NodeId self, const View& view, Outbox& out, std::vector<Slot>& restarted);
   Status apply(const StreamNews& news, std::vector<Slot>& restarted);
   Status apply_words(const VocabularyChanges& words, std::vector<Slot>& restarted);
+  void receive_division(const StreamNews& news);
   StreamNews news_for(NodeId node, const VocabularyChanges& changes) const;
   Status take_place(double now_s, NodeId self, const View& view, Outbox& out);
   Status receive_changes(NodeId from, std::string_view bytes, std::vector<Slot>& restarted);
@@ -149,6 +164,7 @@ class StreamExchange {
     int64_t answered = 0, told = 0;  // reports
     int64_t save = 0, saved = 0;     // told
     bool stop = false;
+    int64_t divide = 0, divided = 0;
     uint64_t stamp = 0;  // of the changes that it was told of
   };
   std::map<NodeId, Known> nodes_;
@@ -164,10 +180,17 @@ class StreamExchange {
 
   std::atomic<bool> stop_{false};
   std::atomic<int64_t> save_{0}, saved_{0}, told_save_{0};
-  mutable std::mutex mutex_;  // of what follows
+  std::atomic<int64_t> divide_{0}, divided_{0};  // saves: the last that divides, the one the last division is of
+  std::atomic<NodeId> self_{0};
+  std::atomic<bool> stepped_{false};  // the last is known
+  mutable std::mutex mutex_;          // of what follows
   std::condition_variable cursors_changed_;
   std::map<NodeId, std::pair<int64_t, std::string>> cursors_;  // of the leader: what nodes told, for which save
   std::set<NodeId> others_;                                    // that train
+  bool led_ = false;                                           // these are known
+  std::set<NodeId> divided_members_;                           // whom the leader's last division is for
+  std::string division_;                                       // the last one
+  int64_t taken_division_ = 0;                                 // of which save
   std::optional<std::string> own_cursors_;                     // to be told
   std::string told_cursors_;                                   // last
   bool answers_over_ = false;                                  // nobody answers any more

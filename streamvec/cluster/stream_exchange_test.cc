@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,11 +44,17 @@ TEST_P(InStep, ANodeThatDiesIsLeftOutAndTheOthersGoOnAdmittingWords) {
     read(*members[2], 30);
     members[2]->node.reset();
   });
+  std::latch first_has_read(1);  // its words would push out those of a second that was far ahead
   std::vector<std::thread> threads;
   for (size_t i = 0; i < 2; ++i)
     threads.emplace_back([&, i] {
       ASSERT_TRUE(members[i]->node->await_start().ok());
-      read(*members[i], 300);
+      read(*members[i], 200);
+      if (i == 0) first_has_read.count_down();
+      if (i == 1) {
+        first_has_read.wait();
+        read(*members[i], 100, 200);
+      }
       EXPECT_TRUE(members[i]->node->finish({}).ok());
     });
   dies.join();
@@ -104,6 +111,40 @@ TEST_P(InStep, TheLeaderLearnsWhereSourcesStandAndTellsWhenTheyAreSafe) {
   EXPECT_TRUE(eventually("word to stop", [&] { return members[1]->exchange->asked_to_stop(); }));
 }
 
+TEST_P(InStep, WhatNodesShareIsDividedWhenAllHaveToldWhereTheyStandAndAnewWhenOneDies) {
+  start(3, 0.5);
+  for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
+  StreamExchange& leader = *members[0]->exchange;
+  EXPECT_TRUE(eventually("a membership", [&] { return leader.division_due() && leader.members().size() == 3; }));
+  leader.ask_to_divide();
+  EXPECT_FALSE(leader.division_due());
+  for (const size_t other : {1, 2}) {
+    StreamExchange& exchange = *members[other]->exchange;
+    EXPECT_TRUE(eventually("a question where sources stand", [&] { return exchange.cursors_wanted(); }));
+    EXPECT_TRUE(exchange.is_dividing()) << "it knows by then what for";
+    EXPECT_FALSE(leader.may_divide());
+    exchange.tell_cursors("at 7");
+  }
+  EXPECT_TRUE(eventually("all answers", [&] { return leader.may_divide(); }));
+  leader.tell_division("first");
+  for (auto& member : members) {
+    std::optional<std::string> division;
+    EXPECT_TRUE(eventually("a division", [&] { return (division = member->exchange->take_division()).has_value(); }));
+    EXPECT_EQ(division, "first");
+    EXPECT_EQ(member->exchange->take_division(), std::nullopt) << "once";
+    EXPECT_FALSE(member->exchange->is_dividing());
+  }
+  EXPECT_FALSE(leader.division_due());
+  members[2]->node.reset();
+  EXPECT_TRUE(eventually("a smaller membership", [&] { return leader.division_due(); }));
+  leader.ask_to_divide();
+  EXPECT_TRUE(eventually("a question", [&] { return members[1]->exchange->cursors_wanted(); }));
+  members[1]->exchange->tell_cursors("at 8");
+  EXPECT_TRUE(eventually("the answer of the one that is left", [&] { return leader.may_divide(); }));
+  EXPECT_EQ(leader.members(), (std::set<NodeId>{1, 2}));
+  EXPECT_EQ(leader.cursors().at(3), "at 7") << "where the one that died stood";
+}
+
 TEST(StreamExchange, ANodeThatReadsNothingTellsWhatItTrainsOn) {
   StreamMember leader(1, true), trains(2, false);
   const View view{1, {1, 2}, {1, 2}};
@@ -137,6 +178,9 @@ TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   news.save = 8;
   news.saved = 7;
   news.stop = true;
+  news.divide = 9;
+  news.divided = 8;
+  news.division = "[]";
   news.met = {0, 5, 4'000'000'000u};
   news.words = {4, 5, 6, 1, {{0, 5, 1, "b"}}, {}};
   const auto got = decode_stream_report(encode(report));
@@ -149,6 +193,9 @@ TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   const auto told = decode_stream_news(encode(news));
   ASSERT_TRUE(told.ok());
   EXPECT_TRUE(told->stop);
+  EXPECT_EQ(told->divide, 9);
+  EXPECT_EQ(told->divided, 8);
+  EXPECT_EQ(told->division, "[]");
   EXPECT_EQ(told->met, news.met);
   EXPECT_EQ(told->words.changes.at(0).word, "b");
   for (size_t size = 0; size < encode(report).size(); ++size)

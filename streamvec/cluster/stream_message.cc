@@ -74,6 +74,9 @@ std::string encode(const StreamNews& news) {
   out.put(news.save);
   out.put(news.saved);
   out.put(static_cast<uint8_t>(news.stop));
+  out.put(news.divide);
+  out.put(news.divided);
+  put_block(news.division, out);
   out.put(static_cast<uint64_t>(news.met.size()));
   for (const uint32_t times : news.met) out.put_varint(times);
   return stream_message(StreamKind::kNews, out.bytes() + encode(news.words));
@@ -89,6 +92,9 @@ Result<StreamNews> decode_stream_news(std::string_view bytes) {
   news.save = in.get<int64_t>();
   news.saved = in.get<int64_t>();
   news.stop = in.get<uint8_t>() != 0;
+  news.divide = in.get<int64_t>();
+  news.divided = in.get<int64_t>();
+  news.division = get_block(in);
   const int64_t slots = in.get_count(1);
   for (int64_t i = 0; i < slots && in.ok(); ++i) {
     const uint64_t times = in.get_varint();

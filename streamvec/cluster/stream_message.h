@@ -27,6 +27,9 @@ struct StreamNews {
   int64_t save = 0;      // cursors are wanted for the save of that number
   int64_t saved = 0;     // the last one that is safe
   bool stop = false;
+  int64_t divide = 0;    // shared sources are to stand still when cursors are told for the save of that number
+  int64_t divided = 0;   // for which `division` was made
+  std::string division;  // who reads what of them from now on; "": not told
   // With counts of words, by slot: as often as all nodes have trained on them (met_counts.h).
   std::vector<uint32_t> met;
   VocabularyChanges words;

@@ -101,11 +101,28 @@ Status Intake::status() const {
 void Intake::run(Reader& reader) {
   while (await_turn(reader)) {
     tell_committed(reader);
-    if (!await_turn(reader) || !read_some(reader)) break;
-    for (Document& document : reader.documents)
-      if (!await_turn(reader) || !take(reader, document)) break;
+    if (!await_turn(reader)) break;
+    const Result<bool> may_read = await_share(reader);
+    if (!may_read.ok()) {
+      note_failure(reader, may_read.status());
+      finish_reader(reader, "failed");
+      break;
+    }
+    if (!*may_read) continue;
+    if (!read_some(reader)) break;
+    take_all(reader);
   }
   while (!leave(reader)) tell_committed(reader);
+}
+
+// What was read and is another reader's by now is left to that one. False when the intake is stopping.
+bool Intake::take_all(Reader& reader) {
+  for (Document& document : reader.documents) {
+    if (!await_turn(reader)) return false;
+    if (is_withheld(reader)) return true;
+    if (!take(reader, document)) return false;
+  }
+  return true;
 }
 
 // False while there is something to tell its source.
@@ -169,8 +186,7 @@ bool Intake::read_some(Reader& reader) {
     if (reader.documents.empty()) retry_later(reader);
     return true;
   }
-  for (Document& document : reader.documents)
-    if (!await_turn(reader) || !take(reader, document)) return false;
+  if (!take_all(reader)) return false;
   finish_reader(reader, "failed");
   return false;
 }

@@ -49,6 +49,7 @@ class Intake {
     std::chrono::milliseconds retry_first{500}, retry_max{30'000};  // between tries at a source that has a fault
     // state() also has where sources stood that are not among these now: they go on there when they come again.
     bool keeps_others = false;
+    bool divided = false;  // shared sources wait until share() says what is theirs; else they read all
   };
   // What the documents become part of. All is borrowed. `admitted` is called under the vocabulary's lock with the slots
   // whose rows must start anew, before any chunk that names them is in replay.
@@ -106,6 +107,11 @@ class Intake {
   Status restore(const nlohmann::json& state);
   // The same of their places alone: nothing else of what was read then is in what is learned from now on.
   Status restore_places(const nlohmann::json& state);
+  // Of sources that are shared with other readers (Capabilities::shared), where others come and go. They take in
+  // nothing more, so that state() is where the next reader of each split goes on. REQUIRES: as state().
+  void withhold_shared();
+  // The shared source of this name goes on with these splits, from `cursor`. Thread-safe.
+  void share(const std::string& name, const std::string& cursor, const Splits& splits);
   std::string filter_state() const { return filter_.save(); }  // REQUIRES: as state()
   Status restore_filter(std::string_view bytes) { return filter_.restore(bytes); }
 
@@ -128,6 +134,9 @@ class Intake {
   void map(Reader& reader, const Document& document);
   bool insert(Reader& reader);
   bool await_turn(Reader& reader);
+  Result<bool> await_share(Reader& reader);
+  bool is_withheld(const Reader& reader) const;
+  bool take_all(Reader& reader);
   void step_aside();
   void step_back();
   bool leave(Reader& reader);

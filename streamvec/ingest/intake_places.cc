@@ -1,5 +1,6 @@
 // Where the sources of an intake stand: what is saved, sought again, and told to them.
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,7 +12,8 @@
 namespace streamvec {
 namespace {
 
-constexpr size_t kOthersMax = 1'000;  // places of sources that are not read now
+constexpr std::chrono::milliseconds kShareWait{50};  // short, so that what is safe is told meanwhile
+constexpr size_t kOthersMax = 1'000;                 // places of sources that are not read now
 
 Status no_state(const nlohmann::json::exception& e) {
   return error(Code::kDataLoss, "cursors.json does not say where the sources stood (", e.what(),
@@ -68,6 +70,7 @@ nlohmann::json Intake::state() {
                        {"dated", reader->dated},
                        {"cursor", reader->cursor.empty() ? reader->restored : reader->source->saved(reader->cursor)},
                        {"documents", reader->statistics.documents}});
+    if (reader->shared) cursors.back()["shared"] = true;
   }
   cursors.insert(cursors.end(), others_->begin(), others_->end());
   return {{"sources", cursors},
@@ -80,6 +83,62 @@ nlohmann::json Intake::state() {
             {"duplicates", totals_.duplicates},
             {"other_languages", totals_.other_languages},
             {"newest_time_s", totals_.newest_time_s}}}};
+}
+
+void Intake::withhold_shared() {
+  const std::lock_guard lock(mutex_);
+  for (auto& reader : readers_) {
+    if (!reader->shared) continue;
+    reader->withheld = true;
+    reader->share.reset();
+    ++reader->shares;
+  }
+}
+
+void Intake::share(const std::string& name, const std::string& cursor, const Splits& splits) {
+  const std::lock_guard lock(mutex_);
+  const auto named = [&](const auto& reader) { return reader->shared && reader->keys.front() == name; };
+  const auto found = std::find_if(readers_.begin(), readers_.end(), named);
+  if (found == readers_.end()) return;
+  Reader& reader = **found;
+  reader.withheld = true;  // until its thread, which may stand in a read, has put the source there
+  reader.share = {cursor, splits};
+  ++reader.shares;
+  changed_.notify_all();
+}
+
+bool Intake::is_withheld(const Reader& reader) const {
+  const std::lock_guard lock(mutex_);
+  return reader.withheld;
+}
+
+// Puts a shared source to what it is to read. False while that is not known, or was changed meanwhile: look again.
+Result<bool> Intake::await_share(Reader& reader) {
+  std::optional<Reader::Share> share;
+  int64_t shares = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!reader.withheld) return true;
+    share = reader.share;
+    shares = reader.shares;
+  }
+  step_aside();
+  Status status;
+  if (share) {
+    reader.source->read_splits(share->splits);
+    status = reader.source->seek(share->cursor);
+  } else {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kShareWait, [&] { return stopping_ || reader.share || reader.commit_due; });
+  }
+  step_back();
+  STREAMVEC_RETURN_IF_ERROR(status);
+  const std::lock_guard lock(mutex_);
+  if (!share || reader.shares != shares) return false;
+  reader.share.reset();
+  reader.withheld = false;
+  reader.cursor = reader.restored = share->cursor;
+  return true;
 }
 
 // Throws as the library does for what is no list of places.

@@ -29,6 +29,44 @@ TEST(Intake, WhatIsCommittedIsWhatWasInTheState) {
   EXPECT_EQ(script->committed, saved);
 }
 
+TEST(Intake, ASharedSourceReadsNothingBeforeItsShareAndGoesOnWhereThatSays) {
+  const auto script = script_of(1'000, "a"), own = script_of(10, "b");
+  script->shared = script->remote = true;
+  Intake::Options options = Rig::fast();
+  options.divided = true;
+  Rig rig({{"one", script}, {"two", own}}, options);
+  rig.start();
+  while (rig.intake->totals().documents < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(script->reads, 0);
+  rig.intake->share("one", "saved:990", {1, {1, 2}});
+  while (!rig.intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  rig.intake->stop();
+  EXPECT_EQ(rig.count("a989"), 0);
+  for (int64_t i = 990; i < 1'000; ++i) EXPECT_EQ(rig.count("a" + std::to_string(i)), 1) << i;
+}
+
+TEST(Intake, WhatIsWithheldStandsWhereItsStateSaysUntilItIsSharedAnew) {
+  const auto script = script_of(1'000'000, "a");
+  script->shared = script->remote = true;
+  Rig rig({{"one", script}});
+  rig.start();
+  for (int64_t more = 20; more <= 60; more += 20) {
+    while (rig.intake->totals().documents < more) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rig.intake->pause();
+    rig.intake->withhold_shared();
+    const auto state = rig.intake->state();
+    rig.intake->resume();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // what was read meanwhile is not taken in
+    const std::string cursor = state["sources"][0]["cursor"];
+    const int64_t taken = std::stoll(cursor.substr(cursor.rfind(':') + 1));
+    EXPECT_EQ(rig.intake->totals().documents, taken);
+    EXPECT_TRUE(state["sources"][0]["shared"]);
+    rig.intake->share("one", std::to_string(taken), {});
+  }
+  rig.intake->stop();
+  expect_each_once(rig, "a", rig.intake->totals().documents);
+}
+
 TEST(Intake, ASourceIsToldOfTheCheckpointThatEndsTheRun) {
   const auto endless = script_of(1'000'000, "a"), ended = script_of(3, "b");
   Rig rig({{"one that ends", ended}, {"two", endless}});

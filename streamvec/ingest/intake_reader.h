@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,8 +21,10 @@ struct Intake::Reader {
       : source(std::move(its_source)),
         index(number),
         remote(source->capabilities().remote),
+        shared(source->capabilities().shared),
         tokenizer(options.tokenizer),
-        random(mix(options.seed, number)) {
+        random(mix(options.seed, number)),
+        withheld(shared && options.divided) {
     statistics.name = read_back(source->name()).get<std::string>();  // paths are any bytes
     keys = read_back(source->keys()).get<std::vector<std::string>>();
   }
@@ -38,7 +41,7 @@ struct Intake::Reader {
   std::unique_ptr<Source> source;
   std::vector<std::string> keys;  // Source::keys()
   const int32_t index;
-  const bool remote;
+  const bool remote, shared;
   std::thread thread;
   // Of its own thread.
   Tokenizer tokenizer;
@@ -57,6 +60,13 @@ struct Intake::Reader {
   std::string saved_cursor;      // of the last one in the checkpoint under way
   std::string committed_cursor;  // of the last one in a checkpoint that is safe
   std::string told_cursor;       // the last of these that the source has taken
+  struct Share {
+    std::string cursor;
+    Splits splits;
+  };
+  bool withheld;               // it takes in nothing until ...
+  std::optional<Share> share;  // ... this is there and its thread has put the source to it
+  int64_t shares = 0;          // how often the two were changed from outside
   bool commit_due = false;
   bool gone = false;   // its thread has done with the source
   bool dated = false;  // a document of it had a date; under the vocabulary's lock

@@ -21,7 +21,7 @@ struct Script {
   std::map<int64_t, Status> faults;  // before document number ...; each once
   std::function<Document(int64_t)> document;
   std::atomic<int64_t> committed{0}, reads{0}, commit_faults{0};
-  bool remote = false;
+  bool remote = false, shared = false;
   std::function<void()> before_read = [] {}, before_commit = [] {};
 };
 
@@ -56,7 +56,7 @@ class ScriptedSource : public Source {
     script_->committed = std::stoll(cursor);
     return {};
   }
-  Capabilities capabilities() const override { return {.remote = script_->remote}; }
+  Capabilities capabilities() const override { return {.remote = script_->remote, .shared = script_->shared}; }
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return 0; }
   std::string name() const override { return name_; }

@@ -8,6 +8,7 @@
 
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
+#include "streamvec/source/splits.h"
 
 namespace streamvec {
 
@@ -31,6 +32,7 @@ struct Capabilities {
   // read() and commit() may stand for as long as another machine likes. saved() is the cursor itself and may be asked
   // for meanwhile, by another thread.
   bool remote = false;
+  bool shared = false;  // several readers may have a part each, by read_splits(); its cursors are SharedCursors
 };
 
 // Not thread-safe: callers share one behind a lock.
@@ -64,6 +66,9 @@ class Source {
   // It is part of a stream, which is read once, in many runs: from then on what is read already is known however the
   // source may be put together next time. `alone`: no other process has a part of the stream. Before seek() and read().
   virtual void join_stream(bool /*alone*/) {}
+  // Of one that is shared: the splits that are this reader's from now on; before that all are. Before seek(), which
+  // puts each where its last reader stood.
+  virtual void read_splits(Splits /*splits*/) {}
   // What the other side allows to be read, in words ("robots.txt allows it"); "" where nobody has to allow it.
   virtual std::string permission() const { return ""; }
   // What was met on the way and is no error, a line each ("a.txt is empty").

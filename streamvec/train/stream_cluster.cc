@@ -135,11 +135,51 @@ void StreamCluster::take_chunks() {
 void StreamCluster::help_to_save() {
   if (leads()) return;
   if (exchange_->cursors_wanted()) {
+    const int64_t save = exchange_->wanted_save();
     parts_.intake.pause();
-    exchange_->tell_cursors(own_cursors());
+    if (exchange_->is_dividing()) parts_.intake.withhold_shared();
+    exchange_->tell_cursors(own_cursors(), save);
     parts_.intake.resume();
   }
   if (exchange_->take_safe()) parts_.intake.commit();
+}
+
+void StreamCluster::divide_sources() {
+  if (leads() && exchange_->division_due()) exchange_->ask_to_divide();
+  if (leads() && exchange_->may_divide()) exchange_->tell_division(make_division());
+  if (const std::optional<std::string> division = exchange_->take_division()) read_share(*division);
+}
+
+// A source is read by those that have it, and goes on where the furthest stood, also of those that are gone.
+std::string StreamCluster::make_division() {
+  parts_.intake.pause();
+  parts_.intake.withhold_shared();
+  nlohmann::json all = parts_.intake.state();
+  parts_.intake.resume();
+  std::map<NodeId, nlohmann::json> states = {{exchange_->self(), all}};
+  for (const auto& [node, told] : exchange_->cursors())
+    if (exchange_->members().count(node) > 0) states[node] = parse_json(told);
+  add_cursors(all);
+  const std::map<std::string, std::string> cursors = shared_cursors(all);
+  std::map<std::string, std::vector<NodeId>> readers;
+  for (const auto& [node, state] : states)
+    for (const std::string& name : shared_sources(state)) readers[name].push_back(node);
+  nlohmann::json division = nlohmann::json::array();
+  for (const auto& [name, nodes] : readers) {
+    const auto cursor = cursors.find(name);
+    division.push_back(
+        {{"name", name}, {"cursor", cursor != cursors.end() ? cursor->second : std::string()}, {"readers", nodes}});
+  }
+  return json_text(division);
+}
+
+void StreamCluster::read_share(const std::string& division) {
+  for (const nlohmann::json& source : parse_json(division)) {
+    const auto readers = source.value("readers", std::vector<uint64_t>());
+    if (std::find(readers.begin(), readers.end(), exchange_->self()) != readers.end())
+      parts_.intake.share(source.value("name", std::string()), source.value("cursor", std::string()),
+                          {exchange_->self(), readers});
+  }
 }
 
 std::string StreamCluster::own_cursors() const {

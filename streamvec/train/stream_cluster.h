@@ -87,6 +87,8 @@ class StreamCluster {
   // Of nodes that do not lead, again and again: tells where the sources stand when the leader saves, and the sources
   // what is safe.
   void help_to_save();
+  // Of all, again and again: who reads what of the sources that nodes share, anew whenever others take part.
+  void divide_sources();
   // Of the node that leads: it has the words of all. One that has taken another's place has yet to ask for them.
   bool may_save() const { return all_.has_value() || exchange_->has_words(); }
   // Of the same, around a save: hears where the others' sources stand, holds the words, and lets them go.
@@ -112,6 +114,8 @@ class StreamCluster {
       : options_(options), model_(model), parts_(std::move(parts)) {}
   Status end(const TrainedTotals& own, const TrainedTotals& told);
   std::string own_cursors() const;
+  std::string make_division();
+  void read_share(const std::string& division);
   void set_row_pulls();
   void renew_tables();
   void send_chunks();

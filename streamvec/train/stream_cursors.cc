@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "streamvec/core/json.h"
+#include "streamvec/source/splits.h"
 
 namespace streamvec {
 namespace {
@@ -64,6 +66,24 @@ FoundCursors sources_of_one(const std::map<std::string, json>& nodes,
   return found;
 }
 
+// In the place of what single nodes say of them.
+void put_shared(const json& saved, FoundCursors& found) {
+  for (const auto& [name, cursor] : shared_cursors(saved)) {
+    found.came_from.erase(name);
+    json place = {{"name", name}, {"documents", 0}};
+    json left = json::array();
+    for (const json& source : found.state.value(kSourceCursors, json::array()))
+      if (source_name(source) == name)
+        place = source;
+      else
+        left.push_back(source);
+    place.erase(kOther);
+    place["cursor"] = cursor;
+    left.push_back(std::move(place));
+    found.state[kSourceCursors] = std::move(left);
+  }
+}
+
 FoundCursors find_cursors(const ClusterSettings& cluster, const json& saved) {
   std::map<std::string, json> nodes = by_name(saved);
   const bool ranked = saved.count(kNodeName) == 0;  // of a run whose nodes had ranks, or of one process
@@ -89,10 +109,36 @@ FoundCursors find_cursors(const ClusterSettings& cluster, const json& saved) {
   for (json& source : found.state)
     if (found.came_from[source_name(source)] != name || own == nodes.end())
       state[kSourceCursors].push_back(std::move(source));
-  return {std::move(state), std::move(found.came_from)};
+  FoundCursors all{std::move(state), std::move(found.came_from)};
+  put_shared(saved, all);
+  return all;
 }
 
 }  // namespace
+
+std::vector<std::string> shared_sources(const json& state) {
+  std::set<std::string> names;
+  for (const json& source : state.is_object() ? state.value(kSourceCursors, json::array()) : json::array())
+    if (source.is_object() && source.value("shared", false) && !source.value(kOther, false))
+      names.insert(source_name(source));
+  return {names.begin(), names.end()};
+}
+
+std::map<std::string, std::string> shared_cursors(const json& saved) {
+  std::map<std::string, SharedCursor> shared;
+  const auto add = [&](const json& state) {
+    for (const json& source : state.value(kSourceCursors, json::array()))
+      if (const auto cursor = SharedCursor::parse(source.is_object() ? source.value("cursor", std::string()) : "");
+          cursor.ok())
+        shared[source_name(source)].merge(*cursor);
+  };
+  if (!saved.is_object()) return {};
+  add(saved);
+  for (const auto& [node, state] : by_name(saved)) add(state);
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, cursor] : shared) texts[name] = cursor.text();
+  return texts;
+}
 
 json cursors_of(const ClusterSettings& cluster, const json& saved) {
   return find_cursors(cluster, saved).state;

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "streamvec/train/trainer.h"
 
@@ -14,7 +15,13 @@ namespace streamvec {
 // What this node's intake is to be put to: the node's own sources and, by their names, those that only one node had
 // which is not there any more. Not by one that joins others, whose source of that name may be another's that is still
 // read.
+// Of sources that are shared (source/splits.h) it is how far any node has read each split, whichever node it was.
 nlohmann::json cursors_of(const ClusterSettings& cluster, const nlohmann::json& saved);
+
+// The names of those that a node reads of them, by the state of its intake; and where they stood, by name: of all nodes
+// the furthest, split by split.
+std::vector<std::string> shared_sources(const nlohmann::json& state);
+std::map<std::string, std::string> shared_cursors(const nlohmann::json& saved);
 
 // Of a node, and of all where it writes. Not thread-safe.
 class NodeCursors {

@@ -100,6 +100,29 @@ TEST_F(StreamCursors, WhatTheFirstOnlyKeepsIsForWhoeverReadsItNow) {
   EXPECT_EQ(now.at("sources").size(), 1u);
 }
 
+TEST_F(StreamCursors, OfASharedSourceAreTheFurthestOfAllNodesWhoeverGoesOn) {
+  const auto shared = [](const char* places) {
+    return state_of("nats://h/NEWS?shared=1", "{\"shared\":" + std::string(places) + ",\"bytes\":1}");
+  };
+  for (const bool found : {false, true}) {
+    const std::vector<std::string> three = {"a:1", "b:1", "c:1"};
+    NodeCursors cursors;
+    cursors.tell(told_by(node(1, three, found), shared("[3,9,3]")));
+    cursors.tell(told_by(node(2, three, found), shared("[3,3,7]")));
+    json saved = shared("[5,3,3]");
+    cursors.add_to(node(0, three, found), saved);
+    const std::string all = "{\"shared\":[5,9,7],\"bytes\":1}";
+    EXPECT_EQ(shared_cursors(saved).at("nats://h/NEWS?shared=1"), all);
+    for (const ClusterSettings& cluster :
+         {node(0, three, found), node(2, three, found), node(3, {"a:1", "d:1", "e:1", "f:1"}, found)}) {
+      const json state = cursors_of(cluster, saved);
+      ASSERT_EQ(state.at("sources").size(), 1u);
+      EXPECT_EQ(cursor_in(state), all) << cluster.rank;
+    }
+    EXPECT_EQ(cursor_in(cursors_of(ClusterSettings(), saved)), all) << "one process";
+  }
+}
+
 TEST_F(StreamCursors, GoByAddressWhereNodesFindEachOtherWhoeverCameFirst) {
   NodeCursors cursors;
   cursors.tell(told_by(node(1), state_of("tail:log", "at 7")));

@@ -174,6 +174,7 @@ class StreamTraining {
     options.tokenizer = options_.tokenizer;
     options.clock_seconds = options_.stream.half_life.seconds;
     options.seed = options_.seed;
+    options.divided = clustered();
     // Nodes that are found by etcd take sources over from each other; of those with ranks the first keeps the rest.
     options.keeps_others = options_.cluster.registry == nullptr && options_.cluster.rank == 0;
     STREAMVEC_ASSIGN_OR_RETURN(DocumentFilter filter,
@@ -312,6 +313,7 @@ class StreamTraining {
     while (only_reads(options_.cluster) ? !cluster_->relayed() : !learner_->over()) {
       if (is_to_stop() || (cluster_ != nullptr && (cluster_->asked_to_stop() || cluster_->failed()))) return {};
       if (cluster_ != nullptr) cluster_->help_to_save();
+      if (cluster_ != nullptr) cluster_->divide_sources();
       STREAMVEC_RETURN_IF_ERROR(write_if_leading());
       STREAMVEC_RETURN_IF_ERROR(look_after(pacer, saved));
     }

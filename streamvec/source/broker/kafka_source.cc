@@ -44,6 +44,7 @@ struct Settings {
   Location location;
   std::string topic, group;
   Part part;
+  bool shared = false;
   std::vector<std::pair<std::string, std::string>> properties;  // librdkafka's
 };
 
@@ -67,7 +68,8 @@ class KafkaTopic : public Source {
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
   Status commit(const std::string& cursor) override;
-  Capabilities capabilities() const override { return {.endless = true, .remote = true}; }
+  void read_splits(Splits splits) override { splits_ = std::move(splits); }
+  Capabilities capabilities() const override { return {.endless = true, .remote = true, .shared = settings_.shared}; }
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override { return settings_.location.name; }
@@ -83,6 +85,8 @@ class KafkaTopic : public Source {
   Status go_to_what_is_left(int32_t partition);
   PartitionList partition_list() const;
   std::string cursor() const;
+  Result<Offsets> offsets_of(const std::string& cursor, int64_t* bytes) const;
+  bool is_ours(size_t partition) const { return settings_.part.has(partition) && splits_.has(partition); }
   static void on_error(rd_kafka_t* kafka, int code, const char* reason, void* self);
 
   const Settings settings_;
@@ -90,6 +94,7 @@ class KafkaTopic : public Source {
   Reconnect reconnect_;
   Kafka kafka_;
   Queue queue_;
+  Splits splits_;
   Offsets next_;
   bool assigned_ = false, topic_seen_ = false;
   Deadline::Clock::time_point looked_at_{};
@@ -97,11 +102,18 @@ class KafkaTopic : public Source {
   int64_t bytes_read_ = 0, gone_ = 0;
 };
 
+Result<Offsets> KafkaTopic::offsets_of(const std::string& cursor, int64_t* bytes) const {
+  if (!settings_.shared) return parse_cursor(cursor, bytes);
+  STREAMVEC_ASSIGN_OR_RETURN(SharedCursor shared, SharedCursor::parse(cursor));
+  if (bytes != nullptr) *bytes = shared.bytes;
+  return std::move(shared.splits);
+}
+
 Status KafkaTopic::seek(const std::string& cursor) {
   Offsets offsets;
   int64_t bytes = 0;
   if (!cursor.empty()) {
-    STREAMVEC_ASSIGN_OR_RETURN(offsets, parse_cursor(cursor, &bytes));
+    STREAMVEC_ASSIGN_OR_RETURN(offsets, offsets_of(cursor, &bytes));
   }
   queue_.reset();
   kafka_.reset();
@@ -185,7 +197,7 @@ Status KafkaTopic::look_for_partitions(int wait_ms) {
 PartitionList KafkaTopic::partition_list() const {
   PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(next_.size())));
   for (size_t i = 0; i < next_.size(); ++i)
-    if (settings_.part.has(i))
+    if (is_ours(i))
       rd_kafka_topic_partition_list_add(list.get(), settings_.topic.c_str(), static_cast<int32_t>(i))->offset =
           next_[i] < 0 ? RD_KAFKA_OFFSET_BEGINNING : next_[i];
   return list;
@@ -265,6 +277,7 @@ Status KafkaTopic::take(const rd_kafka_message_t& message, std::vector<Document>
 }
 
 std::string KafkaTopic::cursor() const {
+  if (settings_.shared) return SharedCursor{next_, bytes_read_}.text();
   std::string text = "{\"offsets\":[";
   for (size_t i = 0; i < next_.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(next_[i]);
   return text + "],\"bytes\":" + std::to_string(bytes_read_) + "}";
@@ -272,11 +285,11 @@ std::string KafkaTopic::cursor() const {
 
 // The broker's own record is for others to see, the checkpoint is what counts: nobody waits for it long.
 Status KafkaTopic::commit(const std::string& cursor) {
-  STREAMVEC_ASSIGN_OR_RETURN(const Offsets offsets, parse_cursor(cursor, nullptr));
+  STREAMVEC_ASSIGN_OR_RETURN(const Offsets offsets, offsets_of(cursor, nullptr));
   if (settings_.group.empty() || kafka_ == nullptr) return {};
   const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
   for (size_t i = 0; i < offsets.size(); ++i)
-    if (offsets[i] >= 0)
+    if (offsets[i] >= 0 && is_ours(i))
       rd_kafka_topic_partition_list_add(list.get(), settings_.topic.c_str(), static_cast<int32_t>(i))->offset =
           offsets[i];
   const Queue answers(rd_kafka_queue_new(kafka_.get()));
@@ -333,8 +346,9 @@ Result<std::unique_ptr<Source>> KafkaSource::open(const std::string& name) {
   for (const auto& [key, value] : location.query)
     if (key.find('.') != std::string::npos) settings.properties.emplace_back(key, value);
   std::erase_if(location.query, [](const auto& setting) { return setting.first.find('.') != std::string::npos; });
-  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"group", "part", "tls", "ca", "sasl"}));
+  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"group", "part", "shared", "tls", "ca", "sasl"}));
   STREAMVEC_ASSIGN_OR_RETURN(settings.part, Part::of(location));
+  STREAMVEC_ASSIGN_OR_RETURN(settings.shared, is_shared(location));
   STREAMVEC_ASSIGN_OR_RETURN(RecordFormat format, RecordFormat::from(location));
   return std::unique_ptr<Source>(std::make_unique<KafkaTopic>(std::move(settings), std::move(format)));
 }

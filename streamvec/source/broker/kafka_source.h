@@ -15,6 +15,7 @@ namespace streamvec {
 // partition. Settings beside those of RecordFormat:
 //   group=G      commit() also tells the broker how far the group G is, for others to see; nothing is read from there
 //   part=K/N     only every Nth partition, from the Kth on (0 is the first): N readers share a topic
+//   shared=1     several readers divide the partitions among them (source/splits.h); without others it reads all
 //   tls=1, ca=F  TLS, trusting the certificates in F
 //   sasl=M       how USER and PASSWORD are shown: PLAIN (the default), SCRAM-SHA-256, SCRAM-SHA-512
 //   A.B=V        any key with a dot is given to librdkafka as it is

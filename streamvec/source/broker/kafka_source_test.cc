@@ -115,6 +115,30 @@ TEST(KafkaSource, ReadersOfPartsHaveEveryPartitionOnce) {
   expect_each_once(counted, 300);
 }
 
+TEST(KafkaSource, ReadersThatShareItHaveEachMessageOnceWhoeverComesAndGoes) {
+  Cluster cluster;
+  std::map<std::string, int> counted;
+  SharedCursor places;
+  int produced = 0;
+  for (const std::vector<uint64_t>& readers : {std::vector<uint64_t>{}, {1, 2}, {2, 3}}) {
+    cluster.produce_numbered(produced + 1, produced + 90);
+    produced += 90;
+    const std::string begin = places.splits.empty() ? "" : places.text();
+    for (const uint64_t reader : readers.empty() ? std::vector<uint64_t>{0} : readers) {
+      const auto source = open_kafka(cluster, "/news?shared=1");
+      EXPECT_TRUE(source->capabilities().shared);
+      source->read_splits({reader, readers});
+      ASSERT_TRUE(source->seek(begin).ok());
+      std::vector<Document> documents;
+      while (source->read(64, Deadline::after(std::chrono::milliseconds(1'000)), documents).ok()) {
+      }
+      for (const Document& document : documents) ++counted[document.text];
+      if (!documents.empty()) places.merge(*SharedCursor::parse(documents.back().cursor));
+    }
+    expect_each_once(counted, produced);
+  }
+}
+
 TEST(KafkaSource, CountsEachMessageOnceThroughKillsOfTheReader) {
   Cluster cluster;
   cluster.produce_numbered(1, 300);
@@ -295,7 +319,8 @@ TEST(KafkaSource, SecuritySettingsThatCannotBeAreNamed) {
 
 TEST(KafkaSource, NamesThatAreWrongAreRefusedWhenOpenedOrFirstRead) {
   for (const char* name : {"kafka://host", "kafka://host/", "kafka:///t", "kafka://h/t?colour=red", "kafka://h/t?tls=2",
-                           "kafka://h/t?part=2/2", "kafka://h/t?part=1", "kafka://h/t?part=0/2x"})
+                           "kafka://h/t?part=2/2", "kafka://h/t?part=1", "kafka://h/t?part=0/2x",
+                           "kafka://h/t?shared=1&part=0/2", "kafka://h/t?shared=2"})
     EXPECT_EQ(KafkaSource::open(name).status().code(), Code::kInvalidArgument) << name;
   EXPECT_EQ(first_error(**KafkaSource::open("kafka://h/t?no.such.thing=1")).code(), Code::kInvalidArgument);
 }

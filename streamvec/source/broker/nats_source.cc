@@ -1,17 +1,14 @@
 #include "streamvec/source/broker/nats_source.h"
 
-#include <nats/nats.h>
-
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "streamvec/core/json.h"
+#include "streamvec/source/broker/nats_handles.h"
 #include "streamvec/source/broker/part.h"
 #include "streamvec/source/broker/reconnect.h"
 #include "streamvec/source/live/connection.h"
@@ -27,53 +24,17 @@ constexpr int64_t kNanosecondsPerSecond = 1'000'000'000,
                   kBatchBytes = int64_t{72} << 20;  // a message has 64 MiB at most
 constexpr int kBatch = 256, kRequestWaitMs = 1'000, kRequestSeconds = 30;
 constexpr size_t kMarksMax = 65'536;
+constexpr size_t kSplits = 64;  // of a shared stream, by sequence; another number would not find its cursors again
 constexpr int64_t kNoLimit = 1'000'000'000;  // the client library leaves out -1, and the server then takes 1,000
 
-template <auto destroy>
-struct Destroy {
-  template <typename T>
-  void operator()(T* object) const {
-    destroy(object);
-  }
-};
-using Options = std::unique_ptr<natsOptions, Destroy<natsOptions_Destroy>>;
-using Server = std::unique_ptr<natsConnection, Destroy<natsConnection_Destroy>>;
-using Jetstream = std::unique_ptr<jsCtx, Destroy<jsCtx_Destroy>>;
-using Subscription = std::unique_ptr<natsSubscription, Destroy<natsSubscription_Destroy>>;
-using StreamInfo = std::unique_ptr<jsStreamInfo, Destroy<jsStreamInfo_Destroy>>;
-using ConsumerInfo = std::unique_ptr<jsConsumerInfo, Destroy<jsConsumerInfo_Destroy>>;
-
-using Inbox = std::unique_ptr<natsInbox, Destroy<natsInbox_Destroy>>;
-using Message = std::unique_ptr<natsMsg, Destroy<natsMsg_Destroy>>;
+using namespace nats;
 
 struct Settings {
   Location location;
   std::string stream, subject, durable;
   Part part;
   int64_t pending_max = 0;
-  bool tls = false;
-};
-
-// What the client calls, once for each connection, when its threads have ended.
-class Closed {
- public:
-  static void say(natsConnection*, void* self) {
-    auto& closed = *static_cast<Closed*>(self);
-    const std::lock_guard lock(closed.mutex_);
-    closed.said_ = true;
-    closed.changed_.notify_one();
-  }
-  // Waits for it; then the next connection may use this.
-  void await() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return said_; });
-    said_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool said_ = false;
+  bool tls = false, shared = false;
 };
 
 // How the consumer is told what is safe.
@@ -81,13 +42,16 @@ enum class Acknowledge { kNothing, kUpTo, kEach };
 
 class NatsStream : public Source {
  public:
-  NatsStream(Settings settings, RecordFormat format) : settings_(std::move(settings)), intake_(std::move(format)) {}
+  NatsStream(Settings settings, RecordFormat format) : settings_(std::move(settings)), intake_(std::move(format)) {
+    places_.splits.resize(kSplits, 0);
+  }
   ~NatsStream() override { hang_up(); }
 
   Result<int64_t> read(int64_t count_max, Deadline deadline, std::vector<Document>& out) override;
   Status seek(const std::string& cursor) override;
   Status commit(const std::string& cursor) override;
-  Capabilities capabilities() const override { return {.endless = true, .remote = true}; }
+  void read_splits(Splits splits) override { splits_ = std::move(splits); }
+  Capabilities capabilities() const override { return {.endless = true, .remote = true, .shared = settings_.shared}; }
   int64_t bytes_total() const override { return -1; }
   int64_t bytes_read() const override { return bytes_read_; }
   std::string name() const override { return settings_.location.name; }
@@ -108,6 +72,9 @@ class NatsStream : public Source {
   Status request();
   Status take_status(natsMsg* message, std::string_view status);
   Status take(natsMsg* message, std::vector<Document>& out);
+  Status seek_splits(const std::string& cursor);
+  bool is_ours(uint64_t sequence) const;
+  std::string cursor();
   void mark(uint64_t sequence, const char* reply);
   Status acknowledge_up_to(uint64_t sequence);
   Status lose(Status status);
@@ -128,6 +95,8 @@ class NatsStream : public Source {
   Deadline::Clock::time_point request_ends_{};
   bool stream_seen_ = false;
   Acknowledge acknowledge_ = Acknowledge::kNothing;
+  Splits splits_;
+  SharedCursor places_;     // of a shared stream: the last message that was read of each split
   uint64_t handed_ = 0;     // sequence of the last message taken: everything up to it is passed over
   uint64_t committed_ = 0;  // everything up to it is safe
   uint64_t delivery_ = 0;   // the consumer's own count of deliveries, which has no holes
@@ -158,7 +127,27 @@ Result<uint64_t> NatsStream::sequence_of(const std::string& cursor, int64_t* byt
   return all["sequence"].get<uint64_t>();
 }
 
+// Begins with the least of what its splits lack, and passes over what others of them have.
+Status NatsStream::seek_splits(const std::string& cursor) {
+  SharedCursor places;
+  if (!cursor.empty()) {
+    STREAMVEC_ASSIGN_OR_RETURN(places, SharedCursor::parse(cursor));
+  }
+  if (places.splits.size() > kSplits)
+    return error(Code::kInvalidArgument, "not a cursor of a shared NATS stream: ", cursor.substr(0, 100));
+  places.splits.resize(kSplits, 0);
+  hang_up();
+  places_ = std::move(places);
+  bytes_read_ = places_.bytes;
+  int64_t least = *std::max_element(places_.splits.begin(), places_.splits.end());
+  for (size_t split = 0; split < kSplits; ++split)
+    if (splits_.has(split)) least = std::min(least, places_.splits[split]);
+  handed_ = static_cast<uint64_t>(std::max<int64_t>(least, 0));
+  return {};
+}
+
 Status NatsStream::seek(const std::string& cursor) {
+  if (settings_.shared) return seek_splits(cursor);
   uint64_t sequence = 0;
   int64_t bytes = 0;
   if (!cursor.empty()) {
@@ -262,14 +251,18 @@ Status NatsStream::inspect_stream() {
     return error(Code::kFailedPrecondition, name(), ": the stream drops messages by interest, so that a restart could ",
                  "not go back to its place; give it limits or workqueue retention, or read a mirror of it");
   const bool queue = info->Config->Retention == js_WorkQueuePolicy;
+  if (queue && settings_.shared)
+    return error(Code::kFailedPrecondition, name(), ": a work queue gives each message to one reader only, so that ",
+                 "several cannot divide it by shared=1; give the stream limits retention");
   if (queue && settings_.part.count > 1)
     return error(Code::kFailedPrecondition, name(),
                  ": a work queue gives each message to one reader only, and part=", settings_.part.index, "/",
                  settings_.part.count, " would take those of the others from it; give the stream limits retention");
   acknowledge_ = queue ? Acknowledge::kEach : settings_.durable.empty() ? Acknowledge::kNothing : Acknowledge::kUpTo;
-  if (state.LastSeq < handed_)
+  const auto furthest = static_cast<uint64_t>(*std::max_element(places_.splits.begin(), places_.splits.end()));
+  if (const uint64_t read = std::max(handed_, furthest); state.LastSeq < read)
     return error(Code::kFailedPrecondition, name(), ": the stream ends with message ", state.LastSeq, ", but message ",
-                 handed_, " was read: it has been made anew; train into another directory");
+                 read, " was read: it has been made anew; train into another directory");
   if (!queue && handed_ > 0 && state.FirstSeq > handed_ + 1)
     gone_ += static_cast<int64_t>(state.FirstSeq - handed_ - 1);
   return {};
@@ -377,14 +370,29 @@ Status NatsStream::take(natsMsg* message, std::vector<Document>& out) {
     gone_ += static_cast<int64_t>(sequence - handed_ - 1);
   handed_ = sequence;
   bytes_read_ += natsMsg_GetDataLength(message);
-  if (!settings_.part.has(sequence)) return {};
+  if (!is_ours(sequence)) return {};
   Document document;
   if (!intake_.take({natsMsg_GetData(message), static_cast<size_t>(natsMsg_GetDataLength(message))}, document))
     return {};
   if (document.time_s == 0) document.time_s = meta->Timestamp / kNanosecondsPerSecond;
-  document.cursor = "{\"sequence\":" + std::to_string(sequence) + ",\"bytes\":" + std::to_string(bytes_read_) + "}";
+  document.cursor = cursor();
   out.push_back(std::move(document));
   return {};
+}
+
+bool NatsStream::is_ours(uint64_t sequence) const {
+  if (!settings_.shared) return settings_.part.has(sequence);
+  return splits_.has(sequence % kSplits) && static_cast<int64_t>(sequence) > places_.splits[sequence % kSplits];
+}
+
+// Messages come in their order: all of its splits are read up to the last one.
+std::string NatsStream::cursor() {
+  if (!settings_.shared)
+    return "{\"sequence\":" + std::to_string(handed_) + ",\"bytes\":" + std::to_string(bytes_read_) + "}";
+  for (size_t split = 0; split < kSplits; ++split)
+    if (splits_.has(split)) places_.splits[split] = std::max(places_.splits[split], static_cast<int64_t>(handed_));
+  places_.bytes = bytes_read_;
+  return places_.text();
 }
 
 // Where one acknowledgement stands for all before it, every other mark can be spared.
@@ -398,6 +406,7 @@ void NatsStream::mark(uint64_t sequence, const char* reply) {
 }
 
 Status NatsStream::commit(const std::string& cursor) {
+  if (settings_.shared) return {};  // nobody but the checkpoint knows how far each split is
   STREAMVEC_ASSIGN_OR_RETURN(const uint64_t sequence, sequence_of(cursor, nullptr));
   committed_ = std::max(committed_, sequence);
   if (server_ == nullptr) return {};
@@ -433,11 +442,16 @@ Result<std::unique_ptr<Source>> NatsSource::open(const std::string& name) {
   Settings settings;
   STREAMVEC_ASSIGN_OR_RETURN(settings.location, Location::parse(name));
   const Location& location = settings.location;
-  STREAMVEC_RETURN_IF_ERROR(RecordFormat::check_keys(location, {"subject", "durable", "part", "pending", "tls", "ca"}));
+  STREAMVEC_RETURN_IF_ERROR(
+      RecordFormat::check_keys(location, {"subject", "durable", "part", "shared", "pending", "tls", "ca"}));
   STREAMVEC_ASSIGN_OR_RETURN(settings.part, Part::of(location));
   settings.stream = location.path.empty() ? "" : location.path.substr(1);
   settings.subject = location.text("subject");
   settings.durable = location.text("durable");
+  STREAMVEC_ASSIGN_OR_RETURN(settings.shared, is_shared(location));
+  if (settings.shared && !settings.durable.empty())
+    return error(Code::kInvalidArgument, location.name, ": a consumer has one reader, and shared=1 several; leave out ",
+                 "durable=, the cursors are in the checkpoint");
   if (location.host.empty() || settings.stream.empty() || settings.stream.find_first_of("./ *>") != std::string::npos)
     return error(Code::kInvalidArgument, location.name, ": write nats://HOST[:PORT]/STREAM");
   STREAMVEC_ASSIGN_OR_RETURN(settings.pending_max, location.integer("pending", 250'000, 1, 10'000'000));

@@ -16,6 +16,8 @@ namespace streamvec {
 //   durable=D    the consumer has this name and stays; it shows what commit() acknowledged. One reader a name.
 //   part=K/N     only every Nth message by its sequence, from the Kth on (0 is the first): N readers share a stream.
 //                Each is sent all of it; not for work queues
+//   shared=1     several readers divide the stream among them (source/splits.h): 64 splits, by sequence; without others
+//                it reads all. Each is sent all of it; not for work queues, and without durable= or part=
 //   pending=N    of a work queue: how many messages may wait for commit() before the server gives no more (250000)
 //   tls=1, ca=F  TLS, trusting the certificates in F
 // Streams with limits retention are read without effect on them. From a work queue (retention workqueue), messages go

@@ -125,6 +125,51 @@ TEST(NatsSource, ReadersOfPartsHaveEachMessageOnce) {
   expect_each_once(counted, 30);
 }
 
+TEST(NatsSource, SharedByNobodyElseItReadsAllAndGoesOn) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  client.publish_numbered(1, 100);
+  expect_each_once(count_through_restarts([&] { return open_nats(server, "/NEWS?shared=1"); }, 100, [](int) {}), 100);
+}
+
+TEST(NatsSource, ReadersThatShareItHaveEachMessageOnceWhoeverComesAndGoes) {
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream();
+  std::map<std::string, int> counted;
+  SharedCursor places;
+  int published = 0;
+  for (const std::vector<uint64_t>& readers : {std::vector<uint64_t>{1, 2, 3}, {1, 3}, {1, 3, 4, 5}, {6}}) {
+    client.publish_numbered(published + 1, published + 200);
+    published += 200;
+    const std::string begin = places.splits.empty() ? "" : places.text();
+    for (const uint64_t reader : readers) {
+      const auto source = open_nats(server, "/NEWS?shared=1");
+      EXPECT_TRUE(source->capabilities().shared);
+      source->read_splits({reader, readers});
+      ASSERT_TRUE(source->seek(begin).ok());
+      std::vector<Document> documents;
+      while (source->read(64, Deadline::after(std::chrono::milliseconds(500)), documents).ok()) {
+      }
+      for (const Document& document : documents) ++counted[document.text];
+      if (!documents.empty()) places.merge(*SharedCursor::parse(documents.back().cursor));
+    }
+    expect_each_once(counted, published);
+  }
+}
+
+TEST(NatsSource, WhatCannotBeSharedIsRefused) {
+  for (const char* setting : {"shared=1&part=0/2", "shared=1&durable=d", "shared=2"}) {
+    const Status refused = NatsSource::open(std::string("nats://h/NEWS?") + setting).status();
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << setting;
+  }
+  ServerProcess server(nats_server());
+  NatsClient client(server);
+  client.add_stream("news.>", js_WorkQueuePolicy);
+  EXPECT_EQ(first_error(*open_nats(server, "/NEWS?shared=1")).code(), Code::kFailedPrecondition);
+}
+
 TEST(NatsSource, PartsOfAWorkQueueAreRefused) {
   ServerProcess server(nats_server());
   NatsClient client(server);

@@ -1,4 +1,5 @@
-// part=K/N: a reader's part of what several share, every Nth from the Kth on, counted from 0.
+// What a reader has of a stream that several share: part=K/N, every Nth from the Kth on, counted from 0, for good; or
+// shared=1, splits that those who take part divide among them (source/splits.h).
 #pragma once
 
 #include <charconv>
@@ -28,5 +29,15 @@ struct Part {
     return part;
   }
 };
+
+// Whether the setting says so. kInvalidArgument where it also has a part for good.
+inline Result<bool> is_shared(const Location& location) {
+  STREAMVEC_ASSIGN_OR_RETURN(const int64_t shared, location.integer("shared", 0, 0, 1));
+  if (shared == 1 && !location.text("part").empty())
+    return error(Code::kInvalidArgument, location.name,
+                 ": shared=1 divides the stream among those that read it, and part=", location.text("part"),
+                 " is a part for good; leave out one of them");
+  return shared == 1;
+}
 
 }  // namespace streamvec
