@@ -210,8 +210,8 @@ class Reproduction {
         "as many pairs. \"own\" is the block that suits the kernel.",
         "Everything else that ran on this machine at the time is in the times, too."};
     report_.not_run = {
-        std::string("GPUs: rows of 2018 on one GPU (GTX 970) and on four (GTX 1080) stand beside one core and several "
-                    "cores") +
+        std::string("GPUs: rows of 2018 on one GPU (GTX 970) and on four (GTX 1080) stand beside one process with a "
+                    "node's threads and with those of all nodes") +
             (options_.device == "cpu" ? "; --device cuda trains rbsg and sgns with its own blocks on an NVIDIA GPU."
                                       : ", but for those whose command has --device."),
         "Ethernet between machines: all nodes are on this one."};

@@ -75,9 +75,9 @@ std::string RowPlan::name() const {
 std::string RowPlan::setting_text() const {
   switch (setting) {
     case Setting::kOne:
-      return "one process, one core";
+      return "one process, a node's threads";
     case Setting::kSeveral:
-      return "one process, several cores";
+      return "one process, all nodes' threads";
     case Setting::kSync:
       return "cluster, synchronous";
     default:

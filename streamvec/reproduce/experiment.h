@@ -20,8 +20,8 @@ enum class Arm {
 };
 
 enum class Setting {
-  kOne,      // one process on one core (2018: one GPU)
-  kSeveral,  // one process on several cores (2018: four GPUs)
+  kOne,      // one process with as many threads as a node of the clusters has (2018: one GPU)
+  kSeveral,  // one process with those of all nodes (2018: four GPUs)
   kSync,     // a cluster that keeps in step
   kAsync,    // one that does not wait
 };
