@@ -4,7 +4,7 @@ import signal
 
 import pytest
 from serve_support import Events, serving
-from support import SANITIZED, run
+from support import SANITIZED, run, wait_for
 
 
 class TestDemo:
@@ -18,6 +18,7 @@ class TestDemo:
             running.events.close()
 
     def test_it_finds_the_planted_truth_and_says_so(self, over):
+        wait_for(lambda: any(line.startswith("{") for line in over.stdout), "".join(over.stderr))
         result = json.loads(next(line for line in over.stdout if line.startswith("{")))
         assert result["found"] is True
         assert result["analogies"]["right"] >= 0.8 * result["analogies"]["asked"]
