@@ -49,6 +49,7 @@ struct ModelOptions {
   bool bf16_tables = false;  // there, rows are kept in bf16
   bool stream = false;       // text may come slowly: none waits for more
   int64_t words = 0;         // that will be trained on in all, about; 0: not known
+  int32_t nodes = 1;         // that train on the text together, each on a part of it
 };
 
 // One per thread; holds scratch memory and borrows the parameters. Trains in place.

@@ -1,5 +1,6 @@
 // The character model (rbsg.h) in the loop: the pairs of a chunk become batches of about equal size.
 #include <algorithm>
+#include <cmath>
 
 #include "streamvec/model/model.h"
 #include "streamvec/model/rbsg.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int32_t kBatchDefault = 8'192;  // pairs
 constexpr int32_t kPool = 256;            // negatives that a batch shares
-constexpr double kWarmUpSteps = 100;      // in which the rate rises to what it should be
+constexpr double kWarmUpSteps = 100;      // of all nodes, in which the rate rises to what it should be
 
 WindowOptions whole_chunk(WindowOptions windows) {
   windows.centres = 1 << 30;
@@ -22,6 +23,7 @@ class RbsgWorker final : public ModelWorker {
  public:
   RbsgWorker(const ModelOptions& options, Rbsg& rbsg)
       : batch_size_(options.batch > 0 ? options.batch : kBatchDefault),
+        nodes_(options.nodes),
         planner_(whole_chunk(options.windows)),
         rbsg_(rbsg) {
     batch_.told_at_once = options.stream;  // a chunk of a stream has its own figures
@@ -68,9 +70,13 @@ class RbsgWorker final : public ModelWorker {
     batch_.contexts.assign(contexts_.begin() + begin, contexts_.begin() + end);
     batch_.negatives.resize(kPool);
     tables.negatives.sample(random, batch_.negatives);
-    const auto warmth = static_cast<float>(std::min(1.0, (rbsg_.steps() + 1) / kWarmUpSteps));
-    add(rbsg_.train_batch(batch_, lr * warmth), stats);
+    const double warmth = std::min(1.0, nodes_ * (rbsg_.steps() + 1) / kWarmUpSteps);
+    add(rbsg_.train_batch(batch_, static_cast<float>(lr * rate_of_nodes() * warmth)), stats);
   }
+
+  // Nodes that step together are as one with a batch of all of theirs, whose slope is that much surer: Adam's rate goes
+  // with the root (Malladi and others 2022).
+  double rate_of_nodes() const { return std::sqrt(nodes_); }
 
   static void add(const Rbsg::BatchStats& done, StepStats& stats) {
     stats.refused += done.refused ? 1 : 0;
@@ -81,6 +87,7 @@ class RbsgWorker final : public ModelWorker {
   }
 
   const int32_t batch_size_;
+  const double nodes_;
   WindowPlanner planner_;
   Rbsg& rbsg_;
   WindowPlan plan_;

@@ -118,6 +118,7 @@ class Training {
   Status make_workers() {
     ModelOptions model = model_options(options_, start_.model, start_.threads);
     model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs / share_count();
+    model.nodes = share_count();
     for (int32_t i = 0; i < worker_count(model); ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(),
                                  shards_ != nullptr
