@@ -6,7 +6,7 @@
 // and one step goes down its slope, every derivative taken at the old values:
 //   c_ij = scale * w_ij * (label_i - sigma(y_i.x_j)),   dx_j = a_j sum_i c_ij y_i,   dy_i = b_i sum_j c_ij x_j.
 // a_j and b_i are the rows' paces (1 where none are given) unless the summed step is too long to trust a slope taken at
-// one point: a_j is cut so that a_j sum_i |c_ij| <= step_max, and b_i likewise.
+// one point: a_j is cut so that a_j sum_i |c_ij| <= step_max, or the row's own, and b_i likewise.
 // Skip-gram fills w with the windows of some neighbouring centres; CBOW with a diagonal.
 //
 // The same function stands here as a readable reference, as portable SIMD, and twice in bf16 with fp32 sums
@@ -39,6 +39,8 @@ struct PairBlock {
   const int32_t* band_end = nullptr;
   float scale = 1;                     // the learning rate, or 1 where an optimiser follows
   float step_max = 0;                  // 0: steps are not cut
+  const float* input_max = nullptr;    // n values above 0, each row's own in the place of step_max; none: all have that
+  const float* output_max = nullptr;   // m values, likewise
   const float* input_pace = nullptr;   // n values above 0: how much longer than others' a row's step is; none: 1
   const float* output_pace = nullptr;  // m values, likewise
 

@@ -83,6 +83,10 @@ HWY_INLINE __m512 pace_at(const float* paces, int32_t row) {
   return _mm512_set1_ps(paces != nullptr ? paces[row] : 1.0f);
 }
 
+HWY_INLINE __m512 longest_at(const float* longest, int32_t row, __m512 step_max) {
+  return longest != nullptr ? _mm512_set1_ps(longest[row]) : step_max;
+}
+
 // The |c| of negatives added up by input, and by output turned into cuts. Returns the sum of all.
 HWY_INLINE float cut_negatives(const PairBlock& block, int32_t columns, const float* c, PairList& list,
                                float* output_cuts, float* input_sums) {
@@ -108,8 +112,10 @@ HWY_INLINE float cut_negatives(const PairBlock& block, int32_t columns, const fl
     const __m512 pace = block.output_pace != nullptr
                             ? _mm512_maskz_loadu_ps(there, block.output_pace + block.positives + i)
                             : _mm512_set1_ps(1);
+    const __m512 longest =
+        block.output_max != nullptr ? _mm512_maskz_loadu_ps(there, block.output_max + block.positives + i) : step_max;
     _mm512_mask_storeu_ps(output_cuts + block.positives + i, there,
-                          cut_of(sums_of_16(by_output + 16 * i), pace, step_max));
+                          cut_of(sums_of_16(by_output + 16 * i), pace, longest));
   }
   return _mm512_reduce_add_ps(total);
 }
@@ -132,7 +138,7 @@ HWY_NOINLINE float add_pair_outputs(const PairBlock& block, int32_t offset, cons
       for (int32_t v = 0; v < kVectors; ++v) sum[v] = _mm512_fmadd_ps(factor, _mm512_load_ps(x + 16 * v), sum[v]);
     }
     total = _mm512_add_ps(total, size);
-    const __m512 cut = cut_of(size, pace_at(block.output_pace, i), step_max);
+    const __m512 cut = cut_of(size, pace_at(block.output_pace, i), longest_at(block.output_max, i, step_max));
     float* to = block.dy[i] + offset;
     for (int32_t v = 0; v < kVectors; ++v)
       _mm512_store_ps(to + 16 * v, _mm512_fmadd_ps(sum[v], cut, _mm512_load_ps(to + 16 * v)));
@@ -158,7 +164,7 @@ HWY_NOINLINE void add_pair_inputs(const PairBlock& block, int32_t offset, const 
       size = _mm512_add_ps(size, _mm512_abs_ps(factor));
       for (int32_t v = 0; v < kVectors; ++v) sum[v] = _mm512_fmadd_ps(factor, _mm512_load_ps(y + 16 * v), sum[v]);
     }
-    const __m512 cut = cut_of(size, pace_at(block.input_pace, j), step_max);
+    const __m512 cut = cut_of(size, pace_at(block.input_pace, j), longest_at(block.input_max, j, step_max));
     float* to = block.dx[j] + offset;
     for (int32_t v = 0; v < kVectors; ++v)
       _mm512_store_ps(to + 16 * v, _mm512_fmadd_ps(sum[v], cut, _mm512_load_ps(to + 16 * v)));

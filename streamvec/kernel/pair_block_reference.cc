@@ -44,9 +44,10 @@ class ReferencePairKernel final : public PairKernel {
     const auto coefficient = [&](int32_t i, int32_t j) {
       return coefficient_[static_cast<size_t>(i) * block.inputs + j];
     };
-    const auto length = [&](const float* paces, int32_t row, double sum) {
-      const double pace = paces != nullptr ? paces[row] : 1.0;
-      return block.step_max > 0 && pace * sum > block.step_max ? block.step_max / sum : pace;
+    const auto length = [&](const float* paces, const float* longest, int32_t row, double sum) {
+      const double pace = paces != nullptr ? paces[row] : 1.0,
+                   most = longest != nullptr ? longest[row] : block.step_max;
+      return most > 0 && pace * sum > most ? most / sum : pace;
     };
     dx_.assign(static_cast<size_t>(block.inputs) * block.dim, 0);
     for (int32_t j = 0; j < block.inputs; ++j)
@@ -60,15 +61,15 @@ class ReferencePairKernel final : public PairKernel {
       for (int32_t d = 0; d < block.dim; ++d) {
         double sum = 0;
         for (int32_t j = 0; j < block.inputs; ++j) sum += coefficient(i, j) * block.x[j][d];
-        block.dy[i][d] += static_cast<float>(length(block.output_pace, i, total) * sum);
+        block.dy[i][d] += static_cast<float>(length(block.output_pace, block.output_max, i, total) * sum);
       }
     }
     for (int32_t j = 0; j < block.inputs; ++j) {
       double total = 0;
       for (int32_t i = 0; i < block.outputs; ++i) total += std::abs(coefficient(i, j));
       for (int32_t d = 0; d < block.dim; ++d)
-        block.dx[j][d] +=
-            static_cast<float>(length(block.input_pace, j, total) * dx_[static_cast<size_t>(j) * block.dim + d]);
+        block.dx[j][d] += static_cast<float>(length(block.input_pace, block.input_max, j, total) *
+                                             dx_[static_cast<size_t>(j) * block.dim + d]);
     }
   }
 

@@ -235,10 +235,11 @@ float sum_steps(const PairBlock& block, int32_t columns, const float* c, float* 
 }
 
 // Sums become lengths of steps (pair_block.h: a_j, b_i).
-void cut_steps(float step_max, const float* paces, int32_t count, float* sums) {
+void cut_steps(float step_max, const float* longest, const float* paces, int32_t count, float* sums) {
   if (step_max == 0) step_max = 3e38f;
   for (int32_t i = 0; i < count; ++i)
-    sums[i] = std::min(paces != nullptr ? paces[i] : 1.0f, step_max / std::max(sums[i], 1e-30f));
+    sums[i] = std::min(paces != nullptr ? paces[i] : 1.0f,
+                       (longest != nullptr ? longest[i] : step_max) / std::max(sums[i], 1e-30f));
 }
 
 // A block as tiles see it: coefficients with `columns` of them a row.
@@ -329,8 +330,8 @@ PairBlockResult step_by_bands(const PairBlock& block, PairScratch& scratch) {
   if (!finish(totals, result)) return result;
   std::fill(input_cuts, input_cuts + columns, 0.0f);
   result.slope = sum_steps(block, columns, c, output_cuts, input_cuts) / block.scale;
-  cut_steps(block.step_max, block.output_pace, block.outputs, output_cuts);
-  cut_steps(block.step_max, block.input_pace, block.inputs, input_cuts);
+  cut_steps(block.step_max, block.output_max, block.output_pace, block.outputs, output_cuts);
+  cut_steps(block.step_max, block.input_max, block.input_pace, block.inputs, input_cuts);
   RowPrefetch prefetch(block);
   const Tiles tiles{block, columns, c, prefetch};
   sum_inputs(tiles, true, scratch.dx_rows());

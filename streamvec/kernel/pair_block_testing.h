@@ -52,14 +52,15 @@ struct Shape {
   bool shared_weights = false;  // the negatives have one row of weights among them
   float scale = 0.05f;
   float step_max = 0;
-  bool paces = false;  // rows have paces of 1 to 8
+  bool paces = false;   // rows have paces of 1 to 8
+  bool maxima = false;  // and longest steps of their own, a tenth of step_max to all of it
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << "dim " << shape.dim << ", " << shape.inputs << " inputs, " << shape.outputs << " outputs, "
              << shape.positives << " positives, bands " << static_cast<int>(shape.bands)
              << (shape.shared_weights ? ", shared weights" : "") << ", step_max " << shape.step_max
-             << (shape.paces ? ", paces" : "");
+             << (shape.paces ? ", paces" : "") << (shape.maxima ? ", maxima" : "");
 }
 
 inline float between(Random& random, float low, float high) {
@@ -85,6 +86,8 @@ class Block {
     draw_weights(random);
     for (int32_t i = 0; i < shape.outputs; ++i) output_pace_.push_back(between(random, 1, 8));
     for (int32_t j = 0; j < shape.inputs; ++j) input_pace_.push_back(between(random, 1, 8));
+    for (int32_t i = 0; i < shape.outputs; ++i) output_max_.push_back(shape.step_max * between(random, 0.1f, 1));
+    for (int32_t j = 0; j < shape.inputs; ++j) input_max_.push_back(shape.step_max * between(random, 0.1f, 1));
     point(x.pointers, x_pointers_);
     point(y.pointers, y_pointers_);
   }
@@ -104,6 +107,8 @@ class Block {
     block.step_max = shape_.step_max;
     block.input_pace = shape_.paces ? input_pace_.data() : nullptr;
     block.output_pace = shape_.paces ? output_pace_.data() : nullptr;
+    block.input_max = shape_.maxima ? input_max_.data() : nullptr;
+    block.output_max = shape_.maxima ? output_max_.data() : nullptr;
     block.upcoming = y_pointers_.data();
     block.upcoming_count = shape_.outputs;
     block.dx = dx.pointers.data();
@@ -156,7 +161,7 @@ class Block {
 
   Shape shape_;
   std::vector<const float*> x_pointers_, y_pointers_, weight_pointers_;
-  std::vector<float> input_pace_, output_pace_;
+  std::vector<float> input_pace_, output_pace_, input_max_, output_max_;
 };
 
 inline double softplus(double z) {
@@ -199,8 +204,8 @@ struct Expected {
         dx_reach[j] += std::abs(c);
         dy_reach[i] += std::abs(c);
       }
-    finish(dx_reach, block.step_max, block.input_pace, dx, dx_size);
-    finish(dy_reach, block.step_max, block.output_pace, dy, dy_size);
+    finish(dx_reach, block.step_max, block.input_max, block.input_pace, dx, dx_size);
+    finish(dy_reach, block.step_max, block.output_max, block.output_pace, dy, dy_size);
   }
 
   static void add(double c, const float* row, int32_t dim, std::vector<double>& sum, double& square) {
@@ -210,12 +215,14 @@ struct Expected {
     }
   }
 
-  // A step is as long as the row's pace says; one whose coefficients reach further than step_max is shortened to it.
-  static void finish(const std::vector<double>& reach, double step_max, const float* paces, Table& sums,
-                     std::vector<double>& sizes) {
+  // A step is as long as the row's pace says; one whose coefficients reach further than step_max, or the row's own, is
+  // shortened to it.
+  static void finish(const std::vector<double>& reach, double step_max, const float* maxima, const float* paces,
+                     Table& sums, std::vector<double>& sizes) {
     for (size_t i = 0; i < sums.size(); ++i) {
       const double pace = paces != nullptr ? paces[i] : 1;
-      const double length = step_max > 0 && pace * reach[i] > step_max ? step_max / reach[i] : pace;
+      const double most = maxima != nullptr ? maxima[i] : step_max;
+      const double length = most > 0 && pace * reach[i] > most ? most / reach[i] : pace;
       for (double& value : sums[i]) value *= length;
       sizes[i] = length * std::sqrt(sizes[i]);
     }
@@ -262,6 +269,7 @@ inline std::vector<Shape> many_shapes(int repetitions) {
       for (bool shared : {false, true})
         for (int r = 0; r < repetitions; ++r) {
           Shape shape{dim, 1, 1, 0, bands, shared, 0.05f, r % 2 == 0 ? 0.0f : 0.25f, random.below(2) == 0};
+          shape.maxima = shape.step_max > 0 && random.below(2) == 0;
           shape.inputs = 1 + static_cast<int32_t>(random.below(70));
           shape.outputs = 1 + static_cast<int32_t>(random.below(130));
           shape.positives = static_cast<int32_t>(random.below(static_cast<uint32_t>(shape.outputs) + 1));

@@ -226,13 +226,14 @@ inline float coefficients_from_products(const PairBlock& block, int32_t n, int32
 
 // Sums of |c| become lengths of steps (pair_block.h: b_i, a_j), of `count` rows; what is written past the last of them
 // is of no use.
-inline void cuts_from_sums(float step_max, const float* paces, int32_t count, float* sums) {
+inline void cuts_from_sums(float step_max, const float* longest, const float* paces, int32_t count, float* sums) {
   const __m512 most = _mm512_set1_ps(step_max > 0 ? step_max : 3e38f);
   for (int32_t i = 0; i < count; i += 16) {
     const auto there = static_cast<__mmask16>(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
     const __m512 pace = paces != nullptr ? _mm512_maskz_loadu_ps(there, paces + i) : _mm512_set1_ps(1);
+    const __m512 own = longest != nullptr ? _mm512_maskz_loadu_ps(there, longest + i) : most;
     const __m512 sum = _mm512_max_ps(_mm512_load_ps(sums + i), _mm512_set1_ps(1e-30f));
-    _mm512_store_ps(sums + i, _mm512_min_ps(pace, _mm512_div_ps(most, sum)));
+    _mm512_store_ps(sums + i, _mm512_min_ps(pace, _mm512_div_ps(own, sum)));
   }
 }
 
@@ -251,8 +252,8 @@ inline PairBlockResult coefficients_and_cuts(const PairBlock& block, int32_t n, 
   result.finite = result.loss == result.loss;
   if (!result.finite) return result;
   result.slope = sum_of(out.input_sums, n) / block.scale;
-  cuts_from_sums(block.step_max, block.output_pace, block.outputs, out.output_sums);
-  cuts_from_sums(block.step_max, block.input_pace, block.inputs, out.input_sums);
+  cuts_from_sums(block.step_max, block.output_max, block.output_pace, block.outputs, out.output_sums);
+  cuts_from_sums(block.step_max, block.input_max, block.input_pace, block.inputs, out.input_sums);
   return result;
 }
 

@@ -99,13 +99,13 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
   if (parameters_.options.optimizer == OptimizerKind::kSgd) {
     if (pace_ != nullptr) find_paces(inputs);
     const PairBlockResult result =
-        call_kernel(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax * step_share(), pace_ != nullptr);
+        kernel_->step(block_of(x_.data(), x_.data(), y_.data(), lr, kSgdStepMax * step_share(), pace_ != nullptr));
     note_changed(inputs);
     return result;
   }
   zeroed_rows(inputs_, x_memory_, x_steps_);
   zeroed_rows(count_, y_memory_, y_steps_);
-  const PairBlockResult result = call_kernel(x_.data(), x_steps_.data(), y_steps_.data(), 1, 0);
+  const PairBlockResult result = kernel_->step(block_of(x_.data(), x_steps_.data(), y_steps_.data(), 1, 0));
   if (!result.finite) return result;
   step_rows(inputs, x_steps_, lr, *parameters_.input.optimizer, x_);
   step_rows(outputs(), y_steps_, lr, *parameters_.output.optimizer, y_);
@@ -116,7 +116,7 @@ PairBlockResult BlockStep::run(std::span<const Slot> inputs, float lr) {
 PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* const* slopes, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
   zeroed_rows(count_, y_memory_, y_steps_);
-  const PairBlockResult result = call_kernel(inputs.data(), slopes, y_steps_.data(), 1, 0);
+  const PairBlockResult result = kernel_->step(block_of(inputs.data(), slopes, y_steps_.data(), 1, 0));
   if (!result.finite) return result;
   step_rows(outputs(), y_steps_, lr, *parameters_.output.optimizer, y_);
   note_changed({});
@@ -125,7 +125,69 @@ PairBlockResult BlockStep::run(std::span<const float* const> inputs, float* cons
 
 PairBlockResult BlockStep::run_sgd(std::span<const float* const> inputs, float* const* steps, float lr) {
   STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
-  return call_kernel(inputs.data(), steps, y_.data(), lr, kSgdStepMax * step_share());
+  return kernel_->step(block_of(inputs.data(), steps, y_.data(), lr, kSgdStepMax * step_share()));
+}
+
+void BlockStep::begin_batch(std::span<const WindowPlan> plans) {
+  size_t inputs = 0, outputs = 0;
+  for (const WindowPlan& plan : plans) {
+    inputs += plan.columns.size();
+    outputs += plan.windows.size() + plan.negatives.size();
+  }
+  input_sums_.begin(inputs, parameters_.input.rows.stride());
+  output_sums_.begin(outputs, parameters_.output.rows.stride());
+  for (const WindowPlan& plan : plans) {
+    for (const Slot slot : plan.columns) input_sums_.name(slot);
+    for (const WindowPlan::Window& window : plan.windows)
+      output_sums_.name(plan.columns[static_cast<size_t>(window.centre)]);
+    for (const Slot slot : plan.negatives) output_sums_.name(slot);
+  }
+}
+
+// Where the rows' sums are, and how long a step of each may be.
+void BlockStep::find_sums(std::span<const Slot> slots, StepSums& sums, std::vector<float*>& rows,
+                          std::vector<float>& longest) {
+  rows.resize(slots.size());
+  longest.resize(slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    rows[i] = sums.row(slots[i]);
+    longest[i] =
+        kSgdStepMax * static_cast<float>(kNamedOften) / static_cast<float>(std::max(kNamedOften, sums.times(slots[i])));
+  }
+}
+
+PairBlockResult BlockStep::add_to_batch(std::span<const Slot> inputs, float lr) {
+  STREAMVEC_CHECK_EQ(inputs.size(), inputs_);
+  parameters_.look_in();
+  x_.resize(inputs_);
+  for (size_t j = 0; j < inputs_; ++j) x_[j] = input_row(inputs[j]);
+  find_sums(inputs, input_sums_, x_steps_, input_max_);
+  find_sums(outputs(), output_sums_, y_steps_, output_max_);
+  const RowLocks::Guard guard(parameters_.locks, inputs, outputs());
+  const bool sgd = parameters_.options.optimizer == OptimizerKind::kSgd;
+  if (sgd && pace_ != nullptr) find_paces(inputs);
+  PairBlock block = block_of(x_.data(), x_steps_.data(), y_steps_.data(), sgd ? lr : 1, sgd ? kSgdStepMax : 0,
+                             sgd && pace_ != nullptr);
+  block.input_max = sgd ? input_max_.data() : nullptr;
+  block.output_max = sgd ? output_max_.data() : nullptr;
+  return kernel_->step(block);
+}
+
+void BlockStep::end_batch(float lr) {
+  const bool sgd = parameters_.options.optimizer == OptimizerKind::kSgd;
+  const std::span<const Slot> inputs = input_sums_.slots(), outputs = output_sums_.slots();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    float* row = input_row(inputs[i]);
+    const RowLocks::Guard guard(parameters_.locks, {&inputs[i], 1}, {});
+    parameters_.input.optimizer->step(inputs[i], input_sums_.sum(i), sgd ? 1 : lr, row);
+    if (!hot_inputs_.holds(inputs[i])) parameters_.note_changed({&inputs[i], 1}, {});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    float* row = output_row(outputs[i]);
+    const RowLocks::Guard guard(parameters_.locks, {}, {&outputs[i], 1});
+    parameters_.output.optimizer->step(outputs[i], output_sums_.sum(i), sgd ? 1 : lr, row);
+    if (!hot_outputs_.holds(outputs[i])) parameters_.note_changed({}, {&outputs[i], 1});
+  }
 }
 
 void BlockStep::find_paces(std::span<const Slot> inputs) {
@@ -135,8 +197,8 @@ void BlockStep::find_paces(std::span<const Slot> inputs) {
   for (size_t i = 0; i < count_; ++i) output_pace_[i] = pace_->output(outputs_[i]);
 }
 
-PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale,
-                                       float step_max, bool paced) {
+PairBlock BlockStep::block_of(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max,
+                              bool paced) const {
   PairBlock block;
   block.inputs = static_cast<int32_t>(inputs_);
   block.positives = static_cast<int32_t>(positives_);
@@ -155,7 +217,7 @@ PairBlockResult BlockStep::call_kernel(const float* const* x, float* const* dx, 
   block.upcoming_count = static_cast<int32_t>(upcoming_.size());
   block.dx = dx;
   block.dy = dy;
-  return kernel_->step(block);
+  return block;
 }
 
 void BlockStep::zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const {

@@ -11,6 +11,8 @@
 #include "streamvec/kernel/step_share.h"
 #include "streamvec/model/hot_rows.h"
 #include "streamvec/model/parameters.h"
+#include "streamvec/model/step_sums.h"
+#include "streamvec/model/window_plan.h"
 #include "streamvec/vocab/row_pace.h"
 
 namespace streamvec {
@@ -52,6 +54,13 @@ class BlockStep {
   // and it is cut as rows' steps are) is added to `steps`, which may be the inputs themselves. REQUIRES: kSgd.
   PairBlockResult run_sgd(std::span<const float* const> inputs, float* const* steps, float lr);
 
+  // A batch of several blocks, which all find rows as they were when it began; each row takes one step, at its end.
+  // Between them: a block of each plan, filled in their order and added. Cut as those of run() are, but for rows that
+  // the batch names more than kNamedOften times, whose steps together are no longer than as many.
+  void begin_batch(std::span<const WindowPlan> plans);
+  PairBlockResult add_to_batch(std::span<const Slot> inputs, float lr);
+  void end_batch(float lr);
+
   // Rows of both tables that the next block will need; fetched while this one runs.
   void expect(std::span<const Slot> inputs, std::span<const Slot> outputs);
   void expect_rows(std::span<float* const> rows);  // rows of other tables, likewise
@@ -84,14 +93,15 @@ class BlockStep {
   void renew_input(Slot slot);
   void renew_output(Slot slot);
   float* new_weights();
-  PairBlockResult call_kernel(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max,
-                              bool paced = false);
+  PairBlock block_of(const float* const* x, float* const* dx, float* const* dy, float scale, float step_max,
+                     bool paced = false) const;
   // `count` zeroed rows of gradient.
   void zeroed_rows(size_t count, AlignedBuffer<float>& memory, std::vector<float*>& rows) const;
   static void step_rows(std::span<const Slot> slots, const std::vector<float*>& gradients, float lr,
                         Optimizer& optimizer, const std::vector<float*>& rows);
   void note_changed(std::span<const Slot> inputs);  // what is no copy; merging tells of the others
   void find_paces(std::span<const Slot> inputs);
+  void find_sums(std::span<const Slot> slots, StepSums& sums, std::vector<float*>& rows, std::vector<float>& longest);
 
   Parameters& parameters_;
   std::unique_ptr<PairKernel> kernel_;
@@ -108,6 +118,8 @@ class BlockStep {
   std::vector<float*> x_steps_, y_steps_;  // gradients, where an optimiser follows
   const RowPace* pace_ = nullptr;
   std::vector<float> input_pace_, output_pace_;  // of the block's rows
+  StepSums input_sums_, output_sums_;            // of a batch
+  std::vector<float> input_max_, output_max_;    // of a batch's block
 };
 
 }  // namespace streamvec

@@ -21,10 +21,10 @@ void add_times(const float* from, float factor, int32_t dim, float* to) {
 }
 
 // Sums of |c| become lengths of steps (kernel/pair_block.h: a_j, b_i).
-void cut_steps(float step_max, const float* paces, std::vector<float>& sums) {
+void cut_steps(float step_max, const float* longest, const float* paces, std::vector<float>& sums) {
   for (size_t row = 0; row < sums.size(); ++row) {
-    const float pace = paces != nullptr ? paces[row] : 1.0f;
-    sums[row] = step_max > 0 && pace * sums[row] > step_max ? step_max / sums[row] : pace;
+    const float pace = paces != nullptr ? paces[row] : 1.0f, most = longest != nullptr ? longest[row] : step_max;
+    sums[row] = most > 0 && pace * sums[row] > most ? most / sums[row] : pace;
   }
 }
 
@@ -71,8 +71,8 @@ PairBlockResult ColumnsPairKernel::weigh(const PairBlock& block) {
       cuts_y_[static_cast<size_t>(i)] += std::abs(*product);
     }
   }
-  cut_steps(block.step_max, block.input_pace, cuts_x_);
-  cut_steps(block.step_max, block.output_pace, cuts_y_);
+  cut_steps(block.step_max, block.input_max, block.input_pace, cuts_x_);
+  cut_steps(block.step_max, block.output_max, block.output_pace, cuts_y_);
   return result;
 }
 

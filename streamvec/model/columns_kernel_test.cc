@@ -45,21 +45,23 @@ Parameters some_columns(Parameters& whole, int64_t begin, int64_t end) {
 
 TEST(ColumnsKernel, NodesWithSomeColumnsTakeTheStepsOfOneThatHasAll) {
   const std::vector<int64_t> cuts = {0, 7, 24, 40};
-  // Rates at which steps are cut, and at which they are not.
-  for (const float lr : {0.01f, 0.5f}) {
+  // Rates at which steps are cut, and at which they are not; one block at a time, and batches, whose rows are cut each
+  // by how often they are named.
+  for (const auto& [lr, batch] : {std::pair{0.01f, 0}, {0.5f, 0}, {0.5f, 200}}) {
     Parameters whole = random_parameters(60, 40);
     std::vector<Parameters> parts;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) parts.push_back(some_columns(whole, cuts[i], cuts[i + 1]));
     const SamplingTables tables(rarer_and_rarer_words(60), 0, {.pace_max = 8});
     const Chunk chunk = random_chunk(60, 600, 1);
     Random random(1);
-    const StepStats wanted = make_worker("sgns", "simd", {}, whole)->step(chunk, tables, lr, random);
+    const StepStats wanted =
+        make_sgns_worker({}, batch, whole, make_simd_pair_kernel())->step(chunk, tables, lr, random);
     SumOfThreads sums(static_cast<int32_t>(parts.size()));
     std::vector<std::thread> nodes;
     for (size_t node = 0; node < parts.size(); ++node)
       nodes.emplace_back([&, node] {
         const auto worker = make_sgns_worker(
-            settled(WindowOptions()), parts[node],
+            {}, batch, parts[node],
             std::make_unique<ColumnsPairKernel>([&](std::span<float> values) { return sums.sum(node, values); }));
         Random again(1);
         const StepStats stats = worker->step(chunk, tables, lr, again);
@@ -83,7 +85,7 @@ TEST(ColumnsKernel, NothingChangesOnceTheOthersAreGone) {
   auto kernel = std::make_unique<ColumnsPairKernel>(
       [](std::span<float>) { return error(Code::kDeadlineExceeded, "the ring broke"); });
   const ColumnsPairKernel& status_of = *kernel;
-  const auto worker = make_sgns_worker(settled(WindowOptions()), rows, std::move(kernel));
+  const auto worker = make_sgns_worker({}, 0, rows, std::move(kernel));
   Random random(1);
   EXPECT_EQ(worker->step(random_chunk(60, 600, 1), SamplingTables(equal_words(60), 0), 0.05f, random).pairs, 0);
   EXPECT_EQ(status_of.status().code(), Code::kDeadlineExceeded);
@@ -93,8 +95,8 @@ TEST(ColumnsKernel, NothingChangesOnceTheOthersAreGone) {
 TEST(ColumnsKernel, ARowThatIsNoNumberIsRefusedByAllNodes) {
   Parameters rows = random_parameters(60, 8);
   rows.input.rows.row(3)[2] = NAN;
-  const auto worker = make_sgns_worker(settled(WindowOptions()), rows,
-                                       std::make_unique<ColumnsPairKernel>([](std::span<float>) { return Status(); }));
+  const auto worker =
+      make_sgns_worker({}, 0, rows, std::make_unique<ColumnsPairKernel>([](std::span<float>) { return Status(); }));
   Random random(1);
   const StepStats stats = worker->step(random_chunk(60, 600, 1), SamplingTables(equal_words(60), 0), 0.05f, random);
   EXPECT_GT(stats.refused, 0);

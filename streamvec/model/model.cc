@@ -51,14 +51,15 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
     return error(Code::kInvalidArgument, "--batch is ", options.batch, "; a block of --model ", options.model,
                  " has 1 to ", kCentresMax, " centre words");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
+  if (options.model == "sgns") return make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel));
+  if (options.model == "hybrid")
+    return make_hybrid_worker(parameters,
+                              make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel)));
   WindowOptions windows = options.windows;
   if (options.batch > 0) windows.centres = options.batch;
   windows = settled(windows);
-  if (options.model == "sgns") return make_sgns_worker(windows, parameters, std::move(kernel));
   if (options.model == "cbow") return make_cbow_worker(windows, parameters, std::move(kernel));
   if (options.model == "subword") return make_subword_worker(windows, parameters, std::move(kernel));
-  if (options.model == "hybrid")
-    return make_hybrid_worker(parameters, make_sgns_worker(windows, parameters, std::move(kernel)));
   return check_model(options.model);
 }
 

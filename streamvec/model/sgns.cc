@@ -66,9 +66,15 @@ class SgnsWorker final : public ModelWorker {
 
 }  // namespace
 
-std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, Parameters& parameters,
+std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, int32_t batch, Parameters& parameters,
                                               std::unique_ptr<PairKernel> kernel) {
-  return std::make_unique<SgnsWorker>(windows, parameters, std::move(kernel));
+  WindowOptions blocks = settled(windows);
+  if (batch > blocks.centres) return make_sgns_batch_worker(blocks, batch, parameters, std::move(kernel));
+  if (batch > 0) {
+    blocks = windows;
+    blocks.centres = batch;
+  }
+  return std::make_unique<SgnsWorker>(settled(blocks), parameters, std::move(kernel));
 }
 
 }  // namespace streamvec

@@ -17,10 +17,9 @@ namespace {
 using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
 // One block, one pair after the other: the word beside a centre predicts it, against every shared negative with the
-// weight negatives / shared, the centre itself excepted. Slopes at the old values, applied at the end.
-void naive_block(const WindowPlan& plan, const WindowOptions& options, double lr, Rows& input, Rows& output,
-                 Totals& totals) {
-  const Rows x = input, y = output;
+// weight negatives / shared, the centre itself excepted. Slopes at the old values, x and y.
+void naive_block(const WindowPlan& plan, const WindowOptions& options, double lr, const Rows& x, const Rows& y,
+                 Rows& input, Rows& output, Totals& totals) {
   const double share = static_cast<double>(options.negatives) / options.negatives_shared;
   for (const auto& [centre, begin, end] : plan.windows)
     for (int32_t j = begin; j < end; ++j) {
@@ -39,12 +38,23 @@ void naive_block(const WindowPlan& plan, const WindowOptions& options, double lr
     }
 }
 
+// Blocks of text, the old values being those from before each `batch` of them.
+void naive_blocks(const std::vector<WindowPlan>& plans, const WindowOptions& options, size_t batch, Rows& input,
+                  Rows& output, Totals& totals) {
+  Rows x, y;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (i % batch == 0) x = input, y = output;
+    naive_block(plans[i], options, 0.001f, x, y, input, output, totals);
+  }
+}
+
 // A text, how it is cut, and how far a kernel may be from the naive calculation. Steps are short: 0.001.
 struct Comparison {
   int32_t words, tokens;
   WindowOptions windows;
   std::string kernel = "reference";
   double error_max = 1e-6;
+  int32_t blocks = 1;  // of a batch
 };
 
 void expect_naive(const Comparison& test) {
@@ -54,11 +64,12 @@ void expect_naive(const Comparison& test) {
   Parameters parameters = random_parameters(test.words, 23);
   Rows input = values_of(parameters.input.rows), output = values_of(parameters.output.rows);
   Totals totals;
-  for (const WindowPlan& plan : plans_of(chunk, tables, test.windows, 9))
-    naive_block(plan, settled(test.windows), kRate, input, output, totals);
+  const WindowOptions windows = settled(test.windows);
+  naive_blocks(plans_of(chunk, tables, windows, 9), windows, static_cast<size_t>(test.blocks), input, output, totals);
   Random random(9);
-  const StepStats stats =
-      make_worker("sgns", test.kernel, test.windows, parameters)->step(chunk, tables, kRate, random);
+  ModelOptions options{"sgns", test.windows, test.kernel};
+  if (test.blocks > 1) options.batch = test.blocks * windows.centres;
+  const StepStats stats = std::move(make_model_worker(options, parameters)).value()->step(chunk, tables, kRate, random);
   EXPECT_EQ(stats.pairs, totals.pairs);
   EXPECT_EQ(stats.refused, 0);
   EXPECT_NEAR(stats.loss / totals.loss, 1, std::max(1e-6, test.error_max)) << "the true loss of the pairs";
@@ -76,6 +87,49 @@ TEST(Sgns, ManyBlocksEqualTheNaiveCalculation) {
   expect_naive({300, 600, {.window = 20, .negatives = 5}});
 }
 
+TEST(Sgns, TheBlocksOfABatchAllFindTheRowsAsItBegan) {
+  expect_naive({300, 600, {}, "reference", 1e-6, 4});
+  expect_naive({300, 600, {.window = 2, .negatives = 3}, "reference", 1e-6, 100});
+  for (const std::string& kernel : pair_kernels_available())
+    expect_naive({300, 600, {}, kernel, kernel == "reference" || kernel == "simd" ? 1e-6 : 1e-3, 7});
+}
+
+// Three words, one of them in every other place: however many blocks a batch has, a row's steps together are cut at
+// kNamedOften times that of one.
+TEST(Sgns, ABatchThatNamesAWordOftenMovesItNoFurtherThanAFewBlocksWould) {
+  const SamplingTables tables(equal_words(3), 0);
+  std::vector<Slot> words;
+  for (int32_t i = 0; i < 2'000; ++i) words.push_back(i % 2 == 0 ? 0 : 1 + i / 2 % 2);
+  for (const std::string& kernel : pair_kernels_available()) {
+    Parameters parameters = random_parameters(3, 20);
+    const Rows before = values_of(parameters.input.rows);
+    ModelOptions options{"sgns", {}, kernel};
+    options.batch = 4'000;
+    Random random(3);
+    const StepStats stats =
+        std::move(make_model_worker(options, parameters)).value()->step(chunk_of({words}), tables, 0.05f, random);
+    EXPECT_EQ(stats.refused, 0);
+    const float longest = kSgdStepMax * kNamedOften * 0.5f;  // output rows have values of up to 0.5
+    const Rows after = values_of(parameters.input.rows);
+    for (size_t row = 0; row < 3; ++row)
+      for (size_t d = 0; d < 20; ++d) EXPECT_LE(std::abs(after[row][d] - before[row][d]), 1.02f * longest) << kernel;
+  }
+}
+
+// Adam's first step is as long as the rate, whatever the slope.
+TEST(Sgns, AnOptimizerTakesOneStepABatch) {
+  const SamplingTables tables(equal_words(2), 0);
+  const Chunk chunk = chunk_of({std::vector<Slot>(60, 0)});
+  Parameters parameters = random_parameters(2, 8, OptimizerKind::kAdam);
+  ModelOptions options{"sgns", {}, "reference"};
+  options.batch = 100;
+  Random random(3);
+  const Rows before = values_of(parameters.input.rows);
+  (void)std::move(make_model_worker(options, parameters)).value()->step(chunk, tables, 0.01f, random);
+  const Rows after = values_of(parameters.input.rows);
+  for (size_t d = 0; d < 8; ++d) EXPECT_NEAR(std::abs(after[0][d] - before[0][d]), 0.01, 1e-4);
+}
+
 TEST(Sgns, ANegativeThatIsACentreIsExcusedForThatCentreOnly) {
   // Few words: nearly every negative is some centre of its block, most of them several times.
   expect_naive({3, 200, {.window = 4, .negatives = 10}});
@@ -90,8 +144,7 @@ TEST(Sgns, WordsThatTheCentreFilterTakesForEachOtherAreToldApart) {
   const WindowOptions windows{.window = 3, .negatives = 5, .negatives_shared = 2'000};
   const Chunk chunk = random_chunk(2'100, 40, 6);
   Totals totals;
-  for (const WindowPlan& plan : plans_of(chunk, tables, windows, 3))
-    naive_block(plan, settled(windows), 0.001f, input, output, totals);
+  naive_blocks(plans_of(chunk, tables, windows, 3), settled(windows), 1, input, output, totals);
   Random random(3);
   const StepStats stats = make_worker("sgns", "reference", windows, parameters)->step(chunk, tables, 0.001f, random);
   EXPECT_NEAR(stats.loss / totals.loss, 1, 1e-6);

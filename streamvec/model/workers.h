@@ -8,8 +8,13 @@
 
 namespace streamvec {
 
-std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, Parameters& parameters,
+// `batch`: centres that take one step together; 0: as many as a block has. More than that are a batch of several blocks
+// (make_sgns_batch_worker), fewer are smaller blocks.
+std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, int32_t batch, Parameters& parameters,
                                               std::unique_ptr<PairKernel> kernel);
+// REQUIRES: settled blocks, of fewer centres.
+std::unique_ptr<ModelWorker> make_sgns_batch_worker(const WindowOptions& blocks, int32_t centres,
+                                                    Parameters& parameters, std::unique_ptr<PairKernel> kernel);
 std::unique_ptr<ModelWorker> make_cbow_worker(const WindowOptions& windows, Parameters& parameters,
                                               std::unique_ptr<PairKernel> kernel);
 // REQUIRES: parameters.subwords.

@@ -139,11 +139,9 @@ class ColumnsTraining {
 
   Status make_worker() {
     const ModelOptions model = model_options(options_, start_.model, 1);
-    WindowOptions windows = model.windows;
-    if (model.batch > 0) windows.centres = model.batch;
     auto kernel = std::make_unique<ColumnsPairKernel>([this](std::span<float> values) { return sum_up(values); });
     kernel_ = kernel.get();
-    worker_ = make_sgns_worker(settled(windows), start_.parameters, std::move(kernel));
+    worker_ = make_sgns_worker(model.windows, model.batch, start_.parameters, std::move(kernel));
     STREAMVEC_ASSIGN_OR_RETURN(mapper_, start_.make_mapper(options_));
     return {};
   }
