@@ -69,18 +69,50 @@ class TestMisuse:
             assert_one_line(done.err)
 
     def test_tables_of_bf16_and_what_products_are_in_are_for_the_card_alone(self, text, tmp_path):
-        done = run("train", text, "--out", tmp_path / "m", "--table", "bf16", "--min-count", 1, exit=1)
+        done = run("train", text, "--out", tmp_path / "m", "--table", "bf16", "--min-count", 1, exit=2)
         assert "--table bf16" in done.err and "--device cuda" in done.err
-        done = run("train", text, "--out", tmp_path / "m", "--model", "rbsg", "--products", "tf32", "--min-count", 1, exit=1)
+        done = run("train", text, "--out", tmp_path / "m", "--model", "rbsg", "--products", "tf32", "--min-count", 1, exit=2)
         assert "--products" in done.err and "--device cuda" in done.err
         assert_one_line(done.err)
 
     @pytest.mark.parametrize("flag, value", [("--rank", 1), ("--servers", 2), ("--ingest", 1)])
     def test_what_is_said_of_a_node_needs_nodes(self, text, tmp_path, flag, value):
-        done = run("train", text, "--out", tmp_path / "m", flag, value, exit=1)
+        done = run("train", text, "--out", tmp_path / "m", flag, value, exit=2)
         assert f"{flag} {value} needs --nodes" in done.err
         assert_one_line(done.err)
         assert not (tmp_path / "m").exists()
+
+    @pytest.mark.parametrize("command, options, words", [
+        ("train", ["--nodes", "foo"], "host:port"),
+        ("train", ["--nodes", "a:1,b:2", "--rank", 2], "--rank is 2; it must be 0 to 1"),
+        ("train", ["--nodes", "a:1,b:2", "--servers", 2], "at least one has to train"),
+        ("train", ["--nodes", "a:1,b:2", "--cluster-key", "key.pem"], "give all three"),
+        ("train", ["--etcd", "foo", "--address", "a:1"], "such as http://127.0.0.1:2379"),
+        ("train", ["--etcd", "http://127.0.0.1:1"], "--address"),
+        ("train", ["--etcd", "http://127.0.0.1:1", "--address", "a:1", "--job", "a b"], "no name of a job"),
+        ("train", ["--keep"], "--keep needs --listen"),
+        ("train", ["--listen-grpc", "127.0.0.1:0"], "--listen-grpc needs --listen"),
+        ("train", ["--language", "klingon"], "such as en"),
+        ("train", ["--minn", 7, "--maxn", 6], "--minn"),
+        ("launch", ["--servers", 1, "--sync", "ring"], "--servers 0"),
+        ("launch", ["--model", "glove"], "not glove"),
+        ("simulate", ["--nodes", "foo"], "as in 4,16,64"),
+        ("simulate", ["--bandwidth", "foo"], "Mbit or Gbit"),
+        ("serve", ["--tls-key", "key.pem"], "--tls-certificate"),
+        ("serve", ["--allow-origin", "foo"], "as in https://example.org"),
+        ("drift", ["--from", "soon"], "2024-05-01"),
+        ("reproduce", ["--only", "nothing"], "try sound"),
+        ("nearest", [""], "is empty"),
+        ("source", ["check", "foo"], "http://"),
+    ])
+    def test_what_the_command_line_alone_shows_to_be_wrong_is_misuse(self, tmp_path, command, options, words):
+        # Of files that are not there: whoever looks at them first leaves with 1.
+        others = {"train": ["missing", "--out", "m"], "launch": ["-n", 2, "--", "train", "missing", "--out", "m"],
+                  "nearest": ["missing", "word"], "reproduce": ["--corpus", "missing", "--out", "r.html"], "source": []}
+        done = run(command, *others.get(command, ["missing"]), *options, cwd=tmp_path, exit=2)
+        assert words in done.err and done.out == ""
+        assert_one_line(done.err)
+        assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("options, instead", [
         (["--language", "en"], "add --stream"), (["--drop-duplicates"], "add --stream"),

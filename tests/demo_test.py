@@ -46,4 +46,5 @@ class TestDemo:
             assert not any("saved" in line for line in running.stderr), "it keeps nothing"
 
     def test_misuse_is_told_before_anything_else(self):
-        assert run("demo", "--keep").out == ""
+        done = run("demo", "--keep", exit=2)
+        assert done.out == "" and "--keep needs --listen" in done.err

@@ -209,7 +209,7 @@ class TestBadOptions:
     @pytest.mark.parametrize("options, says", [(["--optimizer", "adam"], "adam"), (["--kernel", "bf16"], "bf16"),
                                                (["--vocab-max", 20_000_000], "--vocab-max")])
     def test_what_glove_does_not_have_is_refused(self, topical, tmp_path, options, says):
-        done = run("train", topical, "--out", tmp_path / "m", "--model", "glove", *options, exit=1)
+        done = run("train", topical, "--out", tmp_path / "m", "--model", "glove", *options, exit=2)
         assert_one_line(done.err)
         assert says in done.err
 

@@ -36,7 +36,7 @@ class TestNearest:
 
     @pytest.mark.parametrize("question", [["nearest"], ["vector"], ["analogy", "aaax"], ["drift"]])
     def test_an_empty_word_is_called_empty(self, trained, question):
-        done = run(question[0], trained, *question[1:], "aaax", "", exit=1)
+        done = run(question[0], trained, *question[1:], "aaax", "", exit=2)
         assert f"WORD {len(question) + 1} is empty" in done.err
         assert_one_line(done.err)
 
@@ -58,7 +58,7 @@ class TestSourceCheck:
     def test_a_file_is_told_what_it_takes(self, tmp_path):
         (tmp_path / "text.txt").write_text("some text\n")
         for what in (tmp_path / "text.txt", "text.txt"):
-            done = run("source", "check", what, exit=1)
+            done = run("source", "check", what, exit=2)
             assert str(what) in done.err and "http" in done.err and "Bad scheme" not in done.err
             assert_one_line(done.err)
 

@@ -51,7 +51,7 @@ class TestUnseenWords:
 
     def test_the_empty_word_is_an_error(self, model):
         for command in ("nearest", "vector"):
-            assert_one_line(run(command, model, "", exit=1).err)
+            assert_one_line(run(command, model, "", exit=2).err)
 
     def test_similarity_covers_every_pair(self, model, tmp_path):
         (tmp_path / "set.tsv").write_text("".join(f"{stem(i + 500, 3)}less\t{stem(i + 50, 3)}{end}\t{score}\n" for i in range(9)
@@ -114,7 +114,7 @@ class TestCheckpoints:
         assert tree(model) == before
 
     def test_a_hidden_size_that_cannot_be_is_refused(self, text, tmp_path):
-        done = run("train", text, "--out", tmp_path / "m", "--model", "rbsg", "--hidden", 40, exit=1)
+        done = run("train", text, "--out", tmp_path / "m", "--model", "rbsg", "--hidden", 40, exit=2)
         assert_one_line(done.err)
         assert "--hidden" in done.err
 

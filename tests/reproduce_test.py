@@ -134,7 +134,7 @@ def test_a_row_can_be_run_alone(tmp_path):
 class TestMisuse:
     def test_a_row_that_is_not_there_is_named(self, tmp_path):
         (tmp_path / "text.txt").write_text(support.topical_text(1_000))
-        done = support.run("reproduce", "--corpus", "text.txt", "--out", "r.html", "--only", "nothing", cwd=tmp_path, exit=1)
+        done = support.run("reproduce", "--corpus", "text.txt", "--out", "r.html", "--only", "nothing", cwd=tmp_path, exit=2)
         support.assert_one_line(done.err)
         assert "nothing" in done.err and not (tmp_path / "r.html").exists()
 

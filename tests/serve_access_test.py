@@ -305,7 +305,7 @@ class TestCertificates:
             done = support.run("serve", trained, "--listen", "127.0.0.1:0", "--tls-certificate", files / certificate, "--tls-key",
                                files / key, exit=1)
             support.assert_one_line(done.err)
-        done = support.run("serve", trained, "--listen", "127.0.0.1:0", "--tls-key", files / "server.key", exit=1)
+        done = support.run("serve", trained, "--listen", "127.0.0.1:0", "--tls-key", files / "server.key", exit=2)
         assert "--tls-certificate" in done.err
 
 

@@ -215,7 +215,7 @@ class TestErrors:
             support.assert_one_line(done.err)
             assert "in use" in done.err
         for site in ["foo", "https://example.org/app"]:
-            done = support.run("serve", trained, "--listen", "127.0.0.1:0", "--allow-origin", site, exit=1)
+            done = support.run("serve", trained, "--listen", "127.0.0.1:0", "--allow-origin", site, exit=2)
             support.assert_one_line(done.err)
             assert site in done.err
 
@@ -449,4 +449,4 @@ class TestWhileTraining:
         with serving(trained) as other:
             done = support.run("train", text, "--out", tmp_path / "model", "--listen", f"127.0.0.1:{other.port}", exit=1)
             assert "in use" in done.err and not (tmp_path / "model" / "latest").exists()
-        assert "--listen" in support.run("train", text, "--out", tmp_path / "model", "--keep", exit=1).err
+        assert "--listen" in support.run("train", text, "--out", tmp_path / "model", "--keep", exit=2).err

@@ -49,5 +49,5 @@ def test_needs_no_text_of_its_own():
                                             (["--bandwidth", "infGbit"], "'infGbit'"),
                                             (["--sync", "ring"], "owners of rows are simulated")])
 def test_what_cannot_be_simulated_is_named(options, words, corpus):
-    done = support.run("simulate", corpus, *options, exit=1)
+    done = support.run("simulate", corpus, *options, exit=2)
     assert words in done.err

@@ -91,7 +91,7 @@ class TestGoingOn:
 
     def test_lengths_that_cannot_be_are_refused(self, tmp_path):
         (tmp_path / "text").write_text(topical_text(1_000))
-        done = run("train", tmp_path / "text", "--out", tmp_path / "m", "--model", "subword", "--minn", 7, exit=1)
+        done = run("train", tmp_path / "text", "--out", tmp_path / "m", "--model", "subword", "--minn", 7, exit=2)
         assert_one_line(done.err)
         assert "--maxn" in done.err
 

@@ -11,7 +11,6 @@ namespace streamvec::cli {
 Result<int> run_analogy(const Arguments& arguments) {
   const std::string& directory = arguments.words[0];
   const std::string &a = arguments.words[1], &b = arguments.words[2], &c = arguments.words[3];
-  STREAMVEC_RETURN_IF_ERROR(check_asked(arguments));
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(directory));
   std::vector<std::string> unknown, unseen;
   for (const std::string& word : {a, b, c}) {

@@ -1,5 +1,6 @@
-// The subcommands, a file each. A command prints its result on standard output and returns its exit code, or an error,
-// which main prints as one line and turns into exit 1.
+// The subcommands, a file each. Before a command runs, its misuse_of_* says what of its arguments does not fit
+// together, without looking at any file, host or model: is_misuse() (options.h) is exit 2. Then run_* prints the result
+// on standard output and returns the exit code, or an error, which main prints as one line and turns into exit 1.
 #pragma once
 
 #include "apps/streamvec/options.h"
@@ -21,5 +22,15 @@ Result<int> run_launch(const Arguments& arguments);
 Result<int> run_reproduce(const Arguments& arguments);
 Result<int> run_simulate(const Arguments& arguments);
 Result<int> run_serve(const Arguments& arguments);
+
+Status misuse_of_demo(const Arguments& arguments);
+Status misuse_of_train(const Arguments& arguments);
+Status misuse_of_source(const Arguments& arguments);
+Status misuse_of_launch(const Arguments& arguments);
+Status misuse_of_reproduce(const Arguments& arguments);
+Status misuse_of_simulate(const Arguments& arguments);
+Status misuse_of_serve(const Arguments& arguments);
+// Of commands that are asked about words: an empty one.
+Status misuse_of_words(const Arguments& arguments);
 
 }  // namespace streamvec::cli

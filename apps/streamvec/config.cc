@@ -81,7 +81,8 @@ Result<std::map<std::string, std::vector<std::string>>> read_config(const std::s
     const std::string where = path + ":" + std::to_string(toml_key.source().begin.line);
     const Option* known = nullptr;
     for (const Option& option : options())
-      if (option.name == key && key != "config") known = &option;
+      if (option.name == key && key != "config" && (known == nullptr || belongs_to(option, command.name)))
+        known = &option;
     if (known == nullptr) return unknown_key(key, where);
     STREAMVEC_ASSIGN_OR_RETURN(auto value, values_of(*known, node, where));
     if (belongs_to(*known, command.name)) values[key] = std::move(value);

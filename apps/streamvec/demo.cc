@@ -102,6 +102,10 @@ Result<int> report(const Arguments& arguments, const std::string& model, const T
 
 }  // namespace
 
+Status misuse_of_demo(const Arguments& arguments) {
+  return misuse_of_service_if_wanted(arguments);
+}
+
 Result<int> run_demo(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::make("streamvec-demo"));
   const std::string model = directory.path() + "/model";

@@ -193,7 +193,6 @@ Result<int> show_paths(const Arguments& arguments, const std::vector<Moment>& mo
 
 Result<int> run_drift(const Arguments& arguments) {
   const std::string& directory = arguments.words[0];
-  STREAMVEC_RETURN_IF_ERROR(check_asked(arguments));
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot model, open_model(directory));
   STREAMVEC_RETURN_IF_ERROR(check_history(directory));
   std::vector<std::string> notes;

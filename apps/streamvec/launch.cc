@@ -144,45 +144,78 @@ Result<int64_t> servers_of(const Arguments& launch, const Arguments& train) {
   return launch.given("servers") ? servers : of_train;
 }
 
+// What all nodes are told.
+struct Plan {
+  std::vector<std::string> words;  // as they were given: train ...
+  std::vector<std::string> own;    // beside what each has for itself
+  int64_t workers = 0, servers = 0;
+  double dead_after_s = 0;
+
+  int64_t nodes() const { return workers + servers; }
+};
+
+// The words of one node of those at `addresses`. Options of ours come first: words may end the options.
+std::vector<std::string> words_of(const Plan& plan, const std::string& addresses, int64_t rank) {
+  std::vector<std::string> words = words_of(plan.words, rank);
+  std::vector<std::string> own = {"--nodes", addresses, "--rank", std::to_string(rank)};
+  own.insert(own.end(), plan.own.begin(), plan.own.end());
+  words.insert(words.begin() + 1, own.begin(), own.end());
+  return words;
+}
+
+Result<Arguments> parse_train(const std::vector<std::string>& words) {
+  return parse(*find_command("train"), std::span(words).subspan(1));
+}
+
+Result<Plan> plan_of(const Arguments& arguments) {
+  Plan plan;
+  plan.words = arguments.words;
+  if (plan.words.front() != "train")
+    return error(Code::kInvalidArgument, "launch runs train, not ", plan.words.front(),
+                 "; try `streamvec launch -n 4 -- train ...`");
+  if (is_given(plan.words, "--nodes") || is_given(plan.words, "--rank"))
+    return error(Code::kInvalidArgument, "launch gives each node --nodes and --rank; leave them out");
+  STREAMVEC_ASSIGN_OR_RETURN(const Arguments train, parse_train(words_of(plan.words, 0)));
+  STREAMVEC_ASSIGN_OR_RETURN(plan.servers, servers_of(arguments, train));
+  plan.workers = arguments.integer("n");
+  plan.dead_after_s = train.real("dead-after");
+  plan.own = {"--servers", std::to_string(plan.servers)};
+  if (!train.given("threads")) {
+    const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+    plan.own.insert(plan.own.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / plan.workers))});
+  }
+  return plan;
+}
+
+std::string addresses_at(const std::vector<int>& ports) {
+  std::string addresses;
+  for (const int port : ports) addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+  return addresses;
+}
+
 }  // namespace
 
+// As the first node would be refused, but once, and before any is started.
+Status misuse_of_launch(const Arguments& arguments) {
+  STREAMVEC_ASSIGN_OR_RETURN(const Plan plan, plan_of(arguments));
+  const std::vector<int> some_ports(static_cast<size_t>(plan.nodes()), 1);
+  STREAMVEC_ASSIGN_OR_RETURN(const Arguments first, parse_train(words_of(plan, addresses_at(some_ports), 0)));
+  return misuse_of_train(first);
+}
+
 Result<int> run_launch(const Arguments& arguments) {
-  const std::vector<std::string>& words = arguments.words;
-  if (words.front() != "train")
-    return error(Code::kInvalidArgument, "launch runs train, not ", words.front(),
-                 "; try `streamvec launch -n 4 -- train ...`");
-  if (is_given(words, "--nodes") || is_given(words, "--rank"))
-    return error(Code::kInvalidArgument, "launch gives each node --nodes and --rank; leave them out");
-  // As a node will read it, and misuse leaves as it would there.
-  const std::vector<std::string> first = words_of(words, 0);
-  const auto train = parse(*find_command("train"), std::span(first).subspan(1));
-  if (train.status().code() == Code::kInvalidArgument) {
-    std::cerr << "streamvec: " << train.status().message() << std::endl;
-    return 2;
-  }
-  STREAMVEC_RETURN_IF_ERROR(train.status());
-  STREAMVEC_ASSIGN_OR_RETURN(const int64_t servers, servers_of(arguments, *train));
-  const int64_t workers = arguments.integer("n"), all = workers + servers;
+  STREAMVEC_ASSIGN_OR_RETURN(const Plan plan, plan_of(arguments));
   HeldPorts held;
-  STREAMVEC_RETURN_IF_ERROR(held.take(all));
-  std::string addresses;
-  for (const int port : held.ports())
-    addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+  STREAMVEC_RETURN_IF_ERROR(held.take(plan.nodes()));
+  const std::string addresses = addresses_at(held.ports());
   const std::atomic<bool>& stop = stop_on_signals();
   const std::vector<int> allowed = allowed_cores();
   Nodes nodes;
-  for (int64_t rank = 0; rank < all; ++rank) {
-    std::vector<std::string> node = words_of(words, rank);
-    std::vector<std::string> own = {
-        "--nodes", addresses, "--rank", std::to_string(rank), "--servers", std::to_string(servers)};
-    if (!train->given("threads")) {
-      const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-      own.insert(own.end(), {"--threads", std::to_string(std::max<int64_t>(1, cores / workers))});
-    }
-    node.insert(node.begin() + 1, own.begin(), own.end());  // words may end the options
-    if (arguments.flag("pin") && rank < workers) run_on(cores_of_share(allowed, rank, workers));
+  for (int64_t rank = 0; rank < plan.nodes(); ++rank) {
+    if (arguments.flag("pin") && rank < plan.workers) run_on(cores_of_share(allowed, rank, plan.workers));
     // The first node has our output; the others are heard only when they complain.
-    auto pid = start_program(node, rank == 0 ? ChildFiles{} : ChildFiles{ChildFiles::kNone, ChildFiles::kNone});
+    auto pid = start_program(words_of(plan, addresses, rank),
+                             rank == 0 ? ChildFiles{} : ChildFiles{ChildFiles::kNone, ChildFiles::kNone});
     run_on(allowed);
     if (!pid.ok()) {
       nodes.send(SIGTERM);
@@ -190,7 +223,7 @@ Result<int> run_launch(const Arguments& arguments) {
     }
     nodes.add(*pid);
   }
-  return nodes.await(train->real("dead-after"), stop);
+  return nodes.await(plan.dead_after_s, stop);
 }
 
 }  // namespace streamvec::cli

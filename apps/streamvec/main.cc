@@ -51,17 +51,40 @@ Result<int> run_version(const Arguments& arguments) {
   return kDone;
 }
 
-Result<int> run(const Command& command, const Arguments& arguments) {
-  using Run = Result<int> (*)(const Arguments&);
-  static const std::pair<std::string_view, Run> kRuns[] = {
-      {"demo", run_demo},         {"train", run_train},   {"eval", run_eval},      {"nearest", run_nearest},
-      {"analogy", run_analogy},   {"vector", run_vector}, {"drift", run_drift},    {"export", run_export},
-      {"import", run_import},     {"source", run_source}, {"launch", run_launch},  {"reproduce", run_reproduce},
-      {"simulate", run_simulate}, {"serve", run_serve},   {"version", run_version}};
-  for (const auto& [name, function] : kRuns)
-    if (name == command.name) return function(arguments);
+Status no_misuse(const Arguments&) {
+  return {};
+}
+
+struct Runner {
+  std::string_view name;
+  Result<int> (*run)(const Arguments&);
+  Status (*misuse_of)(const Arguments&) = no_misuse;
+};
+
+const Runner& runner_of(const Command& command) {
+  static constexpr Runner kRunners[] = {{"demo", run_demo, misuse_of_demo},
+                                        {"train", run_train, misuse_of_train},
+                                        {"eval", run_eval},
+                                        {"nearest", run_nearest, misuse_of_words},
+                                        {"analogy", run_analogy, misuse_of_words},
+                                        {"vector", run_vector, misuse_of_words},
+                                        {"drift", run_drift, misuse_of_words},
+                                        {"export", run_export},
+                                        {"import", run_import},
+                                        {"source", run_source, misuse_of_source},
+                                        {"launch", run_launch, misuse_of_launch},
+                                        {"reproduce", run_reproduce, misuse_of_reproduce},
+                                        {"simulate", run_simulate, misuse_of_simulate},
+                                        {"serve", run_serve, misuse_of_serve},
+                                        {"version", run_version}};
+  for (const Runner& runner : kRunners)
+    if (runner.name == command.name) return runner;
   std::cerr << "command " << command.name << " is in the table but not in main" << std::endl;
   std::abort();
+}
+
+int refuse(const Status& status) {
+  return complain(status, is_misuse(status) ? kMisuse : kFailed);
 }
 
 int help(const std::vector<std::string>& args) {
@@ -85,10 +108,11 @@ int main_of(std::string name, const std::vector<std::string>& args) {
   if (command == nullptr) return complain(unknown_command(name), kMisuse);
   if (wants_help(args)) return show(help_of(*command));
   const auto arguments = parse(*command, args);
-  if (!arguments.ok())
-    return complain(arguments.status(), arguments.status().code() == Code::kInvalidArgument ? kMisuse : kFailed);
+  if (!arguments.ok()) return refuse(arguments.status());
   if (command->name == "help") return help(arguments->words);
-  const auto exit_code = run(*command, *arguments);
+  const Runner& runner = runner_of(*command);
+  if (const Status misuse = runner.misuse_of(*arguments); !misuse.ok()) return refuse(misuse);
+  const auto exit_code = runner.run(*arguments);
   return exit_code.ok() ? *exit_code : complain(exit_code.status(), kFailed);
 }
 

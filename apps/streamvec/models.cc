@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "apps/streamvec/commands.h"
 #include "streamvec/train/checkpoint.h"
 
 namespace streamvec::cli {
@@ -12,7 +13,7 @@ Result<Snapshot> open_model(const std::string& directory) {
   return snapshot;
 }
 
-Status check_asked(const Arguments& arguments) {
+Status misuse_of_words(const Arguments& arguments) {
   for (size_t i = 1; i < arguments.words.size(); ++i)
     if (arguments.words[i].empty())
       return error(Code::kInvalidArgument, "WORD ", i, " is empty; give a word that ", arguments.words[0], " may know");

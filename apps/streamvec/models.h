@@ -13,9 +13,6 @@ namespace streamvec::cli {
 // The newest complete checkpoint of `directory`. Damaged ones that were passed over are noted on standard error.
 Result<Snapshot> open_model(const std::string& directory);
 
-// kInvalidArgument when one of the words behind the model's directory is empty.
-Status check_asked(const Arguments& arguments);
-
 // Says on standard error, in one line, which words the model has made from their spelling, and which ones it does not
 // know. Nothing when there are none.
 void name_unseen(const std::vector<std::string>& unseen);

@@ -29,7 +29,6 @@ std::string lines_of(const std::vector<Neighbour>& neighbours, const Vocabulary&
 
 Result<int> run_nearest(const Arguments& arguments) {
   const std::string& directory = arguments.words[0];
-  STREAMVEC_RETURN_IF_ERROR(check_asked(arguments));
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(directory));
   STREAMVEC_ASSIGN_OR_RETURN(const NeighbourIndex index, NeighbourIndex::make(snapshot));
   Json answers = Json::array();

@@ -78,6 +78,12 @@ class Arguments {
 // ("--dim 0", "run.toml:3: dim = 0") and names what is allowed.
 Status check_value(const Option& option, std::string_view value, const std::string& where);
 
+// Whether what is wrong can be told from the command line alone, whatever files, hosts and models there are: exit 2.
+// Anything else that parse() or a command's check finds is a failure.
+inline bool is_misuse(const Status& status) {
+  return status.code() == Code::kInvalidArgument || status.code() == Code::kUnimplemented;
+}
+
 // Reads what follows the command's name. Of a flag given twice the last one counts, unless the option is repeated;
 // `--` ends the flags. --config is read here, and flags win over it. kInvalidArgument: misuse (unknown flag or key with
 // the nearest one named, bad value, missing argument); anything else: the config file cannot be read.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "apps/streamvec/help.h"
 #include "apps/streamvec/progress.h"
@@ -243,6 +244,31 @@ TEST(Table, NamesAreUniqueWithinACommandAndDefaultsPassTheirOwnCheck) {
   }
 }
 
+// Files, names and whatever else may be any text stand for themselves; all the rest has a form.
+TEST(Table, EveryValueThatHasAFormRefusesASenselessOneAndSaysWhatIsAllowed) {
+  const std::set<std::string_view> any_text = {"F",      "F.pem", "F.toml", "FILE",  "DIR",
+                                               "REPORT", "NAME",  "HOST",   "ORIGIN"};
+  for (const Option& option : options()) {
+    const Status status = check_value(option, "!?", flag_of(option) + " !?");
+    const bool has_form = option.kind != Kind::kText || (any_text.count(option.value) == 0 && option.name != "only");
+    EXPECT_EQ(status.code(), has_form ? Code::kInvalidArgument : Code::kOk) << option.name << " " << option.value;
+    EXPECT_THAT(status.message(), HasSubstr(has_form ? flag_of(option) + " !?" : ""));
+  }
+}
+
+TEST(Table, ValuesOfOneNameHaveTheFormOfTheirCommand) {
+  EXPECT_TRUE(parse_train({"--nodes", "a:1,[::1]:2"}).ok());
+  EXPECT_TRUE(parse_as("simulate", {"--nodes", "4,16"}).ok());
+  for (const char* bad : {"foo", "a:1,", ",a:1", "a:1,b", "4,16"})
+    EXPECT_THAT(train_message({"--nodes", bad}), AllOf(HasSubstr("--nodes"), HasSubstr("host:port"))) << bad;
+  for (const char* bad : {"foo", "4,", "0", "4097", "a:1", "4;5"})
+    EXPECT_THAT(parse_as("simulate", {"--nodes", bad}).status().message(), HasSubstr("as in 4,16,64")) << bad;
+  for (const char* bad : {"1", "Gbit", "1gbit", "-1Gbit", "infGbit", "nanMbit", "1Gbit,"})
+    EXPECT_THAT(parse_as("simulate", {"--bandwidth", bad}).status().message(), HasSubstr("Mbit or Gbit")) << bad;
+  const ConfigFile file("nodes = \"a:1,b:2\"\n");
+  EXPECT_EQ(understood(parse_train({"--config", file.path()})).text("nodes"), "a:1,b:2");
+}
+
 TEST(Table, EveryOptionBelongsToCommandsThatExist) {
   for (const Option& option : options()) {
     std::istringstream names{std::string(option.commands) + " " + std::string(option.required)};
@@ -252,8 +278,10 @@ TEST(Table, EveryOptionBelongsToCommandsThatExist) {
 
 TEST(Help, NamesEveryOptionOfACommandWithItsDefault) {
   const std::string text = help_of(*find_command("train"));
-  for (const Option& option : options())
-    EXPECT_EQ(text.find("\n  " + flag_of(option) + " ") != text.npos, belongs_to(option, "train")) << option.name;
+  for (const Option& option : options()) {
+    const std::string line = "\n  " + flag_of(option) + " " + std::string(option.value);
+    EXPECT_EQ(text.find(line) != text.npos, belongs_to(option, "train")) << option.name;
+  }
   EXPECT_THAT(text, HasSubstr("(default: 200)"));
 }
 

@@ -117,34 +117,34 @@ std::string machine_text() {
          " GB, " + system.sysname + " " + system.release;
 }
 
+ExperimentOptions experiment_options(const Arguments& arguments) {
+  const auto cores = static_cast<int64_t>(allowed_cores().size());
+  ExperimentOptions options;
+  options.as_published = arguments.flag("as-published");
+  options.quick = arguments.flag("quick");
+  options.only = arguments.text("only");
+  options.nodes =
+      static_cast<int32_t>(arguments.given("n") ? arguments.integer("n") : std::clamp<int64_t>(cores, 2, 4));
+  options.node_threads = static_cast<int32_t>(std::max<int64_t>(1, cores / options.nodes));
+  options.epochs = arguments.given("epochs") ? arguments.integer("epochs") : options.quick ? kQuickEpochs : kEpochs;
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  options.stem = arguments.text("stem");
+  options.device = arguments.text("device");
+  return options;
+}
+
 // The whole command: plans, runs and writes.
 class Reproduction {
  public:
   Reproduction(const Arguments& arguments, std::string work, const std::atomic<bool>& stop)
-      : arguments_(arguments), work_(std::move(work)), stop_(stop), line_(2) {
-    const auto cores = static_cast<int64_t>(allowed_cores().size());
-    const bool quick = arguments.flag("quick");
-    options_.as_published = arguments.flag("as-published");
-    options_.quick = quick;
-    options_.only = arguments.text("only");
-    options_.nodes =
-        static_cast<int32_t>(arguments.given("n") ? arguments.integer("n") : std::clamp<int64_t>(cores, 2, 4));
-    options_.node_threads = static_cast<int32_t>(std::max<int64_t>(1, cores / options_.nodes));
-    options_.epochs = arguments.given("epochs") ? arguments.integer("epochs") : quick ? kQuickEpochs : kEpochs;
+      : arguments_(arguments), work_(std::move(work)), stop_(stop), line_(2), options_(experiment_options(arguments)) {
     published_epochs_ = arguments.given("published-epochs") ? arguments.integer("published-epochs") : options_.epochs;
-    options_.seed = static_cast<uint64_t>(arguments.integer("seed"));
-    options_.stem = arguments.text("stem");
-    options_.device = arguments.text("device");
     corpus_ = arguments.text("corpus");
-    pinned_ = cores >= options_.nodes;
+    pinned_ = std::ssize(allowed_cores()) >= options_.nodes;
   }
 
   Result<int> run() {
     const std::vector<RowPlan> plans = plan_rows(options_);
-    if (plans.empty())
-      return error(Code::kInvalidArgument, "--only ", options_.only,
-                   ": no row has that in its name; try sound, rbsg, sgns-200, 8192 or sync",
-                   options_.as_published ? "" : " (published needs --as-published)");
     if (options_.quick) STREAMVEC_RETURN_IF_ERROR(cut_slice());
     TrainHooks hooks;
     hooks.stop = &stop_;
@@ -383,6 +383,14 @@ class Reproduction {
 };
 
 }  // namespace
+
+Status misuse_of_reproduce(const Arguments& arguments) {
+  const ExperimentOptions options = experiment_options(arguments);
+  if (!plan_rows(options).empty()) return {};
+  return error(Code::kInvalidArgument, "--only ", options.only,
+               ": no row has that in its name; try sound, rbsg, sgns-200, 8192 or sync",
+               options.as_published ? "" : " (published needs --as-published)");
+}
 
 Result<int> run_reproduce(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::make("streamvec-reproduce"));

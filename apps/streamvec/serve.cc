@@ -11,6 +11,10 @@
 
 namespace streamvec::cli {
 
+Status misuse_of_serve(const Arguments& arguments) {
+  return misuse_of_service(arguments);
+}
+
 Result<int> run_serve(const Arguments& arguments) {
   const std::string& directory = arguments.words[0];
   const std::atomic<bool>& stop = stop_on_signals("\nstopping\n");

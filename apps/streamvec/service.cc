@@ -27,6 +27,26 @@ Status add_tokens(const Arguments& arguments, Access::Options& access) {
 
 }  // namespace
 
+Status misuse_of_service(const Arguments& arguments) {
+  for (const std::string& origin : arguments.list("allow-origin")) STREAMVEC_RETURN_IF_ERROR(check_origin(origin));
+  const bool has_certificate = arguments.given("tls-certificate"), has_key = arguments.given("tls-key");
+  if (has_certificate != has_key || (arguments.given("tls-client-ca") && !has_key))
+    return error(Code::kInvalidArgument, "TLS needs both --tls-certificate and --tls-key; give ",
+                 has_certificate ? "the key"
+                 : has_key       ? "the certificate"
+                                 : "them",
+                 ", too");
+  return {};
+}
+
+Status misuse_of_service_if_wanted(const Arguments& arguments) {
+  const char* alone = arguments.flag("keep") ? "--keep" : arguments.given("listen-grpc") ? "--listen-grpc" : nullptr;
+  if (alone != nullptr && !arguments.given("listen"))
+    return error(Code::kInvalidArgument, alone, " needs --listen, the address to answer at; try --listen ",
+                 "127.0.0.1:8080");
+  return misuse_of_service(arguments);
+}
+
 Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const std::string& directory,
                                                const std::string& kind) {
   Service::Options options;
@@ -62,11 +82,7 @@ std::string with_grpc(const Service& service) {
 }
 
 Result<std::unique_ptr<Service>> service_if_wanted(const Arguments& arguments, const std::string& directory) {
-  if (!arguments.given("listen")) {
-    if (arguments.flag("keep")) return error(Code::kInvalidArgument, "--keep needs --listen");
-    if (arguments.given("listen-grpc")) return error(Code::kInvalidArgument, "--listen-grpc needs --listen");
-    return std::unique_ptr<Service>();
-  }
+  if (!arguments.given("listen")) return std::unique_ptr<Service>();
   STREAMVEC_ASSIGN_OR_RETURN(auto service, start_service(arguments, directory, "train"));
   std::cerr << "serving at " << service->url() << with_grpc(*service) << std::endl;
   return service;

@@ -11,6 +11,9 @@
 
 namespace streamvec::cli {
 
+// What of those options does not fit together; of a training run's, what needs --listen and has none.
+Status misuse_of_service(const Arguments& arguments);
+Status misuse_of_service_if_wanted(const Arguments& arguments);
 // With the options of --listen and its kin. kInvalidArgument and others as Service::start() and read_tokens().
 Result<std::unique_ptr<Service>> start_service(const Arguments& arguments, const std::string& directory,
                                                const std::string& kind);

@@ -16,6 +16,7 @@
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/temporary_directory.h"
 #include "apps/streamvec/training.h"
+#include "apps/streamvec/values.h"
 #include "streamvec/cluster/virtual_cluster.h"
 #include "streamvec/core/json.h"
 #include "streamvec/core/memory.h"
@@ -35,49 +36,10 @@ constexpr int32_t kFitNodes = 2, kCheckNodes = 4;
 // slower, never faster.
 constexpr int kRounds = 3;
 constexpr double kLoopbackBytesPerS = 2.5e9, kLoopbackLatencyS = 20e-6;  // of runs on this machine
-constexpr double kBitsPerByte = 8;
 constexpr double kMessages = 1.25;      // of the tables' memory, with what is on its way between nodes
 constexpr double kTrainingLeast = 0.5;  // of one node's time for a word, whatever two nodes took
 constexpr const char* kNodesDefault = "4,16,64,256";
 constexpr const char* kSourceDefault = "planted:?tokens=4000000";
-
-std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-  return parts;
-}
-
-Result<std::vector<int32_t>> parse_nodes(const std::string& list) {
-  std::vector<int32_t> nodes;
-  for (const std::string& part : parts_of(list)) {
-    char* end = nullptr;
-    const long count = std::strtol(part.c_str(), &end, 10);
-    if (part.empty() || *end != '\0' || count < 1 || count > 4096)
-      return error(Code::kInvalidArgument, "--nodes has '", part, "'; give numbers of nodes, as in --nodes 4,16,64");
-    nodes.push_back(static_cast<int32_t>(count));
-  }
-  return nodes;
-}
-
-struct Bandwidth {
-  std::string name;
-  double bytes_per_s = 0;
-};
-
-Result<std::vector<Bandwidth>> parse_bandwidths(const std::string& list) {
-  std::vector<Bandwidth> all;
-  for (const std::string& part : parts_of(list)) {
-    char* unit = nullptr;
-    const double value = std::strtod(part.c_str(), &unit);
-    const std::string_view name = unit;
-    const double bits = name == "Gbit" ? 1e9 : name == "Mbit" ? 1e6 : 0;
-    if (!(value > 0) || !std::isfinite(value) || bits == 0)
-      return error(Code::kInvalidArgument, "--bandwidth has '", part, "'; give Mbit or Gbit, as in --bandwidth 1Gbit");
-    all.push_back({part, value * bits / kBitsPerByte});
-  }
-  return all;
-}
 
 // The text in memory, as nodes would read it.
 struct Text {
@@ -124,7 +86,7 @@ class Simulation {
 
   Result<int> run() {
     STREAMVEC_ASSIGN_OR_RETURN(const auto nodes,
-                               parse_nodes(arguments_.given("nodes") ? arguments_.text("nodes") : kNodesDefault));
+                               parse_node_counts(arguments_.given("nodes") ? arguments_.text("nodes") : kNodesDefault));
     STREAMVEC_ASSIGN_OR_RETURN(const auto bandwidths, parse_bandwidths(arguments_.text("bandwidth")));
     STREAMVEC_RETURN_IF_ERROR(prepare());
     STREAMVEC_RETURN_IF_ERROR(measure_all());
@@ -152,9 +114,6 @@ class Simulation {
     options_.cluster.backups = static_cast<int32_t>(arguments_.integer("backups"));
     options_.cluster.group = static_cast<int32_t>(arguments_.integer("group"));
     options_.cluster.words_min = arguments_.integer("sync-words");
-    if (options_.cluster.sync == "ring" || options_.cluster.sync == "hybrid" || options_.cluster.sync == "sandblaster")
-      return error(Code::kUnimplemented, "owners of rows are simulated, not --sync ", options_.cluster.sync,
-                   "; try bsp, backup, ssp, softsync, async or auto");
     STREAMVEC_ASSIGN_OR_RETURN(text_, read_text(options_, sources_, hooks_on(line_, stop_)));
     virtual_.model = model_options(options_, "sgns", 1);
     virtual_.parameters.rows = text_.vocabulary.size();
@@ -356,6 +315,13 @@ class Simulation {
 };
 
 }  // namespace
+
+Status misuse_of_simulate(const Arguments& arguments) {
+  const std::string sync = arguments.text("sync");
+  if (sync != "ring" && sync != "hybrid" && sync != "sandblaster") return {};
+  return error(Code::kUnimplemented, "owners of rows are simulated, not --sync ", sync,
+               "; try bsp, backup, ssp, softsync, async or auto");
+}
 
 Result<int> run_simulate(const Arguments& arguments) {
   const std::atomic<bool>& stop = stop_on_signals();

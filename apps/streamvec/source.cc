@@ -1,6 +1,4 @@
 // streamvec source check: what an address would be read as.
-#include <iostream>
-
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/output.h"
 #include "streamvec/source/http/source_check.h"
@@ -61,17 +59,18 @@ std::string lines_of(const SourceCheck& check) {
 
 }  // namespace
 
-Result<int> run_source(const Arguments& arguments) {
-  if (arguments.words[0] != "check") {
-    std::cerr << "streamvec: unknown: source " << arguments.words[0] << "; try: streamvec source check URL"
-              << std::endl;
-    return 2;
-  }
+Status misuse_of_source(const Arguments& arguments) {
+  if (arguments.words[0] != "check")
+    return error(Code::kInvalidArgument, "unknown: source ", arguments.words[0], "; try: streamvec source check URL");
   if (arguments.words[1].find("://") == std::string::npos)
     return error(Code::kInvalidArgument, arguments.words[1],
                  " is no web address; source check takes one that begins with http:// or https:// (files need no "
                  "check: streamvec train ",
                  arguments.words[1], ")");
+  return {};
+}
+
+Result<int> run_source(const Arguments& arguments) {
   Fetcher::Options fetching;
   fetching.private_hosts = arguments.list("allow-private");
   fetching.ca = arguments.text("ca");

@@ -2,24 +2,10 @@
 #include <array>
 
 #include "apps/streamvec/options.h"
-#include "streamvec/core/address.h"
-#include "streamvec/ingest/stream_clock.h"
-#include "streamvec/text/stemmer.h"
+#include "apps/streamvec/values.h"
 
 namespace streamvec::cli {
 namespace {
-
-Status check_address(const std::string& value) {
-  return parse_host_port(value).status();
-}
-
-Status check_half_life(const std::string& value) {
-  return HalfLife::parse(value).status();
-}
-
-Status check_stem(const std::string& value) {
-  return Stemmer::open(value).status();
-}
 
 constexpr double kIntegerMax = 9e15;  // below 2^53: every whole number up to here is a double, too
 constexpr double kSlotsMax = 2147483647.0;
@@ -293,7 +279,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"drop-duplicates", Kind::kFlag, "", "false", "", "train",
      "of a stream: leave out documents that nearly equal a recent one"},
     {"language", Kind::kText, "CODE", "", "", "train", "of a stream: only documents of this language (en, ko, ...)", 0,
-     0, true},
+     0, true, "", check_language},
     {"evaluate-every", Kind::kReal, "SECONDS", "30", "", "train",
      "how often a stream is measured into DIR/metrics.jsonl; 0: at the end", 0, kSecondsMax},
     {"snapshot-every", Kind::kInteger, "TOKENS", "5000000", "", "train",
@@ -323,12 +309,16 @@ constexpr std::array kOptions = std::to_array<Option>({
      "text for the held-out loss, --pip and --choose-dim; without it these two take what the model was last trained on",
      0, 0, true},
     {"choose-dim", Kind::kFlag, "", "false", "", "eval", "which --dim the text supports (Yin and Shen 2018)"},
-    {"nodes", Kind::kText, "HOST:PORT,...", "", "simulate: 4,16,64,256", "train simulate",
-     "the nodes of a cluster, this one among them; of simulate, how many"},
-    {"bandwidth", Kind::kText, "RATE,...", "1Gbit,10Gbit,100Gbit", "", "simulate", "of every node's network, each way"},
+    {"nodes", Kind::kText, "HOST:PORT,...", "", "", "train", "the nodes of a cluster, this one among them", 0, 0, false,
+     "", check_addresses},
+    {"nodes", Kind::kText, "N,...", "", "4,16,64,256", "simulate", "how many nodes the clusters have", 0, 0, false, "",
+     check_node_counts},
+    {"bandwidth", Kind::kText, "RATE,...", "1Gbit,10Gbit,100Gbit", "", "simulate", "of every node's network, each way",
+     0, 0, false, "", check_bandwidths},
     {"latency", Kind::kReal, "MICROSECONDS", "50", "", "simulate", "from one node to another", 0, 1e6},
     {"etcd", Kind::kText, "URL", "", "", "train",
-     "nodes find each other by this etcd instead of --nodes and --rank; --address and --workers go with it"},
+     "nodes find each other by this etcd instead of --nodes and --rank; --address and --workers go with it", 0, 0,
+     false, "", check_etcd},
     {"job", Kind::kText, "NAME", "streamvec", "", "train", "of --etcd: nodes of one name belong together"},
     {"address", Kind::kText, "HOST:PORT", "", "", "train", "of --etcd: where the others reach this node", 0, 0, false,
      "", check_address},
@@ -406,8 +396,9 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"body-max", Kind::kInteger, "BYTES", "1048576", "", "train demo serve", "of one request", 1024, 1 << 30},
     {"k", Kind::kInteger, "N", "10", "", "nearest analogy drift", "how many words to show", 1, kSlotsMax},
     {"from", Kind::kText, "STEP|TIME", "", "the first with a quarter of the text; the oldest for WORDs", "drift",
-     "the snapshot nearest to this step or time"},
-    {"to", Kind::kText, "STEP|TIME", "", "the newest", "drift", "the snapshot to compare it with"},
+     "the snapshot nearest to this step or time", 0, 0, false, "", check_moment},
+    {"to", Kind::kText, "STEP|TIME", "", "the newest", "drift", "the snapshot to compare it with", 0, 0, false, "",
+     check_moment},
     {"seconds", Kind::kReal, "N", "60", "", "demo", "how long the site writes; readers may take longer", 0.1, 3600},
     {"documents", Kind::kInteger, "N", "3", "", "source", "how many documents to show", 1, 10000},
     {"timeout", Kind::kReal, "SECONDS", "60", "", "source", "give up after this long", 0.1, kSecondsMax},

@@ -13,10 +13,12 @@
 #include "apps/streamvec/signals.h"
 #include "apps/streamvec/source_news.h"
 #include "apps/streamvec/training.h"
+#include "apps/streamvec/values.h"
 #include "streamvec/cluster/etcd_membership.h"
 #include "streamvec/core/heap.h"
 #include "streamvec/source/http/crawl_source.h"
 #include "streamvec/train/cluster_settings.h"
+#include "streamvec/train/device_choice.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec::cli {
@@ -190,19 +192,12 @@ TrainOptions train_options(const Arguments& arguments) {
   return options;
 }
 
-// "a:1,b:2" as two addresses.
-std::vector<std::string> addresses(const std::string& list) {
-  std::vector<std::string> nodes;
-  for (size_t at = 0; at < list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    nodes.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return nodes;
-}
+namespace {
 
-void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
-  cluster.nodes = addresses(arguments.text("nodes"));
+Status set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
+  if (arguments.given("nodes")) {
+    STREAMVEC_ASSIGN_OR_RETURN(cluster.nodes, parse_addresses(arguments.text("nodes")));
+  }
   cluster.rank = static_cast<int32_t>(arguments.integer("rank"));
   if (const std::optional<MpiRank> mpi = mpi_rank_of_environment(); mpi && !arguments.given("nodes")) {
     cluster.mpi = true;
@@ -226,12 +221,13 @@ void set_cluster_options(const Arguments& arguments, ClusterSettings& cluster) {
   cluster.certificate = arguments.text("cluster-certificate");
   cluster.key = arguments.text("cluster-key");
   if (const char* token = std::getenv("STREAMVEC_CLUSTER_TOKEN"); token != nullptr) cluster.token = token;
+  return {};
 }
 
-// Of options that are wrong whatever the sources turn out to be, before others are waited for.
-Status check_before_nodes_are_found(TrainOptions options, int64_t nodes) {
-  options.cluster.nodes.assign(static_cast<size_t>(nodes), "");
+// Of options that are wrong whatever the sources turn out to be.
+Status check_before_sources_are_opened(TrainOptions options) {
   STREAMVEC_RETURN_IF_ERROR(check_options(options));
+  if (options.device == "cpu") STREAMVEC_RETURN_IF_ERROR(check_without_card(options));
   const Status as_given = check_cluster(options);
   options.stream.on = true;
   return check_cluster(options).ok() ? Status() : as_given;
@@ -242,11 +238,6 @@ Result<std::unique_ptr<EtcdMembership>> find_nodes(const Arguments& arguments, c
                                                    TrainOptions& given) {
   constexpr double kFindWithin = 300;  // machines of a job start minutes apart
   if (!arguments.given("etcd")) return std::unique_ptr<EtcdMembership>();
-  if (arguments.given("nodes") || !arguments.given("address"))
-    return error(Code::kInvalidArgument,
-                 "--etcd needs --address HOST:PORT, where the others reach this node, and finds "
-                 "the --nodes by itself");
-  STREAMVEC_RETURN_IF_ERROR(check_before_nodes_are_found(given, arguments.integer("workers")));
   ClusterSettings& cluster = given.cluster;
   EtcdMembership::Options options;
   options.url = arguments.text("etcd");
@@ -304,12 +295,43 @@ void set_fetching(const Arguments& arguments) {
   CrawlSource::set_poll_min(milliseconds("poll-every"));
 }
 
+// All but what etcd will say.
+Result<TrainOptions> options_of(const Arguments& arguments) {
+  TrainOptions options = train_options(arguments);
+  STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
+  STREAMVEC_RETURN_IF_ERROR(set_cluster_options(arguments, options.cluster));
+  return options;
+}
+
+Status misuse_of_etcd(const Arguments& arguments) {
+  if (arguments.given("nodes") || !arguments.given("address"))
+    return error(Code::kInvalidArgument,
+                 "--etcd needs --address HOST:PORT, where the others reach this node, and finds "
+                 "the --nodes by itself");
+  return EtcdMembership::check_job(arguments.text("job"));
+}
+
+}  // namespace
+
+Status misuse_of_train(const Arguments& arguments) {
+  STREAMVEC_RETURN_IF_ERROR(misuse_of_service_if_wanted(arguments));
+  STREAMVEC_ASSIGN_OR_RETURN(TrainOptions options, options_of(arguments));
+  ClusterSettings& cluster = options.cluster;
+  if (arguments.given("etcd")) {
+    STREAMVEC_RETURN_IF_ERROR(misuse_of_etcd(arguments));
+    cluster.nodes.assign(static_cast<size_t>(arguments.integer("workers")), "");
+  }
+  const int files = !cluster.ca.empty() + !cluster.certificate.empty() + !cluster.key.empty();
+  if (cluster.on() && !cluster.mpi && files != 0 && files != 3)
+    return error(Code::kInvalidArgument, "--cluster-ca, --cluster-certificate and --cluster-key go together; give all ",
+                 "three, not ", files);
+  return check_before_sources_are_opened(options);
+}
+
 Result<int> run_train(const Arguments& arguments) {
   const std::string out = arguments.text("out");
   const std::atomic<bool>& stop = stop_on_signals();
-  TrainOptions options = train_options(arguments);
-  STREAMVEC_RETURN_IF_ERROR(set_stream_options(arguments, options.stream));
-  set_cluster_options(arguments, options.cluster);
+  STREAMVEC_ASSIGN_OR_RETURN(TrainOptions options, options_of(arguments));
   const auto membership = find_nodes(arguments, stop, options);
   if (membership.status().code() == Code::kCancelled) return 0;  // nothing was begun
   STREAMVEC_RETURN_IF_ERROR(membership.status());

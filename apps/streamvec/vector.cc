@@ -21,7 +21,6 @@ std::string line_of(const std::string& word, std::span<const float> values) {
 
 Result<int> run_vector(const Arguments& arguments) {
   const std::string& directory = arguments.words[0];
-  STREAMVEC_RETURN_IF_ERROR(check_asked(arguments));
   STREAMVEC_ASSIGN_OR_RETURN(const Snapshot snapshot, open_model(directory));
   Json answers = Json::array();
   std::string text;

@@ -29,9 +29,13 @@ bool is_name(const std::string& job) {
 
 }  // namespace
 
+Status EtcdMembership::check_job(const std::string& job) {
+  if (is_name(job)) return {};
+  return error(Code::kInvalidArgument, "'", job, "' is no name of a job; use letters, digits, '-', '_', '.'");
+}
+
 Result<std::unique_ptr<EtcdMembership>> EtcdMembership::join(const Options& options) {
-  if (!is_name(options.job))
-    return error(Code::kInvalidArgument, "'", options.job, "' is no name of a job; use letters, digits, '-', '_', '.'");
+  STREAMVEC_RETURN_IF_ERROR(check_job(options.job));
   std::unique_ptr<EtcdMembership> made(new EtcdMembership(options));
   STREAMVEC_RETURN_IF_ERROR(made->add_key());
   made->thread_ = std::thread([raw = made.get()] { raw->keep_alive(); });

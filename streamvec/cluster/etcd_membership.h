@@ -32,7 +32,9 @@ class EtcdMembership final : public Registry {
     int32_t servers = 0;            // how many of the last of them only own rows; 0: all train and own
     double lease_s = 10;            // a node that is gone is forgotten after this
   };
-  // kInvalidArgument for a job's name with other signs, kUnavailable when etcd cannot be reached.
+  // kInvalidArgument for a job's name with other signs.
+  static Status check_job(const std::string& job);
+  // Likewise, and kUnavailable when etcd cannot be reached.
   static Result<std::unique_ptr<EtcdMembership>> join(const Options& options);
   ~EtcdMembership() override;  // the key goes at once, and the roster with a leader that has finished
 

@@ -22,15 +22,21 @@ Status check_card(const TrainOptions& options, const std::string& model) {
 
 }  // namespace
 
+Status check_without_card(const TrainOptions& options) {
+  if (options.table != "fp32")
+    return error(Code::kInvalidArgument, "--table ", options.table, " is for --device cuda; leave it out on the CPU");
+  if (options.products)
+    return error(Code::kInvalidArgument, "--products is for --device cuda and --model rbsg; leave it out elsewhere");
+  return {};
+}
+
 Result<std::string> chosen_device(const TrainOptions& options, const std::string& model) {
   STREAMVEC_ASSIGN_OR_RETURN(const bool cuda, cuda::use_cuda(options.device));
   const Status fits = check_card(options, model);
   if (cuda && !fits.ok() && options.device == "cuda") return fits;
-  if (options.table != "fp32" && !(cuda && fits.ok()))
-    return error(Code::kInvalidArgument, "--table ", options.table, " is for --device cuda; leave it out on the CPU");
-  if (options.products && !(cuda && fits.ok()))
-    return error(Code::kInvalidArgument, "--products is for --device cuda and --model rbsg; leave it out elsewhere");
-  return std::string(cuda && fits.ok() ? "cuda" : "cpu");
+  if (cuda && fits.ok()) return std::string("cuda");
+  STREAMVEC_RETURN_IF_ERROR(check_without_card(options));
+  return std::string("cpu");
 }
 
 }  // namespace streamvec
