@@ -138,6 +138,12 @@ class TestLaunch:
         _, err = process.communicate(timeout=support.TIMEOUT_S)
         assert process.returncode == 0, err
 
+    def test_a_wish_to_stop_is_answered_once_for_all_nodes(self, corpus, tmp_path):
+        process, _ = self.start_long(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=support.TIMEOUT_S)
+        assert process.returncode == 0 and err.count(b"the model is being saved") == 1, err
+
     def test_nodes_end_with_launch_however_it_ends(self, corpus, tmp_path):
         process, nodes = self.start_long(tmp_path)
         process.kill()
@@ -151,6 +157,7 @@ class TestLaunch:
         done = support.run("launch", "-n", 2, "--", "train", "part{rank}.txt", "--stream", "--vocab-max", 99, "--out", "model",
                            cwd=tmp_path, exit=1)
         assert "part1.txt" in done.err and time.monotonic() - begun < 40  # less than a node waits for one that does not come
+        assert "saved" not in done.err, "nobody wished to stop, and there is nothing to save"
 
     def test_what_train_is_told_counts_for_launch(self, corpus, tmp_path):
         (tmp_path / "run.toml").write_text("servers = 1\nthreads = 1\n")

@@ -1,5 +1,6 @@
 """streamvec simulate: costs fitted on real runs, larger clusters under virtual clocks."""
 import json
+import signal
 
 import pytest
 import support
@@ -43,6 +44,15 @@ def test_needs_no_text_of_its_own():
                        timeout=240)
     report = json.loads(done.out)
     assert report["checked"]["nodes"] == 4 and report["predicted"][0]["seconds"] > 0
+
+
+@pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_stop_it_leaves_with_0_and_speaks_of_no_model(wish, corpus):
+    process = support.start("simulate", corpus, "--epochs", 1000, "--json")
+    support.await_handlers(process)
+    process.send_signal(wish)
+    out, err = process.communicate(timeout=support.TIMEOUT_S)
+    assert process.returncode == 0 and out == b"" and b"stopping\n" in err and b"saved" not in err, err
 
 
 @pytest.mark.parametrize("options, words", [(["--nodes", "4,x"], "'x'"), (["--bandwidth", "fast"], "'fast'"),

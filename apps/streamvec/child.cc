@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "apps/streamvec/signals.h"
 #include "streamvec/core/durable_file.h"
 
 extern char** environ;
@@ -40,7 +41,7 @@ std::string read_all(int fd, pid_t pid, const std::atomic<bool>& stop) {
   char bytes[4096];
   bool told = false;
   while (true) {
-    if (stop && !std::exchange(told, true)) ::kill(pid, SIGTERM);
+    if (stop && !std::exchange(told, true)) stop_quietly(pid);
     pollfd ready{fd, POLLIN, 0};
     if (::poll(&ready, 1, kPollMs) <= 0) continue;
     const ssize_t count = ::read(fd, bytes, sizeof bytes);

@@ -89,10 +89,16 @@ class Nodes {
       if (codes_[i] == kRuns) ::kill(nodes_[i], signal);
   }
 
+  // Without a word of theirs: the user's wish is answered by us, and what has failed by the node that did.
+  void stop() const {
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (codes_[i] == kRuns) stop_quietly(nodes_[i]);
+  }
+
   // Passes a wish to stop on until every node has ended. One that fails while others may wait for it ends them all. The
   // others have nothing to do any more when the first has ended: one that is stopped is waked up for that. Returns the
   // exit code of the first, or of one that has failed.
-  int await(double dead_after_s, const std::atomic<bool>& stop) {
+  int await(double dead_after_s, const std::atomic<bool>& wanted) {
     const double begun_s = clock_seconds();
     double first_ended_s = 0;
     int failed = 0;
@@ -100,11 +106,11 @@ class Nodes {
     while (std::count(codes_.begin(), codes_.end(), kRuns) > 0) {
       const double now_s = clock_seconds();
       const int code = look();
-      if (code != 0 && !stop && now_s - begun_s < ClusterOptions().start_within_s) failed = code;
-      if ((stop || failed != 0) && !std::exchange(told, true)) send(SIGTERM);
+      if (code != 0 && !wanted && now_s - begun_s < ClusterOptions().start_within_s) failed = code;
+      if ((wanted || failed != 0) && !std::exchange(told, true)) stop();
       if (codes_.front() != kRuns && first_ended_s == 0) first_ended_s = now_s;
       const double since_s = first_ended_s > 0 ? now_s - first_ended_s : 0;
-      if (since_s > kLeave_s && !std::exchange(waked, true)) send(SIGCONT), send(SIGTERM);
+      if (since_s > kLeave_s && !std::exchange(waked, true)) send(SIGCONT), stop();
       if (since_s > dead_after_s + kKill_s) send(SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -218,7 +224,7 @@ Result<int> run_launch(const Arguments& arguments) {
                              rank == 0 ? ChildFiles{} : ChildFiles{ChildFiles::kNone, ChildFiles::kNone});
     run_on(allowed);
     if (!pid.ok()) {
-      nodes.send(SIGTERM);
+      nodes.stop();
       return pid.status();
     }
     nodes.add(*pid);

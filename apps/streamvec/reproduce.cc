@@ -394,7 +394,7 @@ Status misuse_of_reproduce(const Arguments& arguments) {
 
 Result<int> run_reproduce(const Arguments& arguments) {
   STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::make("streamvec-reproduce"));
-  return Reproduction(arguments, directory.path(), stop_on_signals()).run();
+  return Reproduction(arguments, directory.path(), stop_on_signals("\nstopping: the report is being written\n")).run();
 }
 
 }  // namespace streamvec::cli

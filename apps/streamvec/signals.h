@@ -1,6 +1,8 @@
 // Ctrl-C, SIGTERM and the end of the terminal as a wish to stop.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 
 namespace streamvec::cli {
@@ -11,6 +13,10 @@ namespace streamvec::cli {
 // twice: to the process and to its group. A SIGTERM that has waited since the program began (start_program) comes now.
 inline constexpr char kSaving[] = "\nstopping: the model is being saved (Ctrl-C again leaves at once)\n";
 const std::atomic<bool>& stop_on_signals(const char* said = kSaving);
+
+// The wish to stop for a process that calls stop_on_signals(), as a SIGTERM of which it says nothing: who sends it has
+// told the user, or has a reason to end it that is no wish of the user's.
+void stop_quietly(pid_t process);
 
 // Writes to a pipe without reader fail instead of killing the program.
 void ignore_broken_pipes();

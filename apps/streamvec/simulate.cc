@@ -139,9 +139,10 @@ class Simulation {
     if (nodes > 1)
       for (const char* option : {"sync", "combine", "codec", "staleness", "backups", "group", "sync-words"})
         words.insert(words.end(), {std::string("--") + option, arguments_.text(option)});
-    STREAMVEC_ASSIGN_OR_RETURN(const std::string printed, run_program(words, stop_));
+    const Result<std::string> printed = run_program(words, stop_);
     if (stop_) return error(Code::kCancelled, "stopped");
-    Json report = parse_ordered_json(printed);
+    STREAMVEC_RETURN_IF_ERROR(printed.status());
+    Json report = parse_ordered_json(*printed);
     if (!report.is_object()) return error(Code::kInternal, "a run of ", nodes, " nodes printed no report");
     return report;
   }
@@ -324,9 +325,11 @@ Status misuse_of_simulate(const Arguments& arguments) {
 }
 
 Result<int> run_simulate(const Arguments& arguments) {
-  const std::atomic<bool>& stop = stop_on_signals();
+  const std::atomic<bool>& stop = stop_on_signals("\nstopping\n");
   STREAMVEC_ASSIGN_OR_RETURN(const TemporaryDirectory work, TemporaryDirectory::make("streamvec-simulate"));
-  return Simulation(arguments, work.path(), stop).run();
+  const Result<int> exit_code = Simulation(arguments, work.path(), stop).run();
+  if (exit_code.status().code() == Code::kCancelled) return 0;  // there is nothing to keep
+  return exit_code;
 }
 
 }  // namespace streamvec::cli
