@@ -29,6 +29,8 @@ def test_predicts_every_size_and_network_from_costs_fitted_here(corpus):
     assert set(rows) == {(nodes, bandwidth) for nodes in [2, 8] for bandwidth in ["1Mbit", "10Gbit"]}
     for row in rows.values():
         assert row["seconds"] > 0 and row["bytes_per_pair"] > 0 and row["loss"] > 0
+        assert row["behind"] == pytest.approx(row["loss"] - report["one_node"]["loss"], abs=2e-3)
+        assert row["one_node_quality"] == (row["behind"] <= 0.01)
     # What is computed, not measured: a wire of 125 KB/s makes everything wait for it.
     assert rows[8, "10Gbit"]["seconds"] < rows[8, "1Mbit"]["seconds"]
 
@@ -37,6 +39,19 @@ def test_more_epochs_are_computed_from_costs_of_one(corpus):
     options = ["simulate", corpus, "--dim", 8, "--nodes", 2, "--bandwidth", "1Gbit", "--sync", "auto", "--json"]
     once, thrice = [json.loads(support.run(*options, "--epochs", epochs, exit=0).out)["predicted"][0] for epochs in [1, 3]]
     assert thrice["loss"] < once["loss"] and thrice["pushes"] > once["pushes"]
+
+
+def test_one_node_is_told_by_the_same_measure_and_who_ends_behind_it_is_marked(corpus):
+    # 64 nodes that say next to nothing to each other learn little of so short a text; one in a cluster is one alone.
+    options = ["simulate", corpus, "--dim", 8, "--nodes", "1,64", "--bandwidth", "1Gbit", "--epochs", 2, "--sync-words", 100_000]
+    report = json.loads(support.run(*options, "--json", exit=0).out)
+    one, many = report["predicted"]
+    assert one["loss"] == report["one_node"]["loss"] and one["behind"] == 0 and one["one_node_quality"] is True
+    assert many["behind"] > 0.01 and many["one_node_quality"] is False
+    lines = support.run(*options, exit=0).out.splitlines()
+    alone, one, many = [line for line in lines if line.split()[:1] in (["1"], ["64"])]
+    assert float(alone.split()[-1]) == pytest.approx(report["one_node"]["loss"], abs=2e-4) and one.split()[-1] == "+0.0000"
+    assert many.endswith("not at one node's quality")
 
 
 def test_needs_no_text_of_its_own():

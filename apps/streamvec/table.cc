@@ -182,8 +182,9 @@ constexpr std::array kCommands = std::to_array<Command>({
          "Trains sgns on the sources with one node and with two, on this machine, and fits what a word and a row cost; "
          "runs four nodes and prints how far off the prediction is. Then clusters of every size and network run under "
          "virtual clocks, with the real kernels, owners and codecs: what they learn is real, how long it takes is "
-         "computed. Give enough text for the largest one: a node that never pushes has nothing to tell. Without a "
-         "source it is made-up text of 4 million words, few of them different.",
+         "computed. One node runs likewise, and clusters that end with more than .01 of loss above it are marked: they "
+         "are not at one node's quality. Give enough text for the largest one: a node that never pushes has nothing to "
+         "tell. Without a source it is made-up text of 4 million words, few of them different.",
      .examples = "streamvec simulate corpus.txt --nodes 4,16,64 --bandwidth 1Gbit\n"
                  "streamvec simulate corpus.txt --dim 100 --sync ssp --json\n",
      .words_max = -1},

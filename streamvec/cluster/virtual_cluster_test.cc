@@ -79,6 +79,28 @@ TEST_P(EveryAdmission, SeveralNodesLearnWhatOneLearns) {
   EXPECT_LT(text.run(text.options(4, GetParam())).loss, 0.5 * (one + untrained));
 }
 
+// So that the loss of a cluster of one is what larger ones are held against.
+TEST_P(EveryAdmission, OneNodeLearnsAsMuchAsWithoutACluster) {
+  const Text text;
+  const VirtualOptions options = text.options(1, GetParam());
+  auto parameters = Parameters::make(options.parameters);
+  ASSERT_TRUE(parameters.ok());
+  auto worker = make_model_worker(options.model, *parameters);
+  ASSERT_TRUE(worker.ok());
+  const int64_t chunks = options.epochs * kChunks;
+  double loss = 0, pairs = 0;
+  for (int64_t i = 0; i < chunks; ++i) {
+    const double done = static_cast<double>(i) / static_cast<double>(chunks);
+    Random random(mix(options.seed, static_cast<uint64_t>(i / kChunks), static_cast<uint64_t>(i % kChunks)));
+    const StepStats stats = (*worker)->step(text.chunks[static_cast<size_t>(i % kChunks)], text.tables,
+                                            static_cast<float>(options.lr * (1 - done)), random);
+    if (static_cast<double>(i + 1) <= 0.9 * static_cast<double>(chunks)) continue;
+    loss += stats.loss;
+    pairs += static_cast<double>(stats.pairs);
+  }
+  EXPECT_NEAR(text.run(options).loss, loss / pairs, 0.001);
+}
+
 INSTANTIATE_TEST_SUITE_P(Schemes, EveryAdmission,
                          ::testing::Values(Admission::kBsp, Admission::kBackup, Admission::kSsp, Admission::kSoftsync,
                                            Admission::kAsync));
