@@ -63,10 +63,10 @@ def free_ports(count):
     return [each.getsockname()[1] for each in sockets]
 
 
-def run(*args, input=None, exit=None, cwd=None, env=None):
+def run(*args, input=None, exit=None, cwd=None, env=None, timeout=TIMEOUT_S):
     """Runs the program to its end; with `exit` that exit code is demanded."""
     done = subprocess.run([PROGRAM, *map(str, args)], input=input, stdin=None if input is not None else subprocess.DEVNULL,
-                          capture_output=True, timeout=TIMEOUT_S, cwd=cwd, env=env)
+                          capture_output=True, timeout=timeout, cwd=cwd, env=env)
     done.out = done.stdout.decode()
     done.err = done.stderr.decode()
     if exit is not None:
