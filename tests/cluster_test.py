@@ -1,4 +1,5 @@
 """Several nodes that train together: launch, the schemes, death of a node, other options than the leader's."""
+import contextlib
 import json
 import os
 import re
@@ -38,6 +39,14 @@ def start_and_kill(tmp_path, count, victim, *options):
             node.wait()
         shutil.rmtree(tmp_path / "model")
     raise AssertionError("no run was long enough")
+
+
+def progress_saved(tmp_path):
+    """Of the newest checkpoint, which comes and goes meanwhile; nothing where there is none."""
+    try:
+        return json.loads((support.newest(tmp_path / "model") / "state.json").read_text())["state"]["progress"]
+    except OSError:
+        return {}
 
 
 def words_of(pid):
@@ -111,7 +120,6 @@ class TestLaunch:
             assert process.returncode == 0 and b"was ended by" not in err, err
 
     def test_a_stopped_run_goes_on_with_another_number_of_nodes_and_the_rate_of_all(self, corpus, tmp_path):
-        """Nothing of the text is left out; what others had finished after the first piece that nobody had is trained on again."""
         epochs, words = 40, len(corpus.read_text().split())
         command = lambda nodes: ["launch", "-n", nodes, "--", "train", "corpus.txt", "--out", "model", "--epochs", epochs,
                                  "--dim", 16, "--threads", 1, "--json", "--checkpoint-every", 0.1]
@@ -122,7 +130,44 @@ class TestLaunch:
         assert process.returncode == 0
         report = json.loads(support.run(*command(3), cwd=tmp_path, exit=0).out)
         assert report["lr"] < 1e-3 and report["nodes"] == 3
-        assert not stopped["stopped"] or epochs * words <= report["tokens"] < 1.5 * epochs * words
+        assert not stopped["stopped"] or report["tokens"] == epochs * words
+
+    def start_and_kill_with_gaps(self, tmp_path, command):
+        """Kills a cluster of three, one of which was slow: the epochs of a run that was long enough for a checkpoint with
+        pieces that others had finished after some of that one's."""
+        for epochs in [200, 800, 3200]:
+            process = support.start("launch", "-n", 3, "--", *command(epochs), "--sync", "async", cwd=tmp_path)
+            support.wait_for(lambda: progress_saved(tmp_path) or process.poll() is not None, "a checkpoint")
+            nodes = support.children_of(process.pid)
+            if len(nodes) == 3:
+                os.kill(nodes[1], signal.SIGSTOP)
+            support.wait_for(lambda: progress_saved(tmp_path).get("finished_ahead") or process.poll() is not None or
+                             progress_saved(tmp_path).get("finished"), "a checkpoint with gaps")
+            for node in nodes:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(node, signal.SIGKILL)
+            process.communicate(timeout=support.TIMEOUT_S)
+            if progress_saved(tmp_path).get("finished_ahead"):
+                return epochs
+            shutil.rmtree(tmp_path / "model")
+        raise AssertionError("no run was long enough")
+
+    def test_a_killed_run_goes_on_by_any_number_of_nodes_and_counts_every_piece_once(self, tmp_path):
+        (tmp_path / "corpus.txt").write_text(support.topical_text(30_000))
+        words = len((tmp_path / "corpus.txt").read_text().split())
+        command = lambda epochs: ["train", "corpus.txt", "--out", "model", "--epochs", epochs, "--dim", 8, "--threads", 1,
+                                  "--json", "--checkpoint-every", 0.1]
+        epochs = self.start_and_kill_with_gaps(tmp_path, command)
+        shutil.copytree(tmp_path / "model", tmp_path / "killed", symlinks=True)
+        # Another run does not pass over what this one has finished.
+        for nodes, epochs_now in [(1, epochs), (2, epochs), (1, 2), (2, 3)]:
+            shutil.rmtree(tmp_path / "model")
+            shutil.copytree(tmp_path / "killed", tmp_path / "model", symlinks=True)
+            together = [] if nodes == 1 else ["launch", "-n", nodes, "--"]
+            report = json.loads(support.run(*together, *command(epochs_now), cwd=tmp_path, exit=0).out)
+            assert report["tokens"] == epochs_now * words and report["lr"] < 1e-3
+            saved = progress_saved(tmp_path)
+            assert saved["tokens"] == report["tokens"] and saved["finished"] and saved["finished_ahead"] == []
 
     def start_long(self, tmp_path, *options):
         """A cluster of two that trains for ever: the process and those of its nodes."""

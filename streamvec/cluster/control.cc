@@ -74,13 +74,6 @@ void read_pieces(const json& value, Control& control) {
 
 }  // namespace
 
-void append(int64_t piece, std::vector<PieceRange>& ranges) {
-  if (!ranges.empty() && ranges.back().end == piece)
-    ++ranges.back().end;
-  else
-    ranges.push_back({piece, piece + 1});
-}
-
 bool is_control(std::string_view bytes) {
   return !bytes.empty() && bytes.front() == kMagic;
 }

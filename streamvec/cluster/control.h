@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "streamvec/cluster/piece_ranges.h"
 #include "streamvec/core/status.h"
 #include "streamvec/sync/view.h"
 
@@ -32,14 +33,6 @@ enum class ControlKind : uint8_t {
   kTextOver = 22,  // from the leader: every piece is finished, or the run is to end
 };
 
-// Pieces of the text, from `begin` to before `end`.
-struct PieceRange {
-  int64_t begin = 0, end = 0;
-  friend bool operator==(const PieceRange&, const PieceRange&) = default;
-};
-// To ranges whose pieces are all before it.
-void append(int64_t piece, std::vector<PieceRange>& ranges);
-
 // What was trained, by one worker or by all.
 struct TrainedTotals {
   int64_t tokens = 0, pairs = 0;
@@ -51,9 +44,10 @@ struct TrainedTotals {
 struct TextStanding {
   int64_t finished_before = 0;  // all pieces before it are finished
   int64_t tokens = 0, pairs = 0;
-  // For whoever has to lead after the one that says this: what else is finished, and what each node, gone ones too, has
-  // trained in all of these pieces (tokens and pairs).
+  // What else is finished, by a run before this one, too: for a checkpoint, and for whoever has to lead after the one
+  // that says this.
   std::vector<PieceRange> finished = {};
+  // For the latter: what each node, gone ones too, has trained in all of these pieces (tokens and pairs).
   std::map<NodeId, TrainedTotals> trained = {};
 };
 

@@ -47,7 +47,7 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
     leading_.emplace(Leader::Options{self_, all_nodes, options.start_within_s, options.dead_after_s}, now);
   if (options.text == PieceRange()) return;
   if (is_worker_) pieces_ = std::make_unique<PieceQueue>(std::max(options.threads, 1), options.ahead);
-  if (self_ == leader_) board_.emplace(options.text, options.trained_before);
+  if (self_ == leader_) board_.emplace(options.text, options.trained_before, options.finished);
 }
 
 Result<std::unique_ptr<ClusterNode>> ClusterNode::start(const ClusterOptions& options,

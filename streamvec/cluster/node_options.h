@@ -46,8 +46,9 @@ struct ClusterOptions {
   NodeId leader = 0;  // 0: the lowest of all
   PieceRange text;    // that is handed out to those who train; empty: nodes have text of their own
   PieceQueue::Ahead ahead;
-  TrainedTotals trained_before;    // by the run, before it came to this text
-  Companion* companion = nullptr;  // borrowed: hears of every membership, and the end waits for it
+  std::vector<PieceRange> finished;  // of the text, by the run before
+  TrainedTotals trained_before;      // by the run, before it came to this text, and in those pieces
+  Companion* companion = nullptr;    // borrowed: hears of every membership, and the end waits for it
 };
 
 }  // namespace streamvec

@@ -179,7 +179,8 @@ void ClusterNode::resume_text() {
   // What one has trained that takes no part any more is not in the model.
   std::erase_if(greetings_, [&](const auto& greeting) { return members.count(greeting.first) == 0; });
   if (options_.text != PieceRange())
-    board_.emplace(PieceBoard::resumed(options_.text, options_.trained_before, std::exchange(greetings_, {})));
+    board_.emplace(
+        PieceBoard::resumed(options_.text, options_.trained_before, options_.finished, std::exchange(greetings_, {})));
   resume_words();
   take_postponed();
 }

@@ -1,6 +1,7 @@
 #include "streamvec/cluster/piece_board.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace streamvec {
 namespace {
@@ -9,13 +10,28 @@ constexpr int64_t kShareMin = 2;  // pieces: one to work on, one at hand
 
 }  // namespace
 
+PieceBoard::PieceBoard(PieceRange text, const TrainedTotals& before, std::vector<PieceRange> finished)
+    : next_(text.begin),
+      end_(text.end),
+      before_(before),
+      finished_ahead_(renumbered(joined(std::move(finished)), text, text.begin)) {
+  pass_finished();
+}
+
+void PieceBoard::pass_finished() {
+  auto next = finished_ahead_.begin();
+  for (; next != finished_ahead_.end() && next->begin <= next_; ++next) next_ = std::max(next_, next->end);
+  finished_ahead_.erase(finished_ahead_.begin(), next);
+}
+
 std::vector<PieceRange> PieceBoard::take(NodeId node, int64_t wanted, int64_t workers) {
-  const int64_t left = end_ - next_ + static_cast<int64_t>(returned_.size());
+  const int64_t left = end_ - next_ - piece_count(finished_ahead_) + static_cast<int64_t>(returned_.size());
   // Half of what is left, a share for each (guided self-scheduling, Polychronopoulos and Kuck 1987).
   const int64_t share = std::max(left / (2 * std::max<int64_t>(workers, 1)), kShareMin);
   std::vector<PieceRange> given;
   for (int64_t count = std::min({wanted, share, left}); count > 0; --count) {
     const int64_t piece = returned_.empty() ? next_++ : returned_.extract(returned_.begin()).value();
+    pass_finished();
     in_work_[node].insert(piece);
     append(piece, given);
   }
@@ -58,6 +74,7 @@ TextStanding PieceBoard::standing() const {
     last = piece;
   }
   if (last >= 0 && next_ > last + 1) standing.finished.push_back({last + 1, next_});
+  standing.finished.insert(standing.finished.end(), finished_ahead_.begin(), finished_ahead_.end());
   for (const auto& [node, trained] : trained_) {
     standing.tokens += trained.tokens;
     standing.pairs += trained.pairs;
@@ -66,12 +83,15 @@ TextStanding PieceBoard::standing() const {
 }
 
 // Standings only ever grow, so that all of them together are the latest.
-PieceBoard PieceBoard::resumed(PieceRange text, const TrainedTotals& before, const std::map<NodeId, KnownText>& known) {
+PieceBoard PieceBoard::resumed(PieceRange text, const TrainedTotals& before, const std::vector<PieceRange>& finished,
+                               const std::map<NodeId, KnownText>& known) {
   PieceBoard board(text, before);
   int64_t told_most = 0;
+  std::vector<PieceRange> all_finished;
   for (const auto& [node, knows] : known) {
     const TextStanding& standing = knows.standing;
-    board.next_ = std::max(board.next_, std::min(standing.finished_before, text.end));
+    all_finished.push_back({text.begin, standing.finished_before});
+    all_finished.insert(all_finished.end(), standing.finished.begin(), standing.finished.end());
     if (standing.tokens > told_most) {
       told_most = standing.tokens;
       board.before_ = {standing.tokens, standing.pairs, 0, 0};
@@ -83,22 +103,21 @@ PieceBoard PieceBoard::resumed(PieceRange text, const TrainedTotals& before, con
     for (const auto& [by, trained] : standing.trained)
       if (trained.tokens >= board.trained_[by].tokens) board.trained_[by] = trained;
   }
+  if (told_most == 0) all_finished.insert(all_finished.end(), finished.begin(), finished.end());
+  board.finished_ahead_ = renumbered(joined(std::move(all_finished)), text, text.begin);
+  const std::vector<PieceRange> settled = board.finished_ahead_;
+  board.pass_finished();
   const int64_t begin = board.next_;
-  const auto each = [&](const std::vector<PieceRange>& ranges, const auto& use) {
-    for (const PieceRange& range : ranges)
-      for (int64_t piece = std::max(range.begin, begin); piece < std::min(range.end, text.end); ++piece) {
-        use(piece);
-        board.next_ = std::max(board.next_, piece + 1);
-      }
-  };
-  std::set<int64_t> settled;  // finished, or somebody has them
-  for (const auto& [node, knows] : known) each(knows.standing.finished, [&](int64_t piece) { settled.insert(piece); });
+  std::set<int64_t> held;
   for (const auto& [node, knows] : known)
-    each(knows.held, [&, node = node](int64_t piece) {
-      if (settled.insert(piece).second) board.in_work_[node].insert(piece);
-    });
+    for (const PieceRange& range : knows.held)
+      for (int64_t piece = std::max(range.begin, begin); piece < std::min(range.end, text.end); ++piece) {
+        board.next_ = std::max(board.next_, piece + 1);
+        if (!has(settled, piece) && held.insert(piece).second) board.in_work_[node].insert(piece);
+      }
   for (int64_t piece = begin; piece < board.next_; ++piece)
-    if (settled.count(piece) == 0) board.returned_.insert(piece);
+    if (held.count(piece) == 0 && !has(settled, piece)) board.returned_.insert(piece);
+  board.pass_finished();
   return board;
 }
 

@@ -17,12 +17,14 @@ namespace streamvec {
 // A pure state machine. Pieces are numbered over all epochs.
 class PieceBoard {
  public:
-  // `before`: what the run had trained before it came to this text.
-  explicit PieceBoard(PieceRange text, const TrainedTotals& before = {})
-      : next_(text.begin), end_(text.end), before_(before) {}
+  // `before`: what the run had trained before it came to this text, and in those pieces of it that are `finished`
+  // already, which nobody is given.
+  explicit PieceBoard(PieceRange text, const TrainedTotals& before = {}, std::vector<PieceRange> finished = {});
   // The board of a leader that is gone, by what those that are left have and know: what none of them has at hand or
-  // knows to be finished is handed out again. `before` counts only if none was ever told of the run.
-  static PieceBoard resumed(PieceRange text, const TrainedTotals& before, const std::map<NodeId, KnownText>& known);
+  // knows to be finished is handed out again. `before` and `finished` count only if none was ever told of the run: what
+  // is told has them.
+  static PieceBoard resumed(PieceRange text, const TrainedTotals& before, const std::vector<PieceRange>& finished,
+                            const std::map<NodeId, KnownText>& known);
 
   // Up to `wanted` pieces for the node, those that others have left first; towards the end fewer, so that `workers`
   // nodes end together. None: all are handed out, and may still come back.
@@ -40,10 +42,12 @@ class PieceBoard {
 
  private:
   std::set<int64_t> open() const;  // handed out, and not finished or left
+  void pass_finished();
 
   int64_t next_;
   int64_t end_;
   TrainedTotals before_;
+  std::vector<PieceRange> finished_ahead_;  // all after next_
   std::set<int64_t> returned_;
   std::map<NodeId, std::set<int64_t>> in_work_;
   std::map<NodeId, TrainedTotals> trained_;

@@ -53,6 +53,19 @@ uint64_t with_text(uint64_t hash, const std::string& text) {
   return XXH3_64bits_withSeed(text.data(), text.size(), hash);
 }
 
+// And of where the run stands: any of those who begin may come to lead, and say what of the text is left.
+uint64_t with_place(uint64_t hash, const RunState& state) {
+  hash = mix(hash, static_cast<uint64_t>(state.step));
+  for (const PieceRange& range : state.finished_ahead)
+    hash = mix(hash, static_cast<uint64_t>(range.begin), static_cast<uint64_t>(range.end));
+  return hash;
+}
+
+std::string place_text(const RunState& state) {
+  return ", " + std::to_string(state.step) + " pieces passed before and " +
+         std::to_string(piece_count(state.finished_ahead)) + " after these finished";
+}
+
 }  // namespace
 
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start) {
@@ -60,7 +73,8 @@ uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart
 }
 
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start) {
-  return with_text(with_rows(vocabulary_fingerprint(options, start), start.parameters), roles_text(options.cluster));
+  const uint64_t rows = with_rows(vocabulary_fingerprint(options, start), start.parameters);
+  return with_text(with_place(rows, start.state), roles_text(options.cluster));
 }
 
 namespace {
@@ -280,11 +294,13 @@ Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOption
     start.first_piece = state.epoch * pieces.all + pieces.before;
   }
   cluster.text = {start.first_piece, options.epochs * start.epoch_pieces};
+  cluster.finished = renumbered(state.finished_ahead, {0, cluster.text.end - cluster.text.begin}, cluster.text.begin);
   cluster.trained_before = {state.tokens, state.pairs, 0, 0};
   std::ostringstream text;
   text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
        << " pieces of text, --model " << start.model << sync_options_text(options.cluster);
   set_fingerprint(vocabulary_fingerprint(options, start), text.str(), cluster);
+  cluster.fingerprint_of += place_text(state);  // which those need not have alike who join later
   return {};
 }
 

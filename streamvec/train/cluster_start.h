@@ -26,9 +26,9 @@ Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, co
 // What a report says of the cluster.
 void add_cluster(const ClusterStats& cluster, TrainProgress& progress);
 
-// For those who join in a way of their own: what all nodes must agree on (words by their slots, and where the rows
-// begin), and the same in words.
-uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // without the rows
+// For those who join in a way of their own: what all nodes must agree on (words by their slots, where the rows begin,
+// and where the run stands), and the same in words.
+uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // only the words
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start);
 // What else those must agree on who take every step together, to be read after the latter.

@@ -1,4 +1,6 @@
 // What nodes compare before they begin, each a thread of its own.
+#include "streamvec/train/cluster_start.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,6 +80,20 @@ TEST(NodesOfAStream, HaveToAgreeOnHowItsWordsAreMadeAndFade) {
                    options.tokenizer.fold_case = false;
                    options.stem = "english";
                  });
+}
+
+// They may have different checkpoints of one run.
+TEST(NodesThatBegin, HaveToAgreeOnWhatIsFinished) {
+  const TrainOptions options;
+  TrainingStart one, other;
+  one.state.finished_ahead = {{1, 3}, {5, 6}};
+  other.state.finished_ahead = {{1, 2}, {4, 6}};
+  EXPECT_NE(cluster_fingerprint(options, one), cluster_fingerprint(options, other));
+  EXPECT_EQ(vocabulary_fingerprint(options, one), vocabulary_fingerprint(options, other)) << "one may join later";
+  other.state = one.state;
+  EXPECT_EQ(cluster_fingerprint(options, one), cluster_fingerprint(options, other));
+  other.state.step = 1;
+  EXPECT_NE(cluster_fingerprint(options, one), cluster_fingerprint(options, other));
 }
 
 }  // namespace

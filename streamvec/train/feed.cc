@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
+#include <utility>
 
 namespace streamvec {
+namespace {
+
+constexpr PieceRange kAllPieces{0, std::numeric_limits<int64_t>::max()};
+
+}  // namespace
 
 Random draws_of(const Piece& piece, uint64_t seed) {
   constexpr uint64_t kPieceDraws = 1;
@@ -26,6 +33,9 @@ Feed::Feed(Source& source, int32_t epochs, RunState state, int32_t part, int32_t
       parts_(parts),
       state_(std::move(state)),
       steps_given_(state_.step),
+      first_step_(state_.step),
+      finished_ahead_(std::exchange(state_.finished_ahead, {})),
+      step_at_cursor_(state_.step),
       whole_epoch_(state_.cursor.empty()) {
   ended_ = state_.epoch >= epochs_;
 }
@@ -100,6 +110,7 @@ Result<bool> Feed::next_with_text(Deadline deadline) {
 Result<bool> Feed::begin_epoch() {
   ++state_.epoch;
   state_.cursor.clear();
+  step_at_cursor_ = steps_given_;
   if (state_.epoch >= epochs_) return false;
   state_.loss = 0;
   state_.loss_pairs = 0;
@@ -116,15 +127,27 @@ Result<bool> Feed::begin_epoch() {
 
 Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
   do {
+    if (deadline.passed()) return error(Code::kDeadlineExceeded, "on the way to the next piece");
     STREAMVEC_ASSIGN_OR_RETURN(const bool read, read_document(deadline));
     if (!read) return false;
     ++steps_given_;
-  } while ((steps_given_ - 1) % parts_ != part_);
+  } while ((steps_given_ - 1) % parts_ != part_ || passes_over_last());
   piece.document = std::move(documents_.front());
   piece.epoch = state_.epoch;
   piece.step = steps_given_ - 1;
   piece.fraction = fraction_now();
   state_.cursor = piece.document.cursor;
+  step_at_cursor_ = steps_given_;
+  return true;
+}
+
+// Whether the document that was just read is finished and counted already.
+bool Feed::passes_over_last() {
+  if (!has(finished_ahead_, steps_given_ - 1 - first_step_)) return false;
+  state_.cursor = documents_.front().cursor;
+  step_at_cursor_ = steps_given_;
+  ++state_.step;
+  if (!text_left_out_) whole_epoch_ = false;  // of this piece nobody keeps anything
   return true;
 }
 
@@ -237,7 +260,7 @@ double Feed::fraction() const {
 
 RunState Feed::whole_state() {
   const std::lock_guard lock(mutex_);
-  if (queue_ == nullptr) return state_;
+  if (queue_ == nullptr) return state_now();
   const TextStanding standing = queue_->standing();
   const int64_t finished = std::max(standing.finished_before, first_);
   const auto epoch = static_cast<int32_t>(finished / epoch_pieces_);
@@ -253,6 +276,12 @@ RunState Feed::whole_state() {
   whole.cursor = reached_.cursor;
   whole.tokens = std::max(standing.tokens, begun_.tokens);
   whole.pairs = std::max(standing.pairs, begun_.pairs);
+  // Tokens and pieces have to be of one moment, and before anything is told that is the one where the run began here.
+  const bool is_told = standing.tokens > begun_.tokens || standing.finished_before > first_;
+  std::vector<PieceRange> all = is_told ? standing.finished : renumbered(finished_ahead_, kAllPieces, first_);
+  all.push_back({first_, finished});
+  const PieceRange after{first_ + reached_.step - begun_.step, epochs_ * epoch_pieces_};
+  whole.finished_ahead = renumbered(joined(std::move(all)), after, 0);
   return whole;
 }
 
@@ -307,7 +336,13 @@ Status Feed::status() const {
 
 RunState Feed::state() const {
   const std::lock_guard lock(mutex_);
-  return state_;
+  return state_now();
+}
+
+RunState Feed::state_now() const {
+  RunState now = state_;
+  now.finished_ahead = renumbered(finished_ahead_, {step_at_cursor_ - first_step_, kAllPieces.end}, 0);
+  return now;
 }
 
 double Feed::bytes_fraction() const {
@@ -320,7 +355,7 @@ RunState Feed::pause() {
   std::unique_lock lock(mutex_);
   paused_ = true;
   changed_.wait(lock, [&] { return in_flight_ == 0; });
-  return state_;
+  return state_now();
 }
 
 void Feed::resume() {

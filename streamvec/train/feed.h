@@ -42,8 +42,8 @@ PieceResult read_result(const Tokens& tokens);
 // Thread-safe.
 class Feed {
  public:
-  // Begins at `state`; the source must stand there already. Of `parts` nodes that read the same source this one takes
-  // every parts-th piece, from `part` on.
+  // Begins at `state`; the source must stand there already. What is finished ahead of it is passed over. Of `parts`
+  // nodes that read the same source this one takes every parts-th piece, from `part` on.
   Feed(Source& source, int32_t epochs, RunState state, int32_t part = 0, int32_t parts = 1);
 
   // The next piece; false when there is none: all epochs are over, stop() was called, or the source failed.
@@ -83,7 +83,9 @@ class Feed {
   void resume();
 
  private:
+  RunState state_now() const;
   Result<bool> read_piece(Deadline deadline, Piece& piece);
+  bool passes_over_last();
   Result<bool> read_document(Deadline deadline);
   Result<bool> next_without_text();
   Result<bool> next_with_text(Deadline deadline);
@@ -105,6 +107,9 @@ class Feed {
   std::vector<Document> documents_;
   int32_t in_flight_ = 0;
   int64_t steps_given_;
+  const int64_t first_step_;
+  std::vector<PieceRange> finished_ahead_;  // before this run, counted from first_step_
+  int64_t step_at_cursor_;                  // of `state_`, by steps_given_
   bool paused_ = false, ended_ = false;
   std::function<bool()> all_kept_;
   std::vector<std::string> cursors_;  // of this epoch's pieces so far, if it was begun here

@@ -217,6 +217,62 @@ TEST(Feed, APieceComesWithoutTextOnlyAfterAllOthersWereKept) {
   other.join();
 }
 
+// Of 9 pieces of 3 epochs those that are finished are read past, however often the run is stopped on the way.
+TEST(Feed, WhatIsFinishedAheadIsNeitherTrainedOnNorCountedAgain) {
+  for (const int64_t pieces_of_a_run : {1, 2, 9}) {
+    RunState state;
+    state.step = 100;
+    state.tokens = 4;
+    state.epoch_tokens = 3;
+    state.cursor = "0";
+    state.finished_ahead = {{1, 2}, {3, 5}};
+    std::string given;
+    while (state.epoch < 3) {
+      ScriptedSource source({"a", "b", "c"});
+      ASSERT_TRUE(source.seek(state.cursor).ok());
+      Feed feed(source, 3, state);
+      EXPECT_EQ(feed.state().finished_ahead, state.finished_ahead);
+      Piece piece;
+      for (int64_t i = 0; i < pieces_of_a_run && feed.next(piece); ++i) {
+        given += std::to_string(piece.epoch) + piece.document.text + std::to_string(piece.step) + " ";
+        feed.finish(piece, tokens(1));
+      }
+      state = feed.pause();
+    }
+    EXPECT_EQ(given, "0b100 1a102 2a105 2b106 2c107 ");
+    EXPECT_EQ(state.tokens, 9);
+    EXPECT_EQ(state.step, 108);
+    EXPECT_TRUE(state.finished_ahead.empty());
+    EXPECT_DOUBLE_EQ(state.fraction(3), 1);
+  }
+}
+
+TEST(Feed, OfSeveralNodesEachPassesOverWhatIsFinishedOfItsPart) {
+  std::map<std::string, std::vector<PieceRange>> ahead;
+  for (const int32_t part : {0, 1}) {
+    ScriptedSource source({"a", "b", "c", "d", "e", "f", "g"});
+    RunState state;
+    state.finished_ahead = {{1, 4}, {6, 7}};
+    Feed feed(source, 1, state, part, 2);
+    for (Piece piece; feed.next(piece); feed.finish(piece, tokens(1)))
+      ahead[piece.document.text] = feed.state().finished_ahead;
+    EXPECT_TRUE(feed.state().finished_ahead.empty());
+  }
+  const decltype(ahead) expected{{"a", {{0, 3}, {5, 6}}}, {"e", {{1, 2}}}, {"f", {{0, 1}}}};
+  EXPECT_EQ(ahead, expected);
+}
+
+TEST(Feed, AnEpochOfWhichSomethingWasPassedOverIsReadAgain) {
+  ScriptedSource source({"a", "b"});
+  RunState state;
+  state.finished_ahead = {{1, 2}};
+  Feed feed(source, 3, state);
+  feed.leave_out_text([] { return true; });
+  std::string texts;
+  for (Piece piece; feed.next(piece); feed.finish(piece, tokens(1))) texts += piece.document.text + "|";
+  EXPECT_EQ(texts, "a|a|b|||");
+}
+
 class HandedOut : public ::testing::Test {
  protected:
   HandedOut() : source(texts()) {}
@@ -310,7 +366,6 @@ TEST_F(HandedOut, TheRateGoesByAPiecesPlaceAndProgressByTheWordsOfAllNodes) {
   EXPECT_DOUBLE_EQ(piece.fraction, 0.9);
 }
 
-// All that comes after the first piece that somebody has yet to finish is trained again.
 TEST_F(HandedOut, ACheckpointStandsWhereAllNodesHaveFinished) {
   Feed feed(source, 2, RunState());
   feed.follow(queue, 5, 0);
@@ -328,6 +383,38 @@ TEST_F(HandedOut, ACheckpointStandsWhereAllNodesHaveFinished) {
   give({}, {10, 60, 9});
   EXPECT_EQ(feed.whole_state().cursor, "");
   EXPECT_EQ(feed.whole_state().epoch, 2);
+}
+
+TEST_F(HandedOut, ACheckpointKnowsWhatIsFinishedBeyondItsPlace) {
+  Feed feed(source, 2, RunState());
+  feed.follow(queue, 5, 0);
+  give({{3, 4}}, {3, 40, 7, {{4, 6}, {8, 9}}});
+  EXPECT_EQ(feed.whole_state().step, 0) << "where the third piece begins is not known";
+  EXPECT_EQ(feed.whole_state().finished_ahead, (std::vector<PieceRange>{{0, 3}, {4, 6}, {8, 9}}));
+  next_text(feed);
+  EXPECT_EQ(feed.whole_state().step, 3);
+  EXPECT_EQ(feed.whole_state().finished_ahead, (std::vector<PieceRange>{{1, 3}, {5, 6}}));
+  give({}, {10, 60, 9});
+  EXPECT_TRUE(feed.whole_state().finished_ahead.empty());
+}
+
+TEST_F(HandedOut, BeforeAnythingIsToldACheckpointIsTheOneItBeganWith) {
+  RunState state;
+  state.step = 16;
+  state.epoch = 1;
+  state.tokens = 7;
+  state.cursor = "1";
+  state.finished_ahead = {{0, 1}, {2, 4}};
+  ASSERT_TRUE(source.seek(state.cursor).ok());
+  Feed feed(source, 3, state);
+  feed.follow(queue, 5, 7);
+  for (const TextStanding& told : {TextStanding{}, TextStanding{8, 7, 0, {{9, 11}}}}) {
+    give({}, told);
+    EXPECT_EQ(feed.whole_state().step, 16);
+    EXPECT_EQ(feed.whole_state().cursor, "1");
+    EXPECT_EQ(feed.whole_state().tokens, 7);
+    EXPECT_EQ(feed.whole_state().finished_ahead, state.finished_ahead);
+  }
 }
 
 TEST_F(HandedOut, GoesOnWhereAStateLeftIt) {
@@ -358,18 +445,6 @@ TEST_F(HandedOut, ATextThatHasBecomeShorterIsAnError) {
   give({{6, 7}});
   EXPECT_EQ(next_text(feed), "");
   EXPECT_EQ(feed.status().code(), Code::kDataLoss);
-}
-
-TEST(CursorTrail, FindsTheLastPlaceBeforeAPieceWithBoundedMemory) {
-  CursorTrail trail;
-  constexpr int64_t kPieces = 3 * static_cast<int64_t>(CursorTrail::kKept);
-  for (int64_t i = 1; i < kPieces; ++i) trail.note(i, std::to_string(i));
-  for (const int64_t index : {int64_t{0}, int64_t{1}, int64_t{5}, int64_t{70'001}, kPieces - 1}) {
-    const auto [known, cursor] = trail.before(index);
-    EXPECT_LE(known, index);
-    EXPECT_GT(known, index - 8);
-    EXPECT_EQ(cursor, known == 0 ? "" : std::to_string(known));
-  }
 }
 
 }  // namespace

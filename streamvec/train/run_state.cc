@@ -43,6 +43,33 @@ std::string differences(const nlohmann::json& a, const nlohmann::json& b) {
   return names;
 }
 
+namespace {
+
+constexpr int64_t kPieceMost = int64_t{1} << 60;  // numbers up to it can be added
+
+nlohmann::json ranges_to_json(const std::vector<PieceRange>& ranges) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PieceRange& range : ranges) list.push_back({range.begin, range.end});
+  return list;
+}
+
+// False when it is no list of ranges as joined() has them.
+bool ranges_from_json(const nlohmann::json& list, std::vector<PieceRange>& ranges) {
+  if (!list.is_array()) return false;
+  int64_t least = 0;
+  for (const nlohmann::json& range : list) {
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer())
+      return false;
+    const PieceRange read{range[0].get<int64_t>(), range[1].get<int64_t>()};
+    if (read.begin < least || read.end <= read.begin || read.end > kPieceMost) return false;
+    ranges.push_back(read);
+    least = read.end + 1;
+  }
+  return true;
+}
+
+}  // namespace
+
 nlohmann::json to_json(const RunState& state) {
   return {{"epoch", state.epoch},
           {"tokens", state.tokens},
@@ -54,10 +81,15 @@ nlohmann::json to_json(const RunState& state) {
           {"bytes_replaced", state.bytes_replaced},
           {"words_dropped", state.words_dropped},
           {"updates_refused", state.updates_refused},
-          {"finished", state.finished}};
+          {"finished", state.finished},
+          {"finished_ahead", ranges_to_json(state.finished_ahead)}};
 }
 
 Result<RunState> run_state_from_json(const nlohmann::json& state, const nlohmann::json& cursors) {
+  const auto damaged = [](const std::string& what) {
+    return error(Code::kDataLoss, "state.json does not say where the run stopped (", what,
+                 "); it was written by another program or another version");
+  };
   RunState run;
   try {
     run.epoch = static_cast<int32_t>(whole_number(state, "epoch"));
@@ -72,9 +104,11 @@ Result<RunState> run_state_from_json(const nlohmann::json& state, const nlohmann
     run.updates_refused = whole_number(state, "updates_refused");
     run.finished = state.at("finished");
     run.cursor = cursors.at("sources");
+    const auto ahead = state.find("finished_ahead");
+    if (ahead != state.end() && !ranges_from_json(*ahead, run.finished_ahead))
+      return damaged("finished_ahead is not a list of ranges, one after the other");
   } catch (const nlohmann::json::exception& e) {
-    return error(Code::kDataLoss, "state.json does not say where the run stopped (", e.what(),
-                 "); it was written by another program or another version");
+    return damaged(e.what());
   }
   return run;
 }
