@@ -32,18 +32,16 @@ class TestDemo:
         assert total["sources"] and all(source["documents_per_s"] == 0 for source in total["sources"])
         assert total["documents"] == max(progress["documents"] for progress in over.events.of("progress"))
 
-    def test_it_leaves_no_files_behind(self, tmp_path):
-        run("demo", "--seconds", 1, "--json", cwd=tmp_path, env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"})
-        assert list(tmp_path.iterdir()) == []
-
-    def test_it_says_so_when_it_is_stopped(self):
-        with serving("--seconds", 600, command="demo") as running:
+    def test_it_says_so_when_it_is_stopped_and_leaves_no_files_behind(self, tmp_path):
+        with serving("--seconds", 600, command="demo", env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}) as running:
             events = Events(running, "progress", "end")
             events.await_one("progress")
+            assert list(tmp_path.iterdir()) != []
             running.process.send_signal(signal.SIGINT)
             assert events.await_one("end")["why"] == "stopped"
             assert running.process.wait() == 0
             assert not any("saved" in line for line in running.stderr), "it keeps nothing"
+            assert list(tmp_path.iterdir()) == []
 
     def test_misuse_is_told_before_anything_else(self):
         done = run("demo", "--keep", exit=2)

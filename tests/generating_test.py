@@ -94,7 +94,7 @@ class TestQueries:
 
     def test_the_empty_string_is_an_error(self, model):
         for command in (["nearest", model, ""], ["vector", model, ""], ["analogy", model, "a", "b", ""]):
-            done = run(*command, exit=1)
+            done = run(*command, exit=2)
             assert_one_line(done.err)
             assert "empty" in done.err
 

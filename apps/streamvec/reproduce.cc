@@ -205,7 +205,7 @@ class Reproduction {
         "over "
         "gRPC on loopback; their bytes are those that the first node sent, times the nodes.",
         "In 2018 the time of an epoch included measuring; here it does not. Drawing negatives is included in both.",
-        "A batch of 2018 is a number of pairs; sound rows take blocks of a sixth as many centre words, which have "
+        "A batch of 2018 is a number of pairs; sound rows take batches of a sixth as many centre words, which have "
         "about "
         "as many pairs. \"own\" is the block that suits the kernel.",
         "Everything else that ran on this machine at the time is in the times, too."};

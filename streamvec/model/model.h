@@ -43,7 +43,7 @@ struct ModelOptions {
   std::string model = "sgns";  // one of model_names(); what it has beyond tables must be in the parameters
   WindowOptions windows;
   std::string kernel = "auto";
-  int32_t batch = 0;         // what is computed together: centre words of a block, pairs for rbsg; 0: its own best
+  int32_t batch = 0;         // what is taken at one point: centre words, pairs for rbsg; 0: its own best
   int32_t threads = 1;       // that train in all
   bool cuda = false;         // on the card (cuda/device.h); sgns, hybrid and rbsg
   bool bf16_tables = false;  // there, rows are kept in bf16

@@ -92,7 +92,7 @@ struct TrainOptions {
   std::string device = "cpu";        // cpu, cuda, or auto: cuda where it is there and can train what is asked for
   std::string table = "fp32";        // how a card keeps rows: fp32 or bf16
   std::optional<std::string> products;  // of rbsg's levels on a card: tf32 or bf16; unset: bf16
-  int32_t batch = 0;                    // centre words of a block, pairs for rbsg; 0: its own best
+  int32_t batch = 0;                    // what is taken at one point: centre words, pairs for rbsg; 0: its own best
   int64_t vocab_max = 0;                // most words kept; 0: no limit
   // Of the subword model (text/character_ngrams.h); unset: what the directory holds, else 3, 6 and 2,000,000.
   std::optional<int32_t> minn, maxn;
