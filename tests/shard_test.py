@@ -62,7 +62,8 @@ class TestAgreement:
 class TestShards:
     @pytest.mark.parametrize("owners", [1, 3])
     def test_one_worker_learns_what_one_process_learns(self, owners, corpus, tmp_path):
-        options = ["--dim", 24, "--epochs", 2, "--kernel", "simd"]
+        # A falling rate goes by a piece's place where text is handed out, and by words in one process.
+        options = ["--dim", 24, "--epochs", 2, "--kernel", "simd", "--schedule", "constant"]
         nodes = start_nodes(tmp_path, 1 + owners, "--servers", owners, *options)
         reports = [node.communicate(timeout=200) for node in nodes]
         assert [node.returncode for node in nodes] == [0] * (1 + owners), reports
@@ -108,6 +109,27 @@ class TestShards:
         reports = [node.communicate(timeout=200) for node in nodes]
         assert [node.returncode for node in nodes] == [0, 0], reports
         assert np.abs(vectors(tmp_path / "model") - before).max() < 1e-4
+
+    def test_whoever_goes_on_with_a_stopped_run_counts_every_word_once(self, corpus, tmp_path):
+        words = len(corpus.read_text().split())
+        for epochs in [30, 120, 480]:  # a run that is over before it can be stopped is made longer
+            options = ["--dim", 8, "--epochs", epochs]
+            nodes = start_nodes(tmp_path, 3, *options, "--checkpoint-every", 0.05)
+            support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
+            nodes[1].send_signal(signal.SIGTERM)  # whoever is asked, all end
+            reports = [node.communicate(timeout=200) for node in nodes]
+            assert [node.returncode for node in nodes] == [0, 0, 0], reports
+            stopped_at = json.loads(reports[0][0])["tokens"]
+            if 0 < stopped_at < epochs * words:
+                break
+            shutil.rmtree(tmp_path / "model")
+        shutil.copytree(tmp_path / "model", tmp_path / "other")
+        nodes = start_nodes(tmp_path, 2, *options)
+        reports = [node.communicate(timeout=200) for node in nodes]
+        assert [node.returncode for node in nodes] == [0, 0], reports
+        assert json.loads(reports[0][0])["tokens"] == epochs * words
+        alone = support.run("train", "corpus.txt", "--out", "other", "--threads", 1, *options, "--json", exit=0, cwd=tmp_path)
+        assert json.loads(alone.out)["tokens"] == epochs * words
 
     def test_when_a_node_is_killed_all_end_with_an_error_and_the_checkpoint_is_there(self, corpus, tmp_path):
         nodes = start_nodes(tmp_path, 3, "--dim", 24, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 3)

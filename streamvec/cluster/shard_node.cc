@@ -34,6 +34,7 @@ Result<std::unique_ptr<ShardNode>> ShardNode::start(const ShardNodeOptions& opti
     return {};
   }));
   node->bytes_owned_ = node->shard_->bytes();
+  node->begin_text();
   node->started_s_ = clock_seconds();
   for (const NodeId each : node->all_) node->heard_s_[each] = node->started_s_;
   node->post(node->leader_,
@@ -66,14 +67,20 @@ void ShardNode::run() {
     const Status got = transport_->receive(Deadline::after(kShardTalkWait), from, frame);
     if (got.code() == Code::kUnavailable && !stopping_) fail(got);
     if (got.ok() && all_.count(from) > 0) {
-      const Result<SandblasterMessage> message = decode_sandblaster(frame);
-      if (!message.ok())  // it came for good: nobody sends it again
-        fail({message.status().code(), "node " + std::to_string(from) + " sent " + message.status().message()});
-      else
-        receive(from, *message);
+      const Status read = is_control(frame) ? receive_text(from, frame) : receive_frame(from, frame);
+      if (!read.ok())  // it came for good: nobody sends it again
+        fail({read.code(), "node " + std::to_string(from) + " sent " + read.message()});
     }
+    if (pieces_ != nullptr && began_)
+      if (const auto report = pieces_->report(clock_seconds())) report_text(*report);
     keep_in_touch(clock_seconds());
   }
+}
+
+Status ShardNode::receive_frame(NodeId from, std::string_view frame) {
+  STREAMVEC_ASSIGN_OR_RETURN(const SandblasterMessage message, decode_sandblaster(frame));
+  receive(from, message);
+  return {};
 }
 
 void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
@@ -83,9 +90,12 @@ void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
   const std::lock_guard lock(mutex_);
   heard_s_[from] = clock_seconds();
   if (leads()) receive_from_worker(from, message);
-  if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = true;
+  if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = began_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kEnd) ended_ = true;
-  if (from == leader_ && message.kind == SandblasterKind::kStop) text_stopped_ = true;
+  if (from == leader_ && message.kind == SandblasterKind::kStop) {
+    text_stopped_ = true;
+    if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kOver);
+  }
   if (message.kind == SandblasterKind::kRows)
     if (const auto found = question_of_.find(message.number); found != question_of_.end()) {
       Part& part = open_[found->second.first][found->second.second];
@@ -121,6 +131,7 @@ void ShardNode::receive_from_worker(NodeId from, const SandblasterMessage& messa
   all_trained_.pairs += static_cast<int64_t>(message.doubles[1]);
   all_trained_.loss += message.doubles[2];
   all_trained_.loss_pairs += static_cast<int64_t>(message.doubles[3]);
+  leave_text(from);
 }
 
 // Everybody hears from everybody: a lost node has lost its rows.
@@ -145,14 +156,20 @@ void ShardNode::look_for_silent(double now_s) {
     if (begun_ && node != self_ && now_s - heard_s > options_.dead_after_s)
       status_ = error(Code::kUnavailable, "node ", node, " was not heard for ", options_.dead_after_s,
                       " s, and its rows are lost; the newest checkpoint is what remains");
-  failed_ = !status_.ok();
+  if (!status_.ok()) give_up();
   changed_.notify_all();
+}
+
+// Whoever waits is to look at status_.
+void ShardNode::give_up() {
+  failed_ = true;
+  if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kStopped);
 }
 
 void ShardNode::fail(const Status& status) {
   const std::lock_guard lock(mutex_);
   if (status_.ok()) status_ = status;
-  failed_ = true;
+  give_up();
   changed_.notify_all();
 }
 
@@ -271,6 +288,7 @@ Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {
   const bool works = std::find(options_.workers.begin(), options_.workers.end(), self_) != options_.workers.end();
   if (works) {
     STREAMVEC_RETURN_IF_ERROR(await_owners());
+    if (pieces_ != nullptr) report_text(pieces_->last_report());
     post(leader_, {.kind = SandblasterKind::kFinished,
                    .doubles = {static_cast<double>(own.tokens), static_cast<double>(own.pairs), own.loss,
                                static_cast<double>(own.loss_pairs)}});
@@ -281,7 +299,10 @@ Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {
                 [&] { return !status_.ok() || (leads() ? finished_.size() == options_.workers.size() : ended_); });
   stats_.finishing_s = clock_seconds() - begun_s;
   if (!status_.ok()) return status_;
-  return leads() ? all_trained_ : own;
+  if (!leads()) return own;
+  TrainedTotals all = all_trained_;
+  add_text(all);
+  return all;
 }
 
 ClusterStats ShardNode::stats() const {

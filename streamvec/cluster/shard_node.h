@@ -13,12 +13,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "streamvec/cluster/piece_board.h"
+#include "streamvec/cluster/piece_queue.h"
 #include "streamvec/cluster/sandblaster_message.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/cluster/vector_shard.h"
@@ -36,6 +39,12 @@ struct ShardNodeOptions {
   double start_within_s = 60;                             // all nodes have to be there by then
   uint64_t fingerprint = 0;                               // of what must be equal everywhere
   std::string fingerprint_of;                             // the same in words
+
+  // Pieces that the leader hands out to the workers (piece_board.h). None: each knows itself what to train on.
+  std::optional<PieceRange> text = {};
+  std::vector<PieceRange> finished = {};  // of them, before this run
+  TrainedTotals trained_before = {};      // by the run so far
+  int32_t threads = 1;                    // that train here
 };
 
 class ShardNode final : public Synchronizer, public RemoteRows {
@@ -55,6 +64,7 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   bool text_stopped() const override { return text_stopped_; }
   bool leads() const override { return self_ == leader_; }
   ClusterStats stats() const override;
+  PieceQueue* pieces() override { return pieces_.get(); }
 
   uint64_t ask(std::span<const uint32_t> rows) override;
   Status await(uint64_t question, std::vector<float>& values) override;
@@ -73,22 +83,34 @@ class ShardNode final : public Synchronizer, public RemoteRows {
 
   explicit ShardNode(const ShardNodeOptions& options) : options_(options) {}
   void run();
+  Status receive_frame(NodeId from, std::string_view frame);
   void receive(NodeId from, const SandblasterMessage& message);
   Status serve_rows(NodeId from, const SandblasterMessage& message);
   void receive_from_worker(NodeId from, const SandblasterMessage& message);
+  // Of text that is handed out (shard_text.cc).
+  void begin_text();
+  Status receive_text(NodeId from, std::string_view frame);
+  void report_text(const PieceQueue::Report& report);
+  void hand_out();
+  void leave_text(NodeId worker);
+  void add_text(TrainedTotals& all);
   void keep_in_touch(double now_s);
   void look_for_silent(double now_s);
   Status await_owners();
   void post(NodeId to, const SandblasterMessage& message) { transport_->send(to, encode(message)); }
+  void post(NodeId to, const Control& control) { transport_->send(to, encode(control)); }
   void fail(const Status& status);
+  void give_up();
 
   const ShardNodeOptions options_;
   NodeId self_ = 0, leader_ = 0;
   std::set<NodeId> all_;
   std::unique_ptr<ReliableTransport> transport_;
   std::unique_ptr<VectorShard> shard_;  // of the talking thread
+  std::unique_ptr<PieceQueue> pieces_;  // a worker's, where text is handed out
   int64_t bytes_owned_ = 0;
   double started_s_ = 0, alive_sent_s_ = 0;  // of the talking thread
+  bool began_ = false;                       // likewise: begun_, as it knows without the lock
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
@@ -100,6 +122,9 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   std::map<uint64_t, std::vector<Part>> open_;                   // by question
   std::map<uint64_t, std::pair<uint64_t, size_t>> question_of_;  // by a part's number
   TrainedTotals all_trained_;
+  std::optional<PieceBoard> board_;   // the leader's, where text is handed out
+  std::map<NodeId, int64_t> wanted_;  // pieces, by workers that wait for some
+  bool text_over_ = false;
   ClusterStats stats_;
   std::atomic<bool> failed_{false}, stopping_{false}, text_stopped_{false};
   std::thread thread_;

@@ -65,6 +65,68 @@ class Shards {
   std::vector<std::future<Result<TrainedTotals>>> finished;
 };
 
+// Trains on all that it is given, a word a piece; returns the pieces.
+std::vector<int64_t> train_on_all(ShardNode& node) {
+  std::vector<int64_t> trained;
+  for (int64_t piece = 0;;) {
+    node.pieces()->await(std::chrono::milliseconds(50));
+    const PieceQueue::Next next = node.pieces()->take(piece);
+    if (next == PieceQueue::Next::kOver || next == PieceQueue::Next::kStopped) return trained;
+    if (next == PieceQueue::Next::kNotYet) continue;
+    trained.push_back(piece);
+    node.pieces()->finish(piece, {.tokens = std::ssize(trained)});
+  }
+}
+
+TEST(ShardNode, EveryPieceOfTheTextThatIsNotFinishedGoesToOneWorker) {
+  Shards shards(3, 2);
+  shards.options.text = PieceRange{10, 400};
+  shards.options.finished = {{20, 30}, {390, 400}};
+  shards.options.trained_before = {.tokens = 1'000};
+  shards.start_all();
+  std::vector<std::future<std::vector<int64_t>>> training;
+  for (size_t i = 0; i < 3; ++i)
+    training.push_back(std::async(std::launch::async, [&, i] { return train_on_all(*shards.nodes[i]); }));
+  std::map<int64_t, int> times;
+  for (size_t i = 0; i < 3; ++i) {
+    const std::vector<int64_t> pieces = training[i].get();
+    for (const int64_t piece : pieces) ++times[piece];
+    shards.finished[i] = std::async(
+        std::launch::async, [&, i, words = std::ssize(pieces)] { return shards.nodes[i]->finish({.tokens = words}); });
+  }
+  for (int64_t piece = 0; piece < 410; ++piece)
+    EXPECT_EQ(times[piece], piece < 10 || (piece >= 20 && piece < 30) || piece >= 390 ? 0 : 1) << piece;
+  const Result<TrainedTotals> all = shards.finished[0].get();
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->tokens, 1'000 + 370);
+  const TextStanding standing = shards.nodes[0]->pieces()->standing();
+  EXPECT_EQ(standing.finished_before, 400);
+  EXPECT_EQ(standing.tokens, 1'000 + 370);
+  shards.nodes[0].reset();
+}
+
+TEST(ShardNode, OfATextThatIsStoppedItIsKnownWhatIsFinished) {
+  Shards shards(2, 0);
+  shards.options.text = PieceRange{0, 1'000};
+  shards.start_all();
+  int64_t first = -1, second = -1;  // the first stays in work
+  while (shards.nodes[1]->pieces()->take(first) != PieceQueue::Next::kPiece)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_EQ(shards.nodes[1]->pieces()->take(second), PieceQueue::Next::kPiece);
+  shards.nodes[1]->pieces()->finish(second, {.tokens = 7});
+  shards.nodes[1]->stop_text();
+  for (const auto& node : shards.nodes) (void)train_on_all(*node);  // until it is over for all
+  shards.finished[1] = std::async(std::launch::async, [&] { return shards.nodes[1]->finish({.tokens = 7}); });
+  const auto leading = shards.nodes[0]->finish({.tokens = 0});
+  ASSERT_TRUE(leading.ok());
+  EXPECT_TRUE(shards.nodes[0]->text_stopped());
+  const TextStanding standing = shards.nodes[0]->pieces()->standing();
+  EXPECT_LE(standing.finished_before, first);
+  EXPECT_TRUE(has(standing.finished, second) || standing.finished_before > second);
+  EXPECT_FALSE(has(standing.finished, first));
+  shards.nodes[0].reset();
+}
+
 TEST(ShardNode, RowsComeInTheOrderInWhichTheyAreAskedFor) {
   Shards shards(3, 0);
   shards.start_all();

@@ -284,17 +284,11 @@ std::string sync_options_text(const ClusterSettings& settings) {
   return text.str();
 }
 
-// The text, which is handed out piece by piece, from where the run stands on.
+// Hands the text out piece by piece, from where the run stands on.
 Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOptions& cluster) {
   const RunState& state = start.state;
-  if (start.epoch_pieces < 0) {
-    STREAMVEC_ASSIGN_OR_RETURN(TextPieces pieces, count_pieces(*start.source, state.cursor));
-    start.epoch_pieces = pieces.all;
-    start.trail = std::move(pieces.trail);
-    start.first_piece = state.epoch * pieces.all + pieces.before;
-  }
-  cluster.text = {start.first_piece, options.epochs * start.epoch_pieces};
-  cluster.finished = renumbered(state.finished_ahead, {0, cluster.text.end - cluster.text.begin}, cluster.text.begin);
+  STREAMVEC_ASSIGN_OR_RETURN(cluster.text, pieces_to_train(options, start));
+  cluster.finished = finished_pieces(state, cluster.text);
   cluster.trained_before = {state.tokens, state.pairs, 0, 0};
   std::ostringstream text;
   text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
@@ -311,6 +305,20 @@ Result<std::unique_ptr<Synchronizer>> as_synchronizer(Result<std::unique_ptr<Nod
 }
 
 }  // namespace
+
+Result<PieceRange> pieces_to_train(const TrainOptions& options, TrainingStart& start) {
+  if (start.epoch_pieces < 0) {
+    STREAMVEC_ASSIGN_OR_RETURN(TextPieces pieces, count_pieces(*start.source, start.state.cursor));
+    start.epoch_pieces = pieces.all;
+    start.trail = std::move(pieces.trail);
+    start.first_piece = start.state.epoch * pieces.all + pieces.before;
+  }
+  return PieceRange{start.first_piece, options.epochs * start.epoch_pieces};
+}
+
+std::vector<PieceRange> finished_pieces(const RunState& state, const PieceRange& text) {
+  return renumbered(state.finished_ahead, {0, text.end - text.begin}, text.begin);
+}
 
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start) {
   const ClusterSettings& settings = options.cluster;

@@ -34,6 +34,11 @@ std::string cluster_fingerprint_text(const TrainOptions& options, const Training
 // What else those must agree on who take every step together, to be read after the latter.
 std::string step_options_text(const TrainOptions& options, const TrainingStart& start);
 
+// The pieces of text that are left of the run, over all epochs, where they are handed out; counts those of an epoch if
+// nobody has. And which of them are finished already.
+Result<PieceRange> pieces_to_train(const TrainOptions& options, TrainingStart& start);
+std::vector<PieceRange> finished_pieces(const RunState& state, const PieceRange& text);
+
 // How strongly training draws each row to where it rests (SyncOptions::pull).
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, const Vocabulary& vocabulary);
 std::vector<float> row_pulls(const TrainOptions& options, const std::string& model, std::span<const double> counts);

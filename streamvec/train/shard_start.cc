@@ -64,7 +64,12 @@ Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, Trai
   made.row_end = static_cast<RowKey>(2 * start.vocabulary.size());
   made.dim = start.parameters.dim();
   made.dead_after_s = settings.dead_after_s;
-  const std::string steps = step_options_text(options, start);
+  made.threads = start.threads;
+  STREAMVEC_ASSIGN_OR_RETURN(made.text, pieces_to_train(options, start));
+  made.finished = finished_pieces(start.state, *made.text);
+  made.trained_before = {start.state.tokens, start.state.pairs, 0, 0};
+  const std::string steps =
+      step_options_text(options, start) + ", " + std::to_string(start.epoch_pieces) + " pieces of text";
   made.fingerprint = XXH3_64bits_withSeed(steps.data(), steps.size(), cluster_fingerprint(options, start));
   made.fingerprint_of = cluster_fingerprint_text(options, start) + steps;
   Parameters& parameters = start.parameters;

@@ -243,7 +243,8 @@ class Training {
   }
 
   void stop() {
-    if (node_ != nullptr && (node_->leads() || node_->pieces() == nullptr)) node_->stop_text();
+    // Where a node that stops cannot be done without, all do.
+    if (node_ != nullptr && (node_->leads() || shards_ != nullptr || node_->pieces() == nullptr)) node_->stop_text();
     feed_.stop();
   }
 
