@@ -16,7 +16,11 @@ CheckpointManifest example() {
   manifest.model = "sgns";
   manifest.files["vocab.tsv"] = {.bytes = 90, .checksum = 7, .parts = {}};
   manifest.files["model.safetensors"] = {.bytes = 64, .checksum = 8, .parts = {{"", 0, 32, 9}, {"input", 32, 32, 10}}};
-  manifest.state = {{"run", to_json(RunState{.step = 12, .tokens = 99, .cursor = ""})}, {"dim", 4}};
+  RunState run;
+  run.step = 12;
+  run.tokens = 99;
+  run.finished_ahead = {{3, 5}};
+  manifest.state = {{"run", to_json(run)}, {"dim", 4}};
   return manifest;
 }
 

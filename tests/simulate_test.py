@@ -11,7 +11,7 @@ pytestmark = support.needs("gRPC")
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     path = tmp_path_factory.mktemp("simulate") / "corpus.txt"
-    path.write_text(support.topical_text(150_000))
+    path.write_text(support.topical_text(60_000))
     return path
 
 

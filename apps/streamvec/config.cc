@@ -79,13 +79,17 @@ Result<std::map<std::string, std::vector<std::string>>> read_config(const std::s
   for (const auto& [toml_key, node] : table) {
     const std::string key(toml_key.str());
     const std::string where = path + ":" + std::to_string(toml_key.source().begin.line);
-    const Option* known = nullptr;
-    for (const Option& option : options())
-      if (option.name == key && key != "config" && (known == nullptr || belongs_to(option, command.name)))
-        known = &option;
-    if (known == nullptr) return unknown_key(key, where);
-    STREAMVEC_ASSIGN_OR_RETURN(auto value, values_of(*known, node, where));
-    if (belongs_to(*known, command.name)) values[key] = std::move(value);
+    const Option *own = nullptr, *of_others = nullptr;
+    int rows = 0;  // of that name
+    for (const Option& option : options()) {
+      if (option.name != key || key == "config") continue;
+      ++rows;
+      (belongs_to(option, command.name) ? own : of_others) = &option;
+    }
+    if (rows == 0) return unknown_key(key, where);
+    if (own == nullptr && rows > 1) continue;  // for which command it was meant is not known
+    STREAMVEC_ASSIGN_OR_RETURN(auto value, values_of(own != nullptr ? *own : *of_others, node, where));
+    if (own != nullptr) values[key] = std::move(value);
   }
   return values;
 }

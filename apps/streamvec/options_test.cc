@@ -267,6 +267,10 @@ TEST(Table, ValuesOfOneNameHaveTheFormOfTheirCommand) {
     EXPECT_THAT(parse_as("simulate", {"--bandwidth", bad}).status().message(), HasSubstr("Mbit or Gbit")) << bad;
   const ConfigFile file("nodes = \"a:1,b:2\"\n");
   EXPECT_EQ(understood(parse_train({"--config", file.path()})).text("nodes"), "a:1,b:2");
+  EXPECT_TRUE(parse_as("eval", {"model", "--config", file.path()}).ok()) << "it has no nodes of either kind";
+  const ConfigFile counts("nodes = \"4,16\"\n");
+  EXPECT_TRUE(parse_as("eval", {"model", "--config", counts.path()}).ok());
+  EXPECT_FALSE(parse_train({"--config", counts.path()}).ok());
 }
 
 TEST(Table, EveryOptionBelongsToCommandsThatExist) {

@@ -120,7 +120,7 @@ Result<TrainedTotals> ClusterNode::finish(const TrainedTotals& own, Deadline dea
   std::unique_lock lock(mutex_);
   if (phase_ == Phase::kTraining && is_worker_) {
     phase_ = Phase::kFinished;
-    if (pieces_ != nullptr) tell_finished(pieces_->last_report());
+    if (pieces_ != nullptr) tell_leader(asking(pieces_->last_report()));
     if (const Status told = exchange_words(clock_seconds()); !told.ok()) fail(told);
     own_totals_ = own;
     Control finished{ControlKind::kFinished};
@@ -254,7 +254,7 @@ void ClusterNode::step(double now_s) {
   if (!status_.ok()) return;
   keep_in_touch(now_s);
   if (pieces_ != nullptr && phase_ == Phase::kTraining)
-    if (const auto report = pieces_->report(now_s)) tell_finished(*report);
+    if (const auto report = pieces_->report(now_s)) tell_leader(asking(*report));
   if (is_leader()) lead(now_s);
   if (const Status told = exchange_words(now_s); !told.ok()) return fail(told);
   if (const Status seen = look_at_companion(); !seen.ok()) return fail(seen);

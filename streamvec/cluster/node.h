@@ -120,7 +120,6 @@ class ClusterNode final : public Synchronizer {
   void receive_ask(NodeId from, const Control& ask);
   void leave_text(NodeId node);
   int64_t workers_now() const { return static_cast<int64_t>(view_.workers.size()); }
-  void tell_finished(const PieceQueue::Report& report);
   void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);

@@ -325,27 +325,12 @@ void ClusterNode::end_text() {
 
 void ClusterNode::hand_out() {
   if (text_over_) return;
-  for (auto asked = wanted_.begin(); asked != wanted_.end();) {
-    Control pieces{ControlKind::kPieces};
-    pieces.pieces = board_->take(asked->first, asked->second, workers_now());
-    if (pieces.pieces.empty()) break;  // until somebody leaves some
-    pieces.standing = board_->standing();
-    tell(asked->first, pieces);
-    asked = wanted_.erase(asked);
-  }
+  for (const auto& [node, pieces] : board_->hand_out(wanted_, workers_now())) tell(node, pieces);
   if (view_.epoch > 0 && board_->over()) end_text();
 }
 
 void ClusterNode::tell(NodeId node, const Control& control) {
   node == self_ ? receive_from_leader(control) : send(node, encode(control));
-}
-
-void ClusterNode::tell_finished(const PieceQueue::Report& report) {
-  Control ask{ControlKind::kAsk};
-  ask.pieces = report.finished;
-  ask.wanted = report.wanted;
-  ask.trained = report.trained;
-  tell_leader(ask);
 }
 
 void ClusterNode::tell_all(const Control& control, const std::set<NodeId>& nodes) {

@@ -38,6 +38,18 @@ std::vector<PieceRange> PieceBoard::take(NodeId node, int64_t wanted, int64_t wo
   return given;
 }
 
+std::vector<std::pair<NodeId, Control>> PieceBoard::hand_out(std::map<NodeId, int64_t>& wanted, int64_t workers) {
+  std::vector<std::pair<NodeId, Control>> orders;
+  for (auto asked = wanted.begin(); asked != wanted.end(); asked = wanted.erase(asked)) {
+    Control pieces{ControlKind::kPieces};
+    pieces.pieces = take(asked->first, asked->second, workers);
+    if (pieces.pieces.empty()) break;  // until somebody leaves some
+    pieces.standing = standing();
+    orders.emplace_back(asked->first, std::move(pieces));
+  }
+  return orders;
+}
+
 void PieceBoard::finish(NodeId node, std::span<const PieceRange> pieces, const TrainedTotals& so_far) {
   std::set<int64_t>& in_work = in_work_[node];
   for (const PieceRange& range : pieces)

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "streamvec/cluster/control.h"
@@ -29,6 +30,9 @@ class PieceBoard {
   // Up to `wanted` pieces for the node, those that others have left first; towards the end fewer, so that `workers`
   // nodes end together. None: all are handed out, and may still come back.
   std::vector<PieceRange> take(NodeId node, int64_t wanted, int64_t workers);
+  // The same for all that wait, `wanted` pieces each, with where the text stands: what each is to be told. Those that
+  // get none go on waiting.
+  std::vector<std::pair<NodeId, Control>> hand_out(std::map<NodeId, int64_t>& wanted, int64_t workers);
   // The node has trained on these, and `so_far` in all. What it was not given does not count.
   void finish(NodeId node, std::span<const PieceRange> pieces, const TrainedTotals& so_far);
   // The node is gone, or trains no more: what it has not finished is handed out again.

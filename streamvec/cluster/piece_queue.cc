@@ -122,4 +122,12 @@ bool PieceQueue::dry(double now_s) const {
   return answered && waiting_.empty() && in_work_.empty();
 }
 
+Control asking(const PieceQueue::Report& report) {
+  Control ask{ControlKind::kAsk};
+  ask.pieces = report.finished;
+  ask.wanted = report.wanted;
+  ask.trained = report.trained;
+  return ask;
+}
+
 }  // namespace streamvec

@@ -33,7 +33,7 @@ class PieceQueue {
     kPiece,
     kNotYet,  // some may come: others may leave theirs
     kOver,    // nobody has any left, or is to begin any
-    kStopped  // the cluster has failed
+    kStopped  // the cluster has failed, or this node is to end
   };
   // Does not wait. Every piece is given back with finish().
   Next take(int64_t& piece);
@@ -86,5 +86,8 @@ class PieceQueue {
   bool asked_ = false, given_ = false;
   Next end_ = Next::kNotYet;
 };
+
+// How it is told.
+Control asking(const PieceQueue::Report& report);
 
 }  // namespace streamvec

@@ -72,7 +72,7 @@ void ShardNode::run() {
         fail({read.code(), "node " + std::to_string(from) + " sent " + read.message()});
     }
     if (pieces_ != nullptr && began_)
-      if (const auto report = pieces_->report(clock_seconds())) report_text(*report);
+      if (const auto report = pieces_->report(clock_seconds())) post(leader_, asking(*report));
     keep_in_touch(clock_seconds());
   }
 }
@@ -94,7 +94,7 @@ void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
   if (from == leader_ && message.kind == SandblasterKind::kEnd) ended_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kStop) {
     text_stopped_ = true;
-    if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kOver);
+    if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kStopped);
   }
   if (message.kind == SandblasterKind::kRows)
     if (const auto found = question_of_.find(message.number); found != question_of_.end()) {
@@ -286,9 +286,11 @@ void ShardNode::stop_text() {
 
 Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {
   const bool works = std::find(options_.workers.begin(), options_.workers.end(), self_) != options_.workers.end();
+  // From here on only this thread reports, or a report might come after the leader has let go of this node.
+  if (pieces_ != nullptr) pieces_->end(PieceQueue::Next::kStopped);
   if (works) {
     STREAMVEC_RETURN_IF_ERROR(await_owners());
-    if (pieces_ != nullptr) report_text(pieces_->last_report());
+    if (pieces_ != nullptr) post(leader_, asking(pieces_->last_report()));
     post(leader_, {.kind = SandblasterKind::kFinished,
                    .doubles = {static_cast<double>(own.tokens), static_cast<double>(own.pairs), own.loss,
                                static_cast<double>(own.loss_pairs)}});

@@ -90,7 +90,6 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   // Of text that is handed out (shard_text.cc).
   void begin_text();
   Status receive_text(NodeId from, std::string_view frame);
-  void report_text(const PieceQueue::Report& report);
   void hand_out();
   void leave_text(NodeId worker);
   void add_text(TrainedTotals& all);

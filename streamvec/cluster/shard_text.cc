@@ -13,14 +13,6 @@ void ShardNode::begin_text() {
   if (leads()) board_.emplace(*options_.text, options_.trained_before, options_.finished);
 }
 
-void ShardNode::report_text(const PieceQueue::Report& report) {
-  Control ask{ControlKind::kAsk};
-  ask.pieces = report.finished;
-  ask.wanted = report.wanted;
-  ask.trained = report.trained;
-  post(leader_, ask);
-}
-
 Status ShardNode::receive_text(NodeId from, std::string_view frame) {
   STREAMVEC_ASSIGN_OR_RETURN(const Control control, decode_control(frame));
   const std::lock_guard lock(mutex_);
@@ -39,13 +31,7 @@ Status ShardNode::receive_text(NodeId from, std::string_view frame) {
 // Under the lock.
 void ShardNode::hand_out() {
   if (text_over_) return;
-  for (auto asked = wanted_.begin(); asked != wanted_.end(); asked = wanted_.erase(asked)) {
-    Control pieces{ControlKind::kPieces};
-    pieces.pieces = board_->take(asked->first, asked->second, std::ssize(options_.workers));
-    if (pieces.pieces.empty()) break;  // until somebody leaves some
-    pieces.standing = board_->standing();
-    post(asked->first, pieces);
-  }
+  for (const auto& [worker, pieces] : board_->hand_out(wanted_, std::ssize(options_.workers))) post(worker, pieces);
   if (!board_->over()) return;
   text_over_ = true;
   Control over{ControlKind::kTextOver};

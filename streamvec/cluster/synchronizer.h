@@ -67,7 +67,7 @@ class Synchronizer {
   virtual void saved() {}
   virtual Status await_saved() { return {}; }
   virtual ClusterStats stats() const = 0;
-  // Where the text is handed out: the pieces that this node is to train on. nullptr: it is divided by equal shares.
+  // Where the text is handed out: the pieces that this node is to train on. nullptr: it finds its text itself.
   virtual PieceQueue* pieces() { return nullptr; }
 };
 

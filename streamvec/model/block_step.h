@@ -55,8 +55,8 @@ class BlockStep {
   PairBlockResult run_sgd(std::span<const float* const> inputs, float* const* steps, float lr);
 
   // A batch of several blocks, which all find rows as they were when it began; each row takes one step, at its end.
-  // Between them: a block of each plan, filled in their order and added. Cut as those of run() are, but for rows that
-  // the batch names more than kNamedOften times, whose steps together are no longer than as many.
+  // Between them: a block of each plan, filled in their order and added. Each row is cut by
+  // itself, whatever else the batch names; one that it names more than kNamedOften times moves no further than as many.
   void begin_batch(std::span<const WindowPlan> plans);
   PairBlockResult add_to_batch(std::span<const Slot> inputs, float lr);
   void end_batch(float lr);

@@ -48,8 +48,8 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
     return make_hybrid_worker(parameters, std::move(tables));
   }
   if (options.batch > kCentresMax)
-    return error(Code::kInvalidArgument, "--batch is ", options.batch, "; a block of --model ", options.model,
-                 " has 1 to ", kCentresMax, " centre words");
+    return error(Code::kInvalidArgument, "--batch is ", options.batch, "; --model ", options.model, " takes 1 to ",
+                 kCentresMax, " centre words at one point");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
   if (options.model == "sgns") return make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel));
   if (options.model == "hybrid")

@@ -8,8 +8,8 @@
 
 namespace streamvec {
 
-// `batch`: centres that take one step together; 0: as many as a block has. More than that are a batch of several blocks
-// (make_sgns_batch_worker), fewer are smaller blocks.
+// `batch`: centres that take one step together; 0: as many as a block has. More than that are a batch of several whole
+// blocks (make_sgns_batch_worker), fewer are smaller blocks.
 std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, int32_t batch, Parameters& parameters,
                                               std::unique_ptr<PairKernel> kernel);
 // REQUIRES: settled blocks, of fewer centres.

@@ -61,12 +61,12 @@ uint64_t with_place(uint64_t hash, const RunState& state) {
   return hash;
 }
 
+}  // namespace
+
 std::string place_text(const RunState& state) {
   return ", " + std::to_string(state.step) + " pieces passed before and " +
          std::to_string(piece_count(state.finished_ahead)) + " after these finished";
 }
-
-}  // namespace
 
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start) {
   return fingerprint(options, start.vocabulary, start.parameters);

@@ -31,7 +31,8 @@ void add_cluster(const ClusterStats& cluster, TrainProgress& progress);
 uint64_t vocabulary_fingerprint(const TrainOptions& options, const TrainingStart& start);  // only the words
 uint64_t cluster_fingerprint(const TrainOptions& options, const TrainingStart& start);
 std::string cluster_fingerprint_text(const TrainOptions& options, const TrainingStart& start);
-// What else those must agree on who take every step together, to be read after the latter.
+std::string place_text(const RunState& state);  // where the run stands, to be read after the latter
+// What else those must agree on who take every step together, to be read after them.
 std::string step_options_text(const TrainOptions& options, const TrainingStart& start);
 
 // The pieces of text that are left of the run, over all epochs, where they are handed out; counts those of an epoch if

@@ -167,7 +167,8 @@ class ColumnsTraining {
   std::string fingerprint() const {
     const uint64_t hash = cluster_fingerprint(options_, start_);
     std::string own(reinterpret_cast<const char*>(&hash), sizeof hash);
-    return own + cluster_fingerprint_text(options_, start_) + step_options_text(options_, start_);
+    return own + cluster_fingerprint_text(options_, start_) + place_text(start_.state) +
+           step_options_text(options_, start_);
   }
 
   // False when a wish to stop came before all were there.

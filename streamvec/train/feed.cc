@@ -26,11 +26,9 @@ PieceResult read_result(const Tokens& tokens) {
   return result;
 }
 
-Feed::Feed(Source& source, int32_t epochs, RunState state, int32_t part, int32_t parts)
+Feed::Feed(Source& source, int32_t epochs, RunState state)
     : source_(source),
       epochs_(epochs),
-      part_(part),
-      parts_(parts),
       state_(std::move(state)),
       steps_given_(state_.step),
       first_step_(state_.step),
@@ -131,7 +129,7 @@ Result<bool> Feed::read_piece(Deadline deadline, Piece& piece) {
     STREAMVEC_ASSIGN_OR_RETURN(const bool read, read_document(deadline));
     if (!read) return false;
     ++steps_given_;
-  } while ((steps_given_ - 1) % parts_ != part_ || passes_over_last());
+  } while (passes_over_last());
   piece.document = std::move(documents_.front());
   piece.epoch = state_.epoch;
   piece.step = steps_given_ - 1;
@@ -234,7 +232,7 @@ TrainedTotals Feed::own_now() const {
 }
 
 double Feed::fraction_now() const {
-  if (queue_ == nullptr) return state_.fraction(epochs_, parts_);
+  if (queue_ == nullptr) return state_.fraction(epochs_);
   RunState all = state_;
   all.tokens = queue_->tokens_of_all();
   return all.fraction(epochs_);
@@ -246,9 +244,6 @@ RunState Feed::state_of_all() const {
   if (queue_ != nullptr) {
     all.tokens = std::max(all.tokens, queue_->tokens_of_all());
     all.pairs = std::max(all.pairs, queue_->standing().pairs);
-  } else {
-    all.tokens *= parts_;
-    all.pairs *= parts_;
   }
   return all;
 }

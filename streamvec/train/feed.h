@@ -42,9 +42,8 @@ PieceResult read_result(const Tokens& tokens);
 // Thread-safe.
 class Feed {
  public:
-  // Begins at `state`; the source must stand there already. What is finished ahead of it is passed over. Of `parts`
-  // nodes that read the same source this one takes every parts-th piece, from `part` on.
-  Feed(Source& source, int32_t epochs, RunState state, int32_t part = 0, int32_t parts = 1);
+  // Begins at `state`; the source must stand there already. What is finished ahead of it is passed over.
+  Feed(Source& source, int32_t epochs, RunState state);
 
   // The next piece; false when there is none: all epochs are over, stop() was called, or the source failed.
   // Waits while the feed is paused. Every piece must be given back with finish().
@@ -98,7 +97,7 @@ class Feed {
   double fraction_now() const;
 
   Source& source_;
-  const int32_t epochs_, part_, parts_;
+  const int32_t epochs_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable over_;  // its own, so that pieces which come and go do not wake who waits for the end

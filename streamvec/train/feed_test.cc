@@ -247,21 +247,6 @@ TEST(Feed, WhatIsFinishedAheadIsNeitherTrainedOnNorCountedAgain) {
   }
 }
 
-TEST(Feed, OfSeveralNodesEachPassesOverWhatIsFinishedOfItsPart) {
-  std::map<std::string, std::vector<PieceRange>> ahead;
-  for (const int32_t part : {0, 1}) {
-    ScriptedSource source({"a", "b", "c", "d", "e", "f", "g"});
-    RunState state;
-    state.finished_ahead = {{1, 4}, {6, 7}};
-    Feed feed(source, 1, state, part, 2);
-    for (Piece piece; feed.next(piece); feed.finish(piece, tokens(1)))
-      ahead[piece.document.text] = feed.state().finished_ahead;
-    EXPECT_TRUE(feed.state().finished_ahead.empty());
-  }
-  const decltype(ahead) expected{{"a", {{0, 3}, {5, 6}}}, {"e", {{1, 2}}}, {"f", {{0, 1}}}};
-  EXPECT_EQ(ahead, expected);
-}
-
 TEST(Feed, AnEpochOfWhichSomethingWasPassedOverIsReadAgain) {
   ScriptedSource source({"a", "b"});
   RunState state;

@@ -6,10 +6,10 @@
 #include "streamvec/core/json.h"
 
 namespace streamvec {
-double RunState::fraction(int32_t epochs, int32_t parts) const {
+double RunState::fraction(int32_t epochs) const {
   if (epoch_tokens < 0) return -1;
   const double total = static_cast<double>(epoch_tokens) * epochs;
-  return total > 0 ? std::min(1.0, parts * static_cast<double>(tokens) / total) : 1;
+  return total > 0 ? std::min(1.0, static_cast<double>(tokens) / total) : 1;
 }
 
 nlohmann::json describe_run(const TrainOptions& options, double lr, const std::vector<std::string>& sources) {

@@ -28,8 +28,7 @@ struct RunState {
   // By how many pieces lie between: 0 is the next one. As joined() has them.
   std::vector<PieceRange> finished_ahead;
 
-  // 0 .. 1, or -1 when the length is unknown. `parts`: nodes that have trained as much each.
-  double fraction(int32_t epochs, int32_t parts = 1) const;
+  double fraction(int32_t epochs) const;  // 0 .. 1, or -1 when the length is unknown
   double mean_loss() const { return loss_pairs > 0 ? loss / static_cast<double>(loss_pairs) : 0; }
 };
 

@@ -71,7 +71,7 @@ Result<std::unique_ptr<ShardNode>> join_shards(const TrainOptions& options, Trai
   const std::string steps =
       step_options_text(options, start) + ", " + std::to_string(start.epoch_pieces) + " pieces of text";
   made.fingerprint = XXH3_64bits_withSeed(steps.data(), steps.size(), cluster_fingerprint(options, start));
-  made.fingerprint_of = cluster_fingerprint_text(options, start) + steps;
+  made.fingerprint_of = cluster_fingerprint_text(options, start) + place_text(start.state) + steps;
   Parameters& parameters = start.parameters;
   made.initial = [&](RowKey key, std::span<float> row) {
     const Table& table = key % 2 == 0 ? parameters.input : parameters.output;

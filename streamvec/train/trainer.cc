@@ -64,7 +64,7 @@ class Training {
         out_(std::move(out)),
         options_(options),
         hooks_(hooks),
-        feed_(*start_.source, options.epochs, start_.state, options.cluster.rank, share_count()) {}
+        feed_(*start_.source, options.epochs, start_.state) {}
 
   Result<TrainProgress> run() {
     if (is_sharded(options_)) {
@@ -117,8 +117,8 @@ class Training {
  private:
   Status make_workers() {
     ModelOptions model = model_options(options_, start_.model, start_.threads);
-    model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs / share_count();
-    model.nodes = share_count();
+    model.words = std::max<int64_t>(start_.state.epoch_tokens, 0) * options_.epochs / training_nodes();
+    model.nodes = training_nodes();
     for (int32_t i = 0; i < worker_count(model); ++i) {
       STREAMVEC_ASSIGN_OR_RETURN(workers_.emplace_back(),
                                  shards_ != nullptr
@@ -166,8 +166,8 @@ class Training {
     result.refused = stats.refused;
   }
 
-  // Parts that the text has, one a node that trains.
-  int32_t share_count() const { return options_.cluster.on() ? options_.cluster.workers() : 1; }
+  // Nodes that train.
+  int32_t training_nodes() const { return options_.cluster.on() ? options_.cluster.workers() : 1; }
 
   // Of a cluster one node writes: what only it saves, only it has to make.
   bool writes() const { return writer_.has_value(); }
@@ -244,7 +244,7 @@ class Training {
 
   void stop() {
     // Where a node that stops cannot be done without, all do.
-    if (node_ != nullptr && (node_->leads() || shards_ != nullptr || node_->pieces() == nullptr)) node_->stop_text();
+    if (node_ != nullptr && (node_->leads() || shards_ != nullptr)) node_->stop_text();
     feed_.stop();
   }
 
