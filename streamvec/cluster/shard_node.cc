@@ -71,7 +71,7 @@ void ShardNode::run() {
       if (!read.ok())  // it came for good: nobody sends it again
         fail({read.code(), "node " + std::to_string(from) + " sent " + read.message()});
     }
-    if (pieces_ != nullptr && began_)
+    if (pieces_ != nullptr && begun_)  // which only this thread changes
       if (const auto report = pieces_->report(clock_seconds())) post(leader_, asking(*report));
     keep_in_touch(clock_seconds());
   }
@@ -90,7 +90,7 @@ void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
   const std::lock_guard lock(mutex_);
   heard_s_[from] = clock_seconds();
   if (leads()) receive_from_worker(from, message);
-  if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = began_ = true;
+  if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kEnd) ended_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kStop) {
     text_stopped_ = true;

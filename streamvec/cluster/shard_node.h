@@ -109,7 +109,6 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   std::unique_ptr<PieceQueue> pieces_;  // a worker's, where text is handed out
   int64_t bytes_owned_ = 0;
   double started_s_ = 0, alive_sent_s_ = 0;  // of the talking thread
-  bool began_ = false;                       // likewise: begun_, as it knows without the lock
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

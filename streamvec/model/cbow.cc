@@ -49,15 +49,9 @@ class CbowWorker final : public ModelWorker {
     take_means();
     if (parameters_.options.optimizer == OptimizerKind::kSgd) lr *= block_.step_share();  // its steps have no cut
     const PairBlockResult result = block_.run(means_, mean_slopes_.data(), lr);
-    if (!result.finite) {
-      ++stats.refused;
-      return;
-    }
+    if (!count_block(result, static_cast<int64_t>(centres), stats)) return;
     step_inputs(lr);
     parameters_.note_changed(plan_.columns, {});
-    stats.loss += result.loss;
-    stats.slope += result.slope;
-    stats.pairs += static_cast<int64_t>(centres);
   }
 
   void weigh_negatives() {

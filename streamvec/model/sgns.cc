@@ -47,14 +47,7 @@ class SgnsWorker final : public ModelWorker {
       const std::span<const Slot> columns = std::span(next_plan_.columns).subspan(known);
       block_.expect(columns, columns);
     }
-    const PairBlockResult result = block_.run(plan_.columns, lr);
-    if (!result.finite) {
-      ++stats.refused;
-      return;
-    }
-    stats.loss += result.loss;
-    stats.slope += result.slope;
-    stats.pairs += plan_.pairs;
+    count_block(block_.run(plan_.columns, lr), plan_.pairs, stats);
   }
 
   const WindowOptions windows_;

@@ -50,14 +50,7 @@ class SgnsBatchWorker final : public ModelWorker {
     block_.begin_batch(plans);
     for (const WindowPlan& plan : plans) {
       weights_.fill(plan, block_);
-      const PairBlockResult result = block_.add_to_batch(plan.columns, lr);
-      if (!result.finite) {
-        ++stats.refused;
-        continue;
-      }
-      stats.loss += result.loss;
-      stats.slope += result.slope;
-      stats.pairs += plan.pairs;
+      count_block(block_.add_to_batch(plan.columns, lr), plan.pairs, stats);
     }
     block_.end_batch(lr);
   }

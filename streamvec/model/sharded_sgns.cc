@@ -7,6 +7,7 @@
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/model/block_step.h"
 #include "streamvec/model/skip_gram_weights.h"
+#include "streamvec/model/workers.h"
 
 namespace streamvec {
 namespace {
@@ -62,14 +63,7 @@ class Section {
   void train(float lr, StepStats& stats) {
     for (const WindowPlan& plan : plans_) {
       weights_.fill(plan, block_);
-      const PairBlockResult result = block_.run(plan.columns, lr);
-      if (!result.finite) {
-        ++stats.refused;
-        continue;
-      }
-      stats.loss += result.loss;
-      stats.slope += result.slope;
-      stats.pairs += plan.pairs;
+      count_block(block_.run(plan.columns, lr), plan.pairs, stats);
     }
   }
 

@@ -210,13 +210,7 @@ class SubwordWorker final : public ModelWorker {
     }
     const RowLocks::Guard guard(parameters_.locks, locked_, block_.outputs());
     const PairBlockResult result = in_place_ ? block_.run_sgd(x_, dx_.data(), lr) : block_.run(x_, dx_.data(), lr);
-    if (!result.finite) {
-      ++stats.refused;
-      return;
-    }
-    stats.loss += result.loss;
-    stats.slope += result.slope;
-    stats.pairs += now_.plan.pairs;
+    count_block(result, now_.plan.pairs, stats);
   }
 
   // Adds to its rows what each word has moved that does not stay for next_. `refused`: there may be a mean that is not

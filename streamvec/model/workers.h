@@ -8,6 +8,19 @@
 
 namespace streamvec {
 
+// Counts a block of `pairs` pairs among what a step came to, or among what was refused. False: it was not finite, and
+// nothing was changed.
+inline bool count_block(const PairBlockResult& result, int64_t pairs, StepStats& stats) {
+  if (!result.finite) {
+    ++stats.refused;
+    return false;
+  }
+  stats.loss += result.loss;
+  stats.slope += result.slope;
+  stats.pairs += pairs;
+  return true;
+}
+
 // `batch`: centres that take one step together; 0: as many as a block has. More than that are a batch of several whole
 // blocks (make_sgns_batch_worker), fewer are smaller blocks.
 std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, int32_t batch, Parameters& parameters,
