@@ -1,6 +1,6 @@
-# streamvec_library(NAME SOURCES a.cc ... [LINK target ...] [OWN]): the library of folder streamvec/NAME as
-# streamvec::NAME, and one test program of every *_test.cc beside it, each of whose tests ctest runs under the name
-# NAME.Suite.Claim. It is installed for other programs, unless it is the program's OWN.
+# streamvec_library(NAME SOURCES a.cc ... [LINK target ...] [OWN] [LONG_TESTS]): the library of folder streamvec/NAME as
+# streamvec::NAME, and one test program of every *_test.cc beside it, each of whose suites ctest runs under the name
+# NAME.Suite. It is installed for other programs, unless it is the program's OWN.
 # Flags belong to targets: warnings here, instruction sets on the files that dispatch at run time.
 # g++ collects its garbage from 1 GB on, not from 128 MB: a tenth of its time.
 # g++ 12 warns wrongly of overlap in "literal" + std::string (GCC bug 105651), so -Wrestrict is off there.
@@ -25,10 +25,13 @@ if(STREAMVEC_TESTS)
   target_link_libraries(streamvec_test_headers PRIVATE streamvec_test_flags)
   target_precompile_headers(streamvec_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <chrono> <cmath>
     <deque> <filesystem> <fstream> <functional> <memory> <optional> <span> <sstream> <string> <thread> <vector>)
+  add_library(streamvec_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/unit_main.cc)
+  target_link_libraries(streamvec_test_main PRIVATE streamvec_test_flags)
+  target_precompile_headers(streamvec_test_main REUSE_FROM streamvec_test_headers)
 endif()
 
 function(streamvec_library name)
-  cmake_parse_arguments(arg "OWN" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "OWN;LONG_TESTS" "" "SOURCES;LINK" ${ARGN})
   add_library(streamvec_${name} ${arg_SOURCES})
   add_library(streamvec::${name} ALIAS streamvec_${name})
   target_include_directories(streamvec_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
@@ -47,18 +50,32 @@ function(streamvec_library name)
   endif()
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   if(STREAMVEC_TESTS AND tests)
-    streamvec_test(${name}_test SOURCES ${tests} LINK streamvec::${name} PREFIX ${name}.)
+    set(cost 1)
+    if(arg_LONG_TESTS)
+      set(cost 50)
+    endif()
+    streamvec_test(${name}_test SOURCES ${tests} LINK streamvec::${name} PREFIX ${name}. COST ${cost})
   endif()
 endfunction()
 
-# streamvec_test(NAME SOURCES a_test.cc ... LINK target ... [PREFIX p.]): a gtest program, one ctest entry per test.
+# streamvec_test(NAME SOURCES a_test.cc ... LINK target ... PREFIX p. COST n): a gtest program, one ctest entry per suite.
+# Suites of more COST begin first, so that a run does not end with a long one alone.
 function(streamvec_test name)
-  cmake_parse_arguments(arg "" "PREFIX" "SOURCES;LINK" ${ARGN})
-  include(GoogleTest)
+  cmake_parse_arguments(arg "" "PREFIX;COST" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} streamvec_test_flags GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} streamvec_test_flags streamvec_test_main)
   target_precompile_headers(${name} REUSE_FROM streamvec_test_headers)
   # As with the libraries, but four at a time, so that a change to one test compiles few others.
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${STREAMVEC_UNITY} UNITY_BUILD_BATCH_SIZE 4)
-  gtest_discover_tests(${name} TEST_PREFIX ${arg_PREFIX} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/suites.cmake)
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
+  add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${suites} VERBATIM COMMAND ${CMAKE_COMMAND}
+    -D PROGRAM=$<TARGET_FILE:${name}> -D PREFIX=${arg_PREFIX} -D COST=${arg_COST}
+    -D DIRECTORY=${CMAKE_CURRENT_BINARY_DIR} -D FILE=${suites} -P ${script})
+  # A program that was not built is a test that fails.
+  set(include ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake)
+  file(WRITE ${include} "if(EXISTS \"${suites}\")\n  include(\"${suites}\")\nelse()\n"
+    "  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
 endfunction()
