@@ -6,6 +6,7 @@
 
 #include "streamvec/eval/gram.h"
 #include "streamvec/eval/neighbours.h"
+#include "streamvec/eval/procrustes.h"
 #include "streamvec/eval/set_file.h"
 #include "streamvec/eval/shared_words.h"
 #include "streamvec/eval/significance.h"

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
-#include "streamvec/eval/procrustes.h"
+#include "streamvec/eval/align_options.h"
 #include "streamvec/model/snapshot.h"
 
 namespace streamvec {

@@ -9,18 +9,13 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/eval/align_options.h"
 
 namespace streamvec {
 
 // The orthogonal matrix R for which ||a R - b|| is least (Schoenemann 1966). REQUIRES: equal shapes, rows as gram.h
 // wants them.
 Eigen::MatrixXd best_rotation(MatrixView<const float> a, MatrixView<const float> b);
-
-struct AlignOptions {
-  int64_t anchors_max = 3'000;  // the first rows, from which the stable ones are taken
-  double kept = 0.7;            // share of them that counts as stable: those that moved least
-  int rounds = 3;               // of aligning and dropping; the choice settles after two or three
-};
 
 struct Alignment {
   Eigen::MatrixXd rotation;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "streamvec/eval/gram.h"
+#include "streamvec/eval/procrustes.h"
 #include "streamvec/eval/set_file.h"
 #include "streamvec/eval/shared_words.h"
 #include "streamvec/kernel/top_k.h"
