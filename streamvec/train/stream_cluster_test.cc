@@ -268,7 +268,7 @@ TEST_F(StreamCluster, AStopEndsNodesThatOnlyRead) {
   std::ofstream(path("more")) << "some words that come early\n";
   std::atomic<bool> stops[2] = {false, false};
   std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    await_a_document_read_by({1});
     stops[0] = true;
   });
   const auto results = run({"tail:" + path("none"), "tail:" + path("more") + "?from=start"}, stops);
