@@ -11,9 +11,11 @@ import threading
 import time
 
 import pytest
-from support import SANITIZED, free_ports, newest, start, wait_for
+from support import LACKS, MOCK_KAFKA, PROGRAM, SANITIZED, TIMEOUT_S, free_ports, newest, start, wait_for
 
 PATIENCE_S = 240 if SANITIZED else 60
+SHARING = ["--vocab-max", "5000", "--dim", "16", "--min-count", "1", "--threads", "1", "--sync-words", "1000", "--no-drift",
+           "--evaluate-every", "0", "--checkpoint-every", "0.2", "--dead-after", "2"]
 TELLS = "tells what the reader of this stream has to count exactly once and not more often"
 
 
@@ -109,6 +111,35 @@ class Nats(Server):
 
     def add(self, stream, text):
         self.request(f"{stream}.text", text)
+
+
+class Kafka:
+    """librdkafka's mock of a cluster (mock_kafka.cc), with the topic `news`; documents go to its partitions in turn."""
+
+    def __init__(self, partitions):
+        if "Kafka" in LACKS:
+            pytest.skip("this build has no Kafka")
+        self.partitions, self.added = partitions, 0
+        self.process = subprocess.Popen([MOCK_KAFKA, "news", str(partitions)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, preexec_fn=die_with_parent)
+        self.authority = self.process.stdout.readline().strip()
+        assert self.authority, "mock_kafka has ended"
+
+    def add(self, text):
+        """When this returns, readers can have it."""
+        self.process.stdin.write(f"{self.added % self.partitions}\t{text}\n\n")
+        self.process.stdin.flush()
+        self.added += 1
+        assert self.process.stdout.readline() == f"{self.added}\n"
+
+    def close(self):
+        """It ends by itself when nobody tells it anything any more."""
+        self.process.stdin.close()
+        try:
+            assert self.process.wait(timeout=TIMEOUT_S) == 0
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
 
 
 class Site(http.server.ThreadingHTTPServer):
@@ -260,3 +291,62 @@ class Training:
             assert self.process.wait(timeout=PATIENCE_S) == 0, self.said()
         finally:
             self.kill()
+
+
+class SharingNodes:
+    """`streamvec train` on the same shared source, several times; how many documents there are, which add() publishes."""
+
+    def __init__(self, tmp_path, source, add_text):
+        self.tmp_path, self.source, self.add_text, self.added = tmp_path, source, add_text, 0
+        self.processes = []
+
+    @classmethod
+    def of(cls, *args):
+        """For fixtures: none is left behind."""
+        nodes = cls(*args)
+        yield nodes
+        for process in nodes.processes:
+            process.kill()
+            process.communicate()
+
+    def node(self, *options, stderr=subprocess.PIPE):
+        self.processes.append(subprocess.Popen(
+            [PROGRAM, "train", self.source, "--out", "model", "--json", *SHARING, *options], cwd=self.tmp_path,
+            stdout=subprocess.PIPE, stderr=stderr, text=True))
+
+    def start(self, count):
+        addresses = ",".join(f"127.0.0.1:{port}" for port in free_ports(count))
+        self.processes = []
+        for rank in range(count):
+            self.node(*(["--nodes", addresses, "--rank", str(rank)] if count > 1 else []))
+
+    def add(self, count):
+        for _ in range(count):
+            self.add_text(planted_text("doc", self.added))
+            self.added += 1
+
+    def assert_all_read_once(self):
+        """And stand behind it: a checkpoint later than the first that has it all."""
+        model = self.tmp_path / "model"
+        ended = lambda: any(process.poll() not in (None, -signal.SIGKILL) for process in self.processes)
+        wait_for(lambda: counts(model).get("tells", 0) >= self.added or ended(), "all documents")
+        counted = (model / "latest").read_text()
+        wait_for(lambda: (model / "latest").read_text() != counted or ended(), "the next checkpoint")
+        assert_each_counted_once(model, "doc", self.added)
+
+    def kill(self, process):
+        process.kill()
+        process.communicate()
+        self.processes.remove(process)
+
+    def stop(self, leader=None):
+        """What each has said, the first first."""
+        (leader or self.processes[0]).send_signal(signal.SIGINT)
+        said = [process.communicate(timeout=TIMEOUT_S) for process in self.processes]
+        assert [process.returncode for process in self.processes] == [0] * len(said), said
+        return said
+
+    def documents(self):
+        """Of each node, by the newest checkpoint."""
+        cursors = json.loads(checkpoint_file(self.tmp_path / "model", "cursors.json"))
+        return [place["totals"]["documents"] for place in [cursors, *cursors.get("nodes", {}).values()]]

@@ -14,6 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("STREAMVEC_BIN", str(ROOT / "build/release/streamvec"))
+MOCK_KAFKA = os.environ.get("STREAMVEC_MOCK_KAFKA", str(ROOT / "build/release/tests/mock_kafka"))
 SANITIZED = os.environ.get("STREAMVEC_SANITIZED") == "1"
 LACKS = os.environ.get("STREAMVEC_LACKS", "").split()  # optional parts that the program was built without
 TIMEOUT_S = 240 if SANITIZED else 150  # shared machines may stand still for a minute
