@@ -110,13 +110,15 @@ class TestShards:
         assert [node.returncode for node in nodes] == [0, 0], reports
         assert np.abs(vectors(tmp_path / "model") - before).max() < 1e-4
 
-    def test_whoever_goes_on_with_a_stopped_run_counts_every_word_once(self, corpus, tmp_path):
+    # A worker is asked, or a node that only owns rows.
+    @pytest.mark.parametrize("servers, asked", [(0, 1), (1, 2)], ids=["worker", "server"])
+    def test_whoever_goes_on_with_a_stopped_run_counts_every_word_once(self, servers, asked, corpus, tmp_path):
         words = len(corpus.read_text().split())
         for epochs in [30, 120, 480]:  # a run that is over before it can be stopped is made longer
             options = ["--dim", 8, "--epochs", epochs]
-            nodes = start_nodes(tmp_path, 3, *options, "--checkpoint-every", 0.05)
+            nodes = start_nodes(tmp_path, 3, *options, "--servers", servers, "--checkpoint-every", 0.05)
             support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
-            nodes[1].send_signal(signal.SIGTERM)  # whoever is asked, all end
+            nodes[asked].send_signal(signal.SIGTERM)  # whoever it is, all end
             reports = [node.communicate(timeout=200) for node in nodes]
             assert [node.returncode for node in nodes] == [0, 0, 0], reports
             stopped_at = json.loads(reports[0][0])["tokens"]
@@ -124,7 +126,7 @@ class TestShards:
                 break
             shutil.rmtree(tmp_path / "model")
         shutil.copytree(tmp_path / "model", tmp_path / "other")
-        nodes = start_nodes(tmp_path, 2, *options)
+        nodes = start_nodes(tmp_path, 2, *options, "--servers", servers)
         reports = [node.communicate(timeout=200) for node in nodes]
         assert [node.returncode for node in nodes] == [0, 0], reports
         assert json.loads(reports[0][0])["tokens"] == epochs * words

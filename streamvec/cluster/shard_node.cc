@@ -123,7 +123,8 @@ void ShardNode::receive_from_worker(NodeId from, const SandblasterMessage& messa
                                "; give all nodes the same text and options"});
   if (message.kind == SandblasterKind::kHello && present_.insert(from).second && present_ == all_)
     for (const NodeId node : all_) post(node, {.kind = SandblasterKind::kView});
-  if (message.kind == SandblasterKind::kStop && from != self_)
+  // A text that is over cannot be stopped: what is saved then is the whole run.
+  if (message.kind == SandblasterKind::kStop && from != self_ && !text_over_)
     for (const NodeId node : all_) post(node, {.kind = SandblasterKind::kStop});
   if (message.kind != SandblasterKind::kFinished || message.doubles.size() != 4 || !finished_.insert(from).second)
     return;
@@ -305,6 +306,15 @@ Result<TrainedTotals> ShardNode::finish(const TrainedTotals& own) {
   TrainedTotals all = all_trained_;
   add_text(all);
   return all;
+}
+
+Status ShardNode::serve(const std::atomic<bool>* stop) {
+  std::unique_lock lock(mutex_);
+  while (status_.ok() && !ended_) {
+    if (stop != nullptr && stop->load()) stop_text();
+    changed_.wait_for(lock, kShardLook);
+  }
+  return status_;
 }
 
 ClusterStats ShardNode::stats() const {

@@ -60,6 +60,9 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   // The leader returns when everybody's text is over and every change is in its row; the others when the leader parts,
   // so that it can read all rows meanwhile.
   Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  // A node that only owns rows: it has them for the others until the leader parts. When `stop` is set meanwhile, the
+  // text is over for all, as by stop_text().
+  Status serve(const std::atomic<bool>* stop = nullptr);
   void stop_text() override;
   bool text_stopped() const override { return text_stopped_; }
   bool leads() const override { return self_ == leader_; }

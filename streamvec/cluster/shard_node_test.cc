@@ -127,6 +127,52 @@ TEST(ShardNode, OfATextThatIsStoppedItIsKnownWhatIsFinished) {
   shards.nodes[0].reset();
 }
 
+TEST(ShardNode, TheWishOfANodeThatOnlyOwnsRowsEndsTheTextForAll) {
+  Shards shards(2, 1);
+  shards.options.text = PieceRange{0, 1'000'000'000};
+  shards.start_all();
+  std::atomic<bool> stop = false;
+  auto serving = std::async(std::launch::async, [&] { return shards.nodes[2]->serve(&stop); });
+  std::vector<std::future<void>> training;
+  for (size_t i = 0; i < 2; ++i)
+    training.push_back(std::async(std::launch::async, [&, i] { (void)train_on_all(*shards.nodes[i]); }));
+  for (const auto& each : training)
+    EXPECT_EQ(each.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  stop = true;
+  for (auto& each : training)
+    if (each.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
+      ADD_FAILURE() << "it is not heard";
+      shards.nodes[0]->stop_text();
+    }
+  for (size_t i = 0; i < 2; ++i) shards.finish_later(i);
+  ASSERT_TRUE(shards.finished[0].get().ok());
+  EXPECT_TRUE(shards.nodes[0]->text_stopped());
+  EXPECT_EQ(serving.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout)
+      << "rows are still asked for";
+  ASSERT_TRUE(shards.nodes[0]->read_all([](RowKey, std::span<const float>) {}).ok());
+  shards.nodes[0].reset();
+  EXPECT_TRUE(serving.get().ok());
+}
+
+TEST(ShardNode, AWishThatComesWhenTheTextIsOverChangesNothing) {
+  Shards shards(1, 1);
+  shards.options.text = PieceRange{0, 10};
+  shards.start_all();
+  EXPECT_EQ(train_on_all(*shards.nodes[0]).size(), 10u);
+  shards.finish_later(0);
+  ASSERT_TRUE(shards.finished[0].get().ok());
+  const std::atomic<bool> stop = true;
+  auto serving = std::async(std::launch::async, [&] { return shards.nodes[1]->serve(&stop); });
+  while (!shards.nodes[1]->text_stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // What the owner says next is heard after its wish.
+  std::vector<float> values;
+  const std::vector<RowKey> rows = {1};
+  ASSERT_TRUE(shards.nodes[0]->await(shards.nodes[0]->ask(rows), values).ok());
+  EXPECT_FALSE(shards.nodes[0]->text_stopped());
+  shards.nodes[0].reset();
+  EXPECT_TRUE(serving.get().ok());
+}
+
 TEST(ShardNode, RowsComeInTheOrderInWhichTheyAreAskedFor) {
   Shards shards(3, 0);
   shards.start_all();

@@ -185,7 +185,7 @@ class Training {
 
   // A node that only owns rows: there until everybody has finished.
   Result<TrainProgress> serve_rows() {
-    STREAMVEC_RETURN_IF_ERROR(node_->finish({}).status());
+    STREAMVEC_RETURN_IF_ERROR(shards_ != nullptr ? shards_->serve(hooks_.stop) : node_->finish({}).status());
     return progress(start_.state, 0);
   }
 
