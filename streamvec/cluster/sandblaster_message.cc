@@ -93,7 +93,7 @@ Result<SandblasterMessage> decode_sandblaster(std::string_view bytes) {
                      get(bytes, message.epoch) && get(bytes, message.number) && get(bytes, message.portion) &&
                      get(bytes, message.vector) && get_ops(bytes, message.ops) && get_all(bytes, message.doubles) &&
                      get_all(bytes, message.rows) && get_all(bytes, message.values) && get_all(bytes, message.text);
-  if (!whole || !bytes.empty() || message.kind < SandblasterKind::kHello || message.kind > SandblasterKind::kEnd)
+  if (!whole || !bytes.empty() || message.kind < SandblasterKind::kHello || message.kind > SandblasterKind::kGoOn)
     return error(Code::kInvalidArgument,
                  "a message that nobody can read; the sender runs another version, or has another --sync or --shard");
   return message;

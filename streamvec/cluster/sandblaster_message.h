@@ -38,6 +38,9 @@ enum class SandblasterKind : uint8_t {
   kCopies = 18,    // to an owner: rows that another one owns
   kCopied = 19,    // from it: it has them
   kEnd = 20,       // from the coordinator: all is done
+  kHalt = 21,      // from it, of tables that are shared out: train no further, for the checkpoint `number`
+  kHalted = 22,    // to it: nothing is trained here, and all that was is in the rows
+  kGoOn = 23,      // from it: their rows are read
 };
 
 // The coordinator's questions for rows have numbers with this bit; those of its node's worker do not.

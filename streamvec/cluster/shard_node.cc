@@ -73,6 +73,7 @@ void ShardNode::run() {
     }
     if (pieces_ != nullptr && begun_)  // which only this thread changes
       if (const auto report = pieces_->report(clock_seconds())) post(leader_, asking(*report));
+    tell_halt();
     keep_in_touch(clock_seconds());
   }
 }
@@ -90,6 +91,7 @@ void ShardNode::receive(NodeId from, const SandblasterMessage& message) {
   const std::lock_guard lock(mutex_);
   heard_s_[from] = clock_seconds();
   if (leads()) receive_from_worker(from, message);
+  receive_of_halt(from, message);
   if (from == leader_ && message.kind == SandblasterKind::kView) begun_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kEnd) ended_ = true;
   if (from == leader_ && message.kind == SandblasterKind::kStop) {

@@ -73,7 +73,16 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   Status await(uint64_t question, std::vector<float>& values) override;
   void add(std::span<const uint32_t> rows, std::span<const float> changes) override;
 
-  // Every row, in no order, as it is when its owner is asked; others may be training. By one thread at a time.
+  // For a checkpoint in the middle, rows and text have to be of one moment. The leader, whose threads have stopped,
+  // waits in halt_all() until no worker trains and every change is in its row; pieces()->standing() is of that moment,
+  // and go_on() ends it. The others look at halt_wanted(), stop their threads, and wait in halt() for go_on(). One that
+  // has finished its text is not waited for.
+  Status halt_all();
+  void go_on();
+  bool halt_wanted() const;
+  Status halt();
+
+  // Every row, in no order, as it is when its owner is asked. By one thread at a time.
   Status read_all(const std::function<void(RowKey, std::span<const float>)>& row);
   int64_t bytes_owned() const { return bytes_owned_; }  // by this node's rows
 
@@ -96,6 +105,9 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   void hand_out();
   void leave_text(NodeId worker);
   void add_text(TrainedTotals& all);
+  // Of nodes that stand still (shard_halt.cc).
+  void tell_halt();
+  void receive_of_halt(NodeId from, const SandblasterMessage& message);
   void keep_in_touch(double now_s);
   void look_for_silent(double now_s);
   Status await_owners();
@@ -126,6 +138,9 @@ class ShardNode final : public Synchronizer, public RemoteRows {
   std::optional<PieceBoard> board_;   // the leader's, where text is handed out
   std::map<NodeId, int64_t> wanted_;  // pieces, by workers that wait for some
   bool text_over_ = false;
+  uint64_t halt_ = 0, gone_on_ = 0;         // numbers of checkpoints: the last to stand still for, and to have stood
+  uint64_t still_for_ = 0, halt_told_ = 0;  // the one that this node's threads stand still for, and the leader knows
+  std::map<NodeId, uint64_t> halted_;       // the leader's: who stands still for which
   ClusterStats stats_;
   std::atomic<bool> failed_{false}, stopping_{false}, text_stopped_{false};
   std::thread thread_;

@@ -173,6 +173,84 @@ TEST(ShardNode, AWishThatComesWhenTheTextIsOverChangesNothing) {
   EXPECT_TRUE(serving.get().ok());
 }
 
+// As a training thread: a piece adds 1 to one row after another, some at a time. Stands still when it is asked to.
+void add_pieces(ShardNode& node) {
+  TrainedTotals own;
+  for (int64_t piece = 0;;) {
+    if (node.halt_wanted()) {
+      ASSERT_TRUE(node.halt().ok());
+    }
+    const PieceQueue::Next next = node.pieces()->take(piece);
+    if (next == PieceQueue::Next::kOver || next == PieceQueue::Next::kStopped) return;
+    if (next == PieceQueue::Next::kNotYet) {
+      node.pieces()->await(std::chrono::milliseconds(5));
+      continue;
+    }
+    for (RowKey row = 0; row < kShardRows; row += 100) {
+      const std::vector<RowKey> rows = {row, row + 50, row + 99};
+      node.add(rows, std::vector<float>(rows.size() * kShardDim, 1.0f));
+    }
+    ++own.tokens;
+    node.pieces()->finish(piece, own);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));  // or owners have a lot to catch up with
+  }
+}
+
+TEST(ShardNode, WhileAllStandStillTheRowsHaveWhatTheTextSaysAndNoMore) {
+  Shards shards(3, 2);
+  shards.options.text = PieceRange{0, 1'000'000'000};
+  shards.start_all();
+  std::vector<std::future<void>> training;
+  for (const size_t i : {1, 2})
+    training.push_back(std::async(std::launch::async, [&, i] { add_pieces(*shards.nodes[i]); }));
+  int64_t before = 0;
+  for (int save = 0; save < 5; ++save) {
+    while (shards.nodes[0]->pieces()->standing().tokens <= before) {  // a piece of its own now and then
+      int64_t piece = 0;
+      if (shards.nodes[0]->pieces()->take(piece) == PieceQueue::Next::kPiece)
+        shards.nodes[0]->pieces()->finish(piece, {});
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_TRUE(shards.nodes[0]->halt_all().ok());
+    const TextStanding standing = shards.nodes[0]->pieces()->standing();
+    ASSERT_TRUE(shards.nodes[0]
+                    ->read_all([&](RowKey row, std::span<const float> values) {
+                      const bool added = row % 100 == 0 || row % 100 == 50 || row % 100 == 99;
+                      ASSERT_EQ(values[0], static_cast<float>(row + (added ? standing.tokens : 0))) << row;
+                    })
+                    .ok());
+    EXPECT_GT(standing.tokens, before) << "and they go on";
+    before = standing.tokens;
+    shards.nodes[0]->go_on();
+  }
+  shards.nodes[0]->stop_text();
+  for (auto& each : training) each.get();
+  for (size_t i = 0; i < 3; ++i) shards.finish_later(i);
+  ASSERT_TRUE(shards.finished[0].get().ok());
+  shards.nodes[0].reset();
+}
+
+TEST(ShardNode, NobodyStandsStillWhileChangesAreOnTheirWay) {
+  Shards shards(2, 1);
+  shards.options.text = PieceRange{0, 1'000};
+  shards.start_all();
+  const std::vector<RowKey> rows = {7};
+  shards.network.cut(2, 3);
+  shards.nodes[1]->add(rows, std::vector<float>(kShardDim, 1.0f));
+  auto waiting = std::async(std::launch::async, [&] { return shards.nodes[0]->halt_all(); });
+  while (!shards.nodes[1]->halt_wanted()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto standing = std::async(std::launch::async, [&] { return shards.nodes[1]->halt(); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  shards.network.mend(2, 3);
+  ASSERT_TRUE(waiting.get().ok());
+  EXPECT_EQ(standing.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout) << "until all go on";
+  std::vector<float> values;
+  ASSERT_TRUE(shards.nodes[0]->await(shards.nodes[0]->ask(rows), values).ok());
+  EXPECT_EQ(values[0], 8);
+  shards.nodes[0]->go_on();
+  EXPECT_TRUE(standing.get().ok());
+}
+
 TEST(ShardNode, RowsComeInTheOrderInWhichTheyAreAskedFor) {
   Shards shards(3, 0);
   shards.start_all();

@@ -227,11 +227,13 @@ class Training {
     while (!feed_.over()) {
       const bool report = pacer.wait([&](std::chrono::milliseconds most) { feed_.await_over(most); });
       if (hooks_.stop != nullptr && hooks_.stop->load()) stop();
+      if (shards_ != nullptr && !shards_->leads()) stand_still_if_wanted();
       if (report && hooks_.progress) report_progress(begin);
       if (shards_ == nullptr) show_.show_if_due([&] { return copy_now(); });
       Status status = write_if_leading();
       const double every_s = options_.checkpoint_every_s.value_or(0);
-      if (status.ok() && (every_s <= 0 || seconds_since(saved) < every_s)) continue;
+      const bool others_save = shards_ != nullptr && !shards_->leads();  // and this node stands still for it
+      if (status.ok() && (every_s <= 0 || others_save || seconds_since(saved) < every_s)) continue;
       if (status.ok()) status = save_in_the_middle(begin);
       saved = Clock::now();
       if (!status.ok()) {
@@ -246,6 +248,14 @@ class Training {
     // Where a node that stops cannot be done without, all do.
     if (node_ != nullptr && (node_->leads() || shards_ != nullptr)) node_->stop_text();
     feed_.stop();
+  }
+
+  // For a checkpoint of the node that leads. What it fails with, training does, too.
+  void stand_still_if_wanted() {
+    if (!shards_->halt_wanted()) return;
+    feed_.pause();
+    if (!shards_->halt().ok()) feed_.stop();
+    feed_.resume();
   }
 
   void report_progress(Clock::time_point begin) {
@@ -264,7 +274,9 @@ class Training {
       return settled;
     }
     const Clock::time_point stopped = Clock::now();
-    const Status status = save(begin, false);
+    Status status = shards_ != nullptr ? shards_->halt_all() : Status();
+    if (status.ok()) status = save(begin, false);
+    if (shards_ != nullptr) shards_->go_on();
     seconds_saving_ += seconds_since(stopped);
     feed_.resume();
     return status;
@@ -295,6 +307,7 @@ class Training {
     if (shards_ != nullptr) {
       STREAMVEC_ASSIGN_OR_RETURN(whole,
                                  gather_tables(*shards_, start_.vocabulary.size(), start_.parameters.dim(), out_));
+      shards_->go_on();  // nobody waits for the disk
     }
     CheckpointContent content{
         .step = state.step,
