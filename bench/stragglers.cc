@@ -1,12 +1,14 @@
 // What does one slow node cost the others?
 //
-//   bench_stragglers [steps] [--processes | --stopped MS] [--owners 4]
+//   bench_stragglers [steps] [--processes | --stopped MS] [--owners 4] [--slow 4] [--after SECONDS] [--keep]
 //
 // Four nodes, each "training" by sleeping 10 ms a step, so that two cores are enough for all; one of them ten times as
 // long. In one process, or with --processes in four, over gRPC on loopback. A row per scheme: what a step of a fast
 // node takes, and the time between two of its pushes, as times what they are under the same scheme when all are fast.
 // With --stopped the slow process is also stopped for nine tenths of every MS ms, so that it talks, and answers for the
-// rows that it owns, with a tenth of the time, too; --owners 3 leaves it none.
+// rows that it owns, with a tenth of the time, too; --owners 3 leaves it none. Owners that are found to be slow give
+// their rows up after some seconds (cluster/slow_owner_finder.h): --after counts steps from then on only, --keep has
+// owners keep their rows. --slow 1: the node that leads is the slow one.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,7 +50,10 @@ struct Board {
 struct Job {
   bool processes = false;
   int steps = 200, owners = kNodes, stopped_ms = 0;
-  Admission admission = Admission::kBsp;
+  int slow = kNodes - 1;  // from 0
+  double after_s = 0;     // before steps count
+  bool keep = false;      // nobody loses rows
+  Scheme scheme;
   bool one_slow = false;
 };
 
@@ -56,7 +61,8 @@ ClusterOptions options_of(const Job& job) {
   ClusterOptions options;
   for (NodeId id = 1; id <= kNodes; ++id) options.workers.push_back(id);
   options.servers.assign(options.workers.begin(), options.workers.begin() + job.owners);
-  options.sync.scheme.admission = job.admission;
+  options.sync.scheme = job.scheme;
+  if (job.keep) options.slow_owners.held_most = 1;
   options.sync.dim = kDim;
   options.sync.key_end = 2 * kRows;
   options.words_min = kWords;
@@ -71,18 +77,28 @@ Status be_node(const Job& job, int i, std::unique_ptr<Transport> transport, Boar
   STREAMVEC_ASSIGN_OR_RETURN(const auto node,
                              ClusterNode::start(options_of(job), std::move(transport), {&tables[0], &tables[1]}));
   STREAMVEC_RETURN_IF_ERROR(node->await_start().status());
-  const bool slow = i + 1 == kNodes && job.one_slow;
+  const bool slow = i == job.slow && job.one_slow;
   const auto pause = slow ? 10 * kStep : kStep;
   board.begun = true;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int step = 0; slow ? board.fast_done < kNodes - 1 : step < job.steps; ++step) {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  auto begin = now();
+  const auto counts_from = begin + std::chrono::duration<double>(job.after_s);
+  int64_t pushes = 0;
+  int steps_before = -1;  // those that do not count; -1: none does yet
+  for (int step = 0; slow ? board.fast_done < kNodes - 1 : steps_before < 0 || step < steps_before + job.steps;
+       ++step) {
+    if (steps_before < 0 && now() >= counts_from) {
+      steps_before = step;
+      begin = now();
+      pushes = node->stats().pushes;
+    }
     std::this_thread::sleep_for(pause);
     tables[step % 2].row(step % kRows)[i] += 1;
     STREAMVEC_RETURN_IF_ERROR(node->trained(kWords));
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = std::chrono::duration<double>(now() - begin).count();
   board.step_s[i] = seconds / job.steps;
-  board.push_s[i] = seconds / static_cast<double>(std::max<int64_t>(node->stats().pushes, 1));
+  board.push_s[i] = seconds / static_cast<double>(std::max<int64_t>(node->stats().pushes - pushes, 1));
   ++board.fast_done;
   return node->finish({}).status();
 }
@@ -137,7 +153,7 @@ void run_processes(const Job& job, Board& board) {
     if (!status.ok()) std::fprintf(stderr, "node %d: %s\n", i + 1, std::string(status.message()).c_str());
     _exit(status.ok() ? 0 : 1);
   }
-  if (job.stopped_ms > 0 && job.one_slow) stop_mostly(pids[kNodes - 1], job, board);
+  if (job.stopped_ms > 0 && job.one_slow) stop_mostly(pids[job.slow], job, board);
   for (const pid_t pid : pids) waitpid(pid, nullptr, 0);
 }
 #else
@@ -147,7 +163,7 @@ void run_processes(const Job&, Board&) {
 }
 #endif
 
-// Of the first three nodes, which are fast, in the mean.
+// Of the three nodes that are fast, in the mean.
 struct Pace {
   double step_ms = 0, push_ms = 0;
 };
@@ -158,7 +174,8 @@ Pace measure(const Job& job) {
   Board& board = *new (memory) Board;
   job.processes ? run_processes(job, board) : run_threads(job, board);
   Pace pace;
-  for (int i = 0; i < kNodes - 1; ++i) {
+  for (int i = 0; i < kNodes; ++i) {
+    if (i == job.slow) continue;
     pace.step_ms += 1e3 * board.step_s[i] / (kNodes - 1);
     pace.push_ms += 1e3 * board.push_s[i] / (kNodes - 1);
   }
@@ -169,10 +186,13 @@ Pace measure(const Job& job) {
 int run(Job job) {
   std::printf("| scheme | ms a step, all fast | one slow | times | ms between pushes, all fast | one slow | times |\n");
   std::printf("|---|---:|---:|---:|---:|---:|---:|\n");
-  const std::pair<const char*, Admission> schemes[] = {
-      {"backup", Admission::kBackup}, {"async", Admission::kAsync}, {"bsp", Admission::kBsp}, {"ssp", Admission::kSsp}};
-  for (const auto& [name, admission] : schemes) {
-    job.admission = admission;
+  const std::pair<const char*, Scheme> schemes[] = {{"backup", {.admission = Admission::kBackup}},
+                                                    {"async", {.admission = Admission::kAsync}},
+                                                    {"auto", {.admission = Admission::kSsp, .adaptive = true}},
+                                                    {"bsp", {.admission = Admission::kBsp}},
+                                                    {"ssp", {.admission = Admission::kSsp}}};
+  for (const auto& [name, scheme] : schemes) {
+    job.scheme = scheme;
     job.one_slow = false;
     const Pace even = measure(job);
     job.one_slow = true;
@@ -198,12 +218,21 @@ int main(int argc, char** argv) {
       job.stopped_ms = std::atoi(argv[++i]);
     } else if (word == "--owners" && i + 1 < argc) {
       job.owners = std::atoi(argv[++i]);
+    } else if (word == "--slow" && i + 1 < argc) {
+      job.slow = std::atoi(argv[++i]) - 1;
+    } else if (word == "--after" && i + 1 < argc) {
+      job.after_s = std::atof(argv[++i]);
+    } else if (word == "--keep") {
+      job.keep = true;
     } else {
       job.steps = std::atoi(word.c_str());
     }
   }
-  if (job.steps < 1 || job.stopped_ms < 0 || job.owners < 1 || job.owners > streamvec::kNodes) {
-    std::fprintf(stderr, "usage: bench_stragglers [steps] [--processes | --stopped MS] [--owners 1 to 4]\n");
+  if (job.steps < 1 || job.stopped_ms < 0 || job.owners < 1 || job.owners > streamvec::kNodes || job.slow < 0 ||
+      job.slow >= streamvec::kNodes || job.after_s < 0) {
+    std::fprintf(stderr,
+                 "usage: bench_stragglers [steps] [--processes | --stopped MS] [--owners 1 to 4] [--slow 1 to 4] "
+                 "[--after SECONDS] [--keep]\n");
     return 2;
   }
   return streamvec::run(job);

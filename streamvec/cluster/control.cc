@@ -82,6 +82,8 @@ std::string encode(const Control& control) {
   json value = {{"kind", static_cast<int>(control.kind)}};
   if (control.kind == ControlKind::kView)
     value.update({{"workers", control.view.workers}, {"servers", control.view.servers}});
+  if (!control.view.retired.empty()) value["retired"] = control.view.retired;
+  for (const SlowOwner& slow : control.slow) value["slow"].push_back({slow.node, slow.took_s, slow.others_s});
   if (control.view.epoch > 0) value["epoch"] = control.view.epoch;
   if (control.kind == ControlKind::kHello || control.kind == ControlKind::kGreeting)
     value.update({{"fingerprint", control.fingerprint},
@@ -122,7 +124,11 @@ Result<Control> decode_control(std::string_view bytes) {
     if (control.kind == ControlKind::kView) {
       control.view.workers = value.at("workers").get<std::vector<NodeId>>();
       control.view.servers = value.at("servers").get<std::vector<NodeId>>();
+      control.view.retired = value.value("retired", std::vector<NodeId>());
     }
+    if (const auto slow = value.find("slow"); slow != value.end())
+      for (const json& each : *slow)
+        control.slow.push_back({each.at(0).get<NodeId>(), each.at(1).get<double>(), each.at(2).get<double>()});
     read_pieces(value, control);
     if (!are_pieces(control.pieces, kPiecesMax)) return damaged();
     // Which nobody counts out beyond the text.

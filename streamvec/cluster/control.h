@@ -63,14 +63,23 @@ struct NodeFigures {
   int64_t bytes_sent = -1, bytes_received = -1;  // on the wire; -1 not known
 };
 
+// An owner of rows that has answered a node far later than the other owners, for long.
+struct SlowOwner {
+  NodeId node = 0;
+  double took_s = 0, others_s = 0;  // to answer, in the mean of many
+};
+
 struct Control {
   ControlKind kind = ControlKind::kAlive;
-  View view = {};              // of kView; its epoch also of kFlushed, kSettled, kLead (when it began to) and kGreeting
+  // Of kView; its epoch also of kFlushed, kSettled, kLead (when it began to), kGreeting, and of kAlive to the leader.
+  View view = {};
   uint64_t fingerprint = 0;    // of kHello and kGreeting
   TrainedTotals trained = {};  // of kFinished; of kAsk: so far
   int64_t clock = 0;           // of kFlushed and kSettle
-  std::string text = {};       // of kHello: what the fingerprint is of, in words; of kRefusal: why
+  // Of kHello: what the fingerprint is of, in words; of kRefusal: why; of kView: why an owner has rows no more.
+  std::string text = {};
   std::optional<NodeFigures> figures = {};  // of all that goes to the leader
+  std::vector<SlowOwner> slow = {};         // of kAlive, to the leader
   std::vector<PieceRange> pieces = {};      // of kAsk: finished; of kPieces: to be trained on; of kGreeting: at hand
   int64_t wanted = 0;                       // of kAsk
   TextStanding standing = {};               // of kPieces, kTextOver and kGreeting

@@ -39,5 +39,24 @@ TEST(Control, AGreetingSaysWhatIsAtHandAndWhatIsKnownOfTheText) {
   EXPECT_FALSE(decode_control(encode(greeting)).ok());
 }
 
+TEST(Control, SaysWhichOwnersAreSlowAndWhoOwnsRowsNoMore) {
+  Control alive;
+  alive.view.epoch = 3;
+  alive.slow = {{4, 0.0625, 0.0025}};
+  Result<Control> told = decode_control(encode(alive));
+  ASSERT_TRUE(told.ok()) << told.status().message();
+  EXPECT_EQ(told->view.epoch, 3);
+  ASSERT_EQ(told->slow.size(), 1);
+  EXPECT_EQ(told->slow[0].node, 4);
+  EXPECT_EQ(told->slow[0].took_s, 0.0625);
+  EXPECT_EQ(told->slow[0].others_s, 0.0025);
+  Control view{ControlKind::kView};
+  view.view = {4, {1, 2, 3, 4}, {1, 2, 3}, {4}};
+  told = decode_control(encode(view));
+  ASSERT_TRUE(told.ok()) << told.status().message();
+  EXPECT_EQ(told->view.servers, view.view.servers);
+  EXPECT_EQ(told->view.retired, view.view.retired);
+}
+
 }  // namespace
 }  // namespace streamvec

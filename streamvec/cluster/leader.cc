@@ -1,10 +1,19 @@
 #include "streamvec/cluster/leader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
 namespace streamvec {
+namespace {
+
+// Slow owners are better than none.
+void own_again_if_none_does(View& view) {
+  if (view.servers.empty()) view.servers = std::exchange(view.retired, {});
+}
+
+}  // namespace
 
 std::set<NodeId> all_of(const View& view) {
   std::set<NodeId> all(view.workers.begin(), view.workers.end());
@@ -44,6 +53,9 @@ void Leader::receive(NodeId from, const Control& control) {
     case ControlKind::kSettled:
       if (is_of_now) settled_.insert(from);
       break;
+    case ControlKind::kAlive:
+      if (is_of_now) slow_[from] = control.slow;
+      break;
     default:
       break;
   }
@@ -71,6 +83,8 @@ Result<std::vector<Control>> Leader::decide(double now_s, const std::map<NodeId,
   if (shrinks || grows) {
     STREAMVEC_RETURN_IF_ERROR(check_kinds(next));
     take_view(next, orders);
+  } else if (!ending_) {
+    retire_slow(orders);
   }
   end_stages(orders);
   return orders;
@@ -107,6 +121,8 @@ Result<std::vector<Control>> Leader::gather(double now_s) {
   const auto greeted = [&](NodeId node) { return present_.count(node) > 0; };
   std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), greeted);
   std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), greeted);
+  std::copy_if(view_.retired.begin(), view_.retired.end(), std::back_inserter(next.retired), greeted);
+  own_again_if_none_does(next);
   STREAMVEC_RETURN_IF_ERROR(check_kinds(next));
   gathers_ = false;
   take_view(next, orders);
@@ -120,7 +136,37 @@ View Leader::without_silent(double now_s, const std::map<NodeId, double>& heard_
   };
   std::copy_if(view_.workers.begin(), view_.workers.end(), std::back_inserter(next.workers), lives);
   std::copy_if(view_.servers.begin(), view_.servers.end(), std::back_inserter(next.servers), lives);
+  std::copy_if(view_.retired.begin(), view_.retired.end(), std::back_inserter(next.retired), lives);
+  own_again_if_none_does(next);
   return next;
+}
+
+// When more than half of the others find it slow: it owns rows no more, and trains on. For good, so that rows never go
+// to and fro, and half of all that ever owned rows keep theirs: a run may last for months, in which each node has bad
+// minutes. One at a time: nodes measure anew when rows have moved.
+void Leader::retire_slow(std::vector<Control>& orders) {
+  const size_t owned = view_.servers.size() + view_.retired.size();
+  if (2 * (view_.servers.size() - 1) < owned) return;
+  for (const NodeId node : view_.servers) {
+    double took_s = 0, others_s = 0;
+    size_t found = 0;
+    for (const auto& [by, owners] : slow_)
+      for (const SlowOwner& owner : owners)
+        if (owner.node == node && by != node) took_s += owner.took_s, others_s += owner.others_s, ++found;
+    const size_t others = view_.workers.size() - 1;
+    if (!is_among(view_.workers, node) || 2 * found <= others) continue;
+    View next = view_;
+    ++next.epoch;
+    std::erase(next.servers, node);
+    next.retired.insert(std::upper_bound(next.retired.begin(), next.retired.end(), node), node);
+    const auto ms = [&](double sum_s) { return std::to_string(std::lround(1e3 * sum_s / static_cast<double>(found))); };
+    take_view(next, orders);
+    orders.back().text = "node " + std::to_string(node) + " answered for its rows after " + ms(took_s) +
+                         " ms in the mean where the others took " + ms(others_s) + " ms, by the measure of " +
+                         std::to_string(found) + " of " + std::to_string(others) +
+                         " nodes: its rows went to the others, and it trains on";
+    return;
+  }
 }
 
 void Leader::add_joining(View& view) {
@@ -140,6 +186,7 @@ void Leader::take_view(const View& view, std::vector<Control>& orders) {
   orders.push_back(told);
   flushed_.clear();
   settled_.clear();
+  slow_.clear();
   if (ending_) orders.push_back({ControlKind::kFlush});
 }
 

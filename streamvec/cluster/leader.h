@@ -1,6 +1,6 @@
-// What only the node that leads knows and decides: begin when all are there, leave out the silent, end when all have
-// finished. A pure state machine: what nodes say, when they were heard and the time are handed in; what it decides is
-// told to all nodes by whoever runs it.
+// What only the node that leads knows and decides: begin when all are there, leave out the silent, take the rows from
+// an owner that is slow, end when all have finished. A pure state machine: what nodes say, when they were heard and the
+// time are handed in; what it decides is told to all nodes by whoever runs it.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class Leader {
   static Leader successor(Options options, double now_s);
   bool gathers() const { return gathers_; }  // greetings are still awaited
 
-  // What a node has said, this one included. Flushes and settlements of an earlier membership count for nothing.
+  // What a node has said, this one included. Flushes, settlements and who is slow of an earlier membership count for
+  // nothing.
   void receive(NodeId from, const Control& control);
 
   // Takes a node in that was not among the first, with the next decision. Not any more when ending().
@@ -56,6 +57,7 @@ class Leader {
   Status check_kinds(const View& view) const;
   void add_joining(View& view);
   View without_silent(double now_s, const std::map<NodeId, double>& heard_s) const;
+  void retire_slow(std::vector<Control>& orders);
   void take_view(const View& view, std::vector<Control>& orders);
   void end_stages(std::vector<Control>& orders);
   bool all_in(const std::set<NodeId>& nodes) const;
@@ -66,9 +68,10 @@ class Leader {
   std::map<NodeId, bool> joining_;  // and whether they own rows
   bool gathers_ = false;
   std::set<NodeId> present_, finished_, flushed_, settled_;
-  int64_t flushed_clock_ = 0;                // the highest of those that have flushed
-  bool ending_ = false;                      // all have finished
-  std::map<NodeId, TrainedTotals> trained_;  // by those that have finished
+  std::map<NodeId, std::vector<SlowOwner>> slow_;  // as each node finds them
+  int64_t flushed_clock_ = 0;                      // the highest of those that have flushed
+  bool ending_ = false;                            // all have finished
+  std::map<NodeId, TrainedTotals> trained_;        // by those that have finished
 };
 
 }  // namespace streamvec

@@ -116,6 +116,90 @@ TEST_F(LeaderOfThree, TakesNewcomersIntoTheNextMembership) {
   EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1, 2, 3, 9}));
 }
 
+class LeaderOfFour : public ::testing::Test {
+ protected:
+  LeaderOfFour() {
+    for (const NodeId node : {1, 2, 3, 4}) leader.receive(node, {ControlKind::kHello});
+    decided();
+  }
+  // Node `by` finds `owner` slow; 0: none.
+  void find(NodeId by, NodeId owner, uint32_t epoch) {
+    Control alive;
+    alive.view.epoch = epoch;
+    if (owner != 0) alive.slow = {{owner, 0.06, 0.002}};
+    leader.receive(by, alive);
+  }
+  std::vector<Control> decided(double now_s = 0, std::map<NodeId, double> heard_s = {{1, 0}, {2, 0}, {3, 0}, {4, 0}}) {
+    Result<std::vector<Control>> orders = leader.decide(now_s, heard_s);
+    EXPECT_TRUE(orders.ok());
+    return orders.ok() ? *orders : std::vector<Control>{};
+  }
+
+  Leader leader{{1, {0, {1, 2, 3, 4}, {1, 2, 3, 4}}, 60, 10}, 0};
+};
+
+TEST_F(LeaderOfFour, TakesTheRowsFromAnOwnerThatMostOthersFindSlow) {
+  find(1, 4, 1);
+  find(4, 4, 1);  // counts for nothing
+  EXPECT_TRUE(decided().empty());
+  find(1, 0, 1);
+  find(2, 4, 1);
+  EXPECT_TRUE(decided().empty()) << "node 1 does so no longer";
+  find(3, 4, 1);
+  const std::vector<Control> orders = decided();
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].kind, ControlKind::kView);
+  EXPECT_EQ(orders[0].view.epoch, 2);
+  EXPECT_EQ(orders[0].view.workers, (std::vector<NodeId>{1, 2, 3, 4}));
+  EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1, 2, 3}));
+  EXPECT_EQ(orders[0].view.retired, (std::vector<NodeId>{4}));
+  EXPECT_EQ(orders[0].text,
+            "node 4 answered for its rows after 60 ms in the mean where the others took 2 ms, by the measure of 2 of 3 "
+            "nodes: its rows went to the others, and it trains on");
+  EXPECT_TRUE(decided().empty());
+}
+
+TEST_F(LeaderOfFour, LeavesHalfOfTheOwnersTheirRowsAndOneAtATime) {
+  for (const NodeId by : {2, 3, 4}) find(by, 1, 1);
+  EXPECT_EQ(decided().front().view.retired, (std::vector<NodeId>{1})) << "the leader itself, too";
+  for (const NodeId by : {1, 2, 3}) find(by, 4, 1);
+  EXPECT_TRUE(decided().empty()) << "of the membership before";
+  for (const NodeId by : {1, 2, 3}) find(by, 4, 2);
+  EXPECT_EQ(decided().front().view.retired, (std::vector<NodeId>{1, 4}));
+  for (const NodeId by : {1, 2, 4}) find(by, 3, 3);
+  EXPECT_TRUE(decided().empty());
+}
+
+TEST_F(LeaderOfFour, SlowOwnersOwnRowsAgainWhenNobodyElseIsLeft) {
+  for (const NodeId by : {2, 3, 4}) find(by, 1, 1);
+  decided();
+  std::vector<Control> orders = decided(20, {{1, 20}, {2, 0}, {3, 20}, {4, 20}});
+  EXPECT_EQ(orders.front().view.retired, (std::vector<NodeId>{1}));
+  orders = decided(40, {{1, 40}, {2, 0}, {3, 20}, {4, 20}});
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].view.workers, (std::vector<NodeId>{1}));
+  EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{1}));
+  EXPECT_TRUE(orders[0].view.retired.empty());
+}
+
+TEST_F(LeaderOfFour, OwnersKeepTheirRowsWhenAllHaveFinished) {
+  for (const NodeId by : {1, 2, 3, 4}) leader.receive(by, {ControlKind::kFinished});
+  EXPECT_EQ(decided().front().kind, ControlKind::kFlush);
+  for (const NodeId by : {1, 2, 3}) find(by, 4, 1);
+  EXPECT_TRUE(decided().empty());
+}
+
+TEST(SuccessorOfOne, KeepsInMindWhoOwnsRowsNoMore) {
+  Leader leader = Leader::successor({2, {8, {2, 3, 4}, {2, 3}, {4}}, 10, 10}, 100);
+  Control greeting{ControlKind::kGreeting};
+  greeting.view.epoch = 8;
+  for (const NodeId node : {2, 3, 4}) leader.receive(node, greeting);
+  const std::vector<Control> orders = *leader.decide(100, {});
+  ASSERT_EQ(orders.size(), 1);
+  EXPECT_EQ(orders[0].view.servers, (std::vector<NodeId>{2, 3}));
+  EXPECT_EQ(orders[0].view.retired, (std::vector<NodeId>{4}));
+}
+
 TEST(SuccessorOfOne, WaitsForThoseThatAreLeftAndGoesOnWithWhoeverGreets) {
   Leader leader = Leader::successor({2, {8, {2, 3, 4, 5}, {2, 3, 4, 5}}, 10, 10}, 100);
   Control greeting{ControlKind::kGreeting};

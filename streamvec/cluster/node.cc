@@ -32,7 +32,8 @@ ClusterNode::ClusterNode(const ClusterOptions& options, std::unique_ptr<Transpor
       pace_({options.words_min, options.words_max, options.threads, options.talking_share,
              static_cast<int64_t>(options.workers.size())},
             pulls_of(options)),
-      codec_finder_(options.sync.dim) {
+      codec_finder_(options.sync.dim),
+      slow_owners_(options.slow_owners) {
   const View all_nodes{0, options.workers, options.servers};
   const std::set<NodeId> all = all_of(all_nodes);
   leader_ = options.leader != 0 ? options.leader : *all.begin();
@@ -182,7 +183,7 @@ ClusterStats ClusterNode::stats() const {
     const bool own = node == self_;
     ClusterMember member{.node = node,
                          .worker = is_among(known_.workers, node),
-                         .server = has_rows() && is_among(known_.servers, node),
+                         .server = has_rows() && is_among(known_.servers, node) && !is_among(view_.retired, node),
                          .leader = node == leader_,
                          .taking_part = present.count(node) > 0,
                          .silent_s = own || heard == heard_s_.end() ? 0 : clock_seconds() - heard->second};

@@ -33,6 +33,7 @@
 #include "streamvec/cluster/piece_queue.h"
 #include "streamvec/cluster/push_pace.h"
 #include "streamvec/cluster/registry.h"
+#include "streamvec/cluster/slow_owner_finder.h"
 #include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/cluster/stream_exchange.h"
 #include "streamvec/cluster/synchronizer.h"
@@ -120,6 +121,7 @@ class ClusterNode final : public Synchronizer {
   void receive_ask(NodeId from, const Control& ask);
   void leave_text(NodeId node);
   int64_t workers_now() const { return static_cast<int64_t>(view_.workers.size()); }
+  int64_t owners_beside_this() const { return std::ssize(view_.servers) - (is_among(view_.servers, self_) ? 1 : 0); }
   void tell_all(const Control& control, const std::set<NodeId>& nodes);
   void keep_in_touch(double now_s);
   void push_if_due(double now_s);
@@ -136,6 +138,7 @@ class ClusterNode final : public Synchronizer {
   bool stage_is_over() const;
   bool has_rows() const { return replica_ != nullptr || server_ != nullptr; }
   void tell_leader(Control control);
+  Control alive() const;
   NodeFigures own_figures() const;
   int64_t staleness_at(int64_t clock) const;
   void send(NodeId to, std::string bytes);
@@ -197,14 +200,16 @@ class ClusterNode final : public Synchronizer {
   int64_t seen_words_ = 0;   // trained when it was last looked, and since when
   double seen_s_ = 0;
   double alive_sent_s_ = 0, refreshed_s_ = 0;
-  double stepped_s_ = 0;      // when this node was last seen to run
-  StalenessFinder finder_;    // of an adaptive scheme
-  CodecFinder codec_finder_;  // of a scheme that finds its codec
-  int64_t pushed_rows_ = 0;   // by the last push, to the owner of most of them
-  double held_since_s_ = -1;  // a push that is due waits for the slowest; -1: none does
+  double pushed_s_ = 0;          // when the last push began
+  double stepped_s_ = 0;         // when this node was last seen to run
+  StalenessFinder finder_;       // of an adaptive scheme
+  CodecFinder codec_finder_;     // of a scheme that finds its codec
+  SlowOwnerFinder slow_owners_;  // of a scheme that retires them
+  int64_t pushed_rows_ = 0;      // by the last push, to the owner of most of them
+  double held_since_s_ = -1;     // a push that is due waits for the slowest; -1: none does
   bool companion_over_ = true;
   std::string refused_;            // of the leader, before the beginning: why a node cannot take part
-  std::vector<std::string> lost_;  // notes: who was left out
+  std::vector<std::string> lost_;  // notes: who was left out, and who owns rows no more
   std::string unwritten_;          // a note: why the registry had a membership late
   ClusterStats stats_;
 

@@ -153,6 +153,7 @@ void ClusterNode::receive_from_leader(const Control& control) {
   switch (control.kind) {
     case ControlKind::kView:
       for (const auto& [node, address] : control.addresses) know(node, address);
+      if (control.view.epoch > view_.epoch && !control.text.empty()) lost_.push_back(control.text);
       return take_view(control.view);
     case ControlKind::kRefusal:
       return fail(error(Code::kFailedPrecondition, control.text));
@@ -197,6 +198,7 @@ void ClusterNode::take_view(const View& view) {
     *known = std::move(all);
   }
   pace_.set_workers(workers_now());
+  slow_owners_.begin_anew();
   Outbox out;
   if (server_ != nullptr) server_->set_view(view, out);
   if (replica_ != nullptr) replica_->set_view(view, out);
@@ -344,6 +346,13 @@ void ClusterNode::tell_leader(Control control) {
   is_leader() ? receive_from_follower(self_, control) : send(leader_, encode(control));
 }
 
+Control ClusterNode::alive() const {
+  Control alive;
+  alive.view.epoch = view_.epoch;
+  if (phase_ == Phase::kTraining) alive.slow = slow_owners_.slow();
+  return alive;
+}
+
 void ClusterNode::keep_in_touch(double now_s) {
   for (auto& [node, link] : links_) {
     std::vector<std::string> frames;
@@ -359,10 +368,11 @@ void ClusterNode::keep_in_touch(double now_s) {
   if (now_s - alive_sent_s_ < std::min(kAliveEvery, options_.dead_after_s / 5)) return;
   alive_sent_s_ = now_s;
   if (sought_ && !is_leader()) look_if_leading(now_s);
-  if (!is_leader()) return tell_leader({});
-  const std::string alive = encode(Control{});
+  if (!is_leader()) return tell_leader(alive());
+  leading_->receive(self_, alive());
+  const std::string still_here = encode(Control{});
   for (const NodeId node : view_.epoch == 0 ? leading_->present() : all_of(view_))
-    if (node != self_) send(node, alive);
+    if (node != self_) send(node, still_here);
 }
 
 }  // namespace streamvec

@@ -10,6 +10,7 @@
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/piece_queue.h"
 #include "streamvec/cluster/registry.h"
+#include "streamvec/cluster/slow_owner_finder.h"
 #include "streamvec/cluster/stream_exchange.h"
 #include "streamvec/core/crew.h"
 #include "streamvec/core/row_marks.h"
@@ -23,10 +24,11 @@ struct ClusterOptions {
   SyncOptions sync;                      // without `self` and `initial`
   // Trained here between two pushes at least, if nobody waits for one; less: closer to one node, and more to send.
   int64_t words_min = 10'000;
-  int64_t words_max = 100'000;  // at most: then training waits
-  double dead_after_s = 10;     // a node that is silent for longer takes no further part
-  double start_within_s = 60;   // all nodes have to be there by then
-  int32_t threads = 1;          // that train here
+  int64_t words_max = 100'000;           // at most: then training waits
+  double dead_after_s = 10;              // a node that is silent for longer takes no further part
+  double start_within_s = 60;            // all nodes have to be there by then
+  SlowOwnerFinder::Options slow_owners;  // under schemes that retire them
+  int32_t threads = 1;                   // that train here
   // Of their time, at most, goes into talking, more for a push that others wait for; less: fewer pushes where cores
   // are few.
   double talking_share = 0.1;

@@ -7,11 +7,15 @@
 
 #include "streamvec/cluster/node.h"
 #include "streamvec/core/bits.h"
+#include "streamvec/core/clock.h"
 
 namespace streamvec {
 namespace {
 
 constexpr double kRefreshEvery = 0.002;
+// By one that has nothing to train on, at least: rounds without a slow worker would otherwise follow each other faster
+// than it can hear of them.
+constexpr double kIdleEvery = 0.005;
 constexpr double kDryAfter = 0.05;    // longer than a batch takes
 constexpr int32_t kFlushPushes = 1;   // what a codec leaves out of it is little: rates have come down
 constexpr int32_t kSettlePushes = 1;  // brings back what others have pushed before it
@@ -34,7 +38,9 @@ Status ClusterNode::take_rows(NodeId from, const Message& message) {
   if (replica_ != nullptr) replica_->set_trained(steps_);
   const bool had_begun = has_begun();
   stats_.rows_moved += std::ssize(message.rows);
+  const bool awaited = replica_ != nullptr && replica_->awaits(from);
   if (for_worker && replica_ != nullptr) STREAMVEC_RETURN_IF_ERROR(replica_->receive(from, message, out));
+  if (awaited && from != self_ && !replica_->awaits(from)) slow_owners_.answered(from, clock_seconds());
   if (!for_worker && server_ != nullptr) STREAMVEC_RETURN_IF_ERROR(server_->receive(from, message, out));
   if (!had_begun && has_begun()) changed_.notify_all();
   send_out(out);
@@ -60,6 +66,7 @@ void ClusterNode::push_if_due(double now_s) {
   if ((trains || follows) && !pace_.is_time(done)) return;
   if (stage_is_over()) end_stage();
   if (trains && !pace_.can_afford(done)) return;
+  if (!trains && !follows && now_s - pushed_s_ < kIdleEvery) return;
   begin_push(done, out);
   send_out(out);
 }
@@ -103,8 +110,10 @@ void ClusterNode::find_codec(double now_s) {
 
 void ClusterNode::begin_push(const PushPace::Done& done, Outbox& out) {
   ++stage_pushes_;
+  pushed_s_ = done.now_s;
   if (options_.sync.scheme.adaptive && phase_ == Phase::kTraining) find_staleness(done.now_s);
   if (options_.sync.scheme.finds_codec && phase_ == Phase::kTraining) find_codec(done.now_s);
+  if (options_.sync.scheme.retires_slow_owners()) slow_owners_.pushed(done.now_s, owners_beside_this());
   pace_.begin(done);
   begun_words_ = done.words;  // first: threads go on training while the push is made
   changed_.notify_all();

@@ -49,6 +49,30 @@ struct Member {
   }
 };
 
+// Runs for 10 of every 100 ms only, when it is that node's.
+class SlowTransport final : public Transport {
+ public:
+  SlowTransport(std::unique_ptr<Transport> inner, const std::atomic<NodeId>& slow)
+      : inner_(std::move(inner)), slow_(slow) {}
+  NodeId self() const override { return inner_->self(); }
+  void add_peer(NodeId node, const std::string& address) override { inner_->add_peer(node, address); }
+  void remove_peer(NodeId node) override { inner_->remove_peer(node); }
+  void send(NodeId to, std::string frame) override { inner_->send(to, std::move(frame)); }
+  Status receive(Deadline deadline, NodeId& from, std::string& frame) override {
+    constexpr std::chrono::milliseconds kPeriod(100), kRuns(10);
+    const auto in_period = std::chrono::steady_clock::now().time_since_epoch() % kPeriod;
+    if (slow_ == self() && in_period > kRuns) std::this_thread::sleep_for(kPeriod - in_period);
+    return inner_->receive(deadline, from, frame);
+  }
+  int64_t queued_bytes(NodeId to) const override { return inner_->queued_bytes(to); }
+  Status peer_status(NodeId node) const override { return inner_->peer_status(node); }
+  TransportTotals totals() const override { return inner_->totals(); }
+
+ private:
+  const std::unique_ptr<Transport> inner_;
+  const std::atomic<NodeId>& slow_;
+};
+
 // What etcd is to a cluster: knows who leads and takes part. Each node has a page of its own.
 class Notebook {
  public:
@@ -197,6 +221,8 @@ class Cluster {
     options.dead_after_s = dead_after_s;
     options.joinable = elastic;
     options.text = text;
+    options.slow_owners.look_s = 0.5;  // tests do not have many seconds
+    options.slow_owners.late_min = 2;
     options.fingerprint = 7;
     options.fingerprint_of = "7 words";
     for (int i = 0; i < nodes + servers; ++i) {
@@ -224,7 +250,7 @@ class Cluster {
 
   void start(NodeId id, ClusterOptions of_node, float rows = 0) {
     Member& member = members.emplace_back();
-    auto transport = network.join(id);
+    std::unique_ptr<Transport> transport = std::make_unique<SlowTransport>(network.join(id), slow);
     for (const auto& [peer, address] : of_node.addresses)
       if (peer != id) transport->add_peer(peer, address);
     for (Matrix& table : member.tables) {
@@ -266,6 +292,7 @@ class Cluster {
 
   ClusterOptions options;
   InprocNetwork network;
+  std::atomic<NodeId> slow = 0;  // this one is, in all that it says
   Notebook notebook;
   std::deque<Member> members;
   std::vector<int64_t> totals;

@@ -1,6 +1,7 @@
 #include "streamvec/sync/handover.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_set>
 
 namespace streamvec {
@@ -46,6 +47,7 @@ void Handover::begin(const View& view, int64_t version, std::span<const WorkerCl
   unconfirmed_.clear();
   workers_ = {view.workers.begin(), view.workers.end()};
   servers_ = {view.servers.begin(), view.servers.end()};
+  servers_.insert(view.retired.begin(), view.retired.end());
   reports_.clear();
   newest_.clear();
   give_up(version, clocks, owned, out);
@@ -68,15 +70,7 @@ void Handover::give_up(int64_t version, std::span<const WorkerClock> clocks, Sha
     owned.remove(key);
   }
   inherited_.forget_if([&](RowKey key) { return owned.find(key) < 0; });
-  for (auto& [key, given] : given_) {
-    given.to = owner_of(key, view_.servers);
-    given.epoch = view_.epoch;
-    Message message = values_message(given.version, given.clocks);
-    message.kind = MessageKind::kGiven;
-    message.rows = {key};
-    message.payload.assign(reinterpret_cast<const char*>(given.value.data()), sizeof(float) * given.value.size());
-    out.push_back({given.to, std::move(message)});
-  }
+  tell_given(out);
   for (const NodeId server : view_.servers) {
     Message end = values_message(version, {});
     end.kind = MessageKind::kGiven;
@@ -85,15 +79,34 @@ void Handover::give_up(int64_t version, std::span<const WorkerClock> clocks, Sha
   }
 }
 
+// Rows of one state and one new owner together: an owner that lives and gives all of its rows up has many.
+void Handover::tell_given(Outbox& out) {
+  using State = std::tuple<NodeId, int64_t, std::vector<WorkerClock>>;
+  std::map<State, ValuesWriter> writers;
+  for (auto& [key, given] : given_) {
+    given.to = owner_of(key, view_.servers);
+    given.epoch = view_.epoch;
+    const State state{given.to, given.version, given.clocks};
+    auto writer = writers.find(state);
+    if (writer == writers.end()) {
+      Message header = values_message(given.version, given.clocks);
+      header.kind = MessageKind::kGiven;
+      writer = writers.try_emplace(state, given.to, std::move(header), options_, out).first;
+    }
+    writer->second.add(key, given.value.data());
+  }
+}
+
 void Handover::confirm(NodeId worker, Outbox& out) {
   if (unconfirmed_.erase(worker) == 0 || !unconfirmed_.empty()) return;
   inherited_.forget_if([](RowKey) { return true; });
-  for (const NodeId server : view_.servers) {
-    Message taken = values_message(0, {});
-    taken.kind = MessageKind::kTaken;
-    taken.last = true;
-    out.push_back({server, std::move(taken)});
-  }
+  for (const std::vector<NodeId>* givers : {&view_.servers, &view_.retired})
+    for (const NodeId giver : *givers) {
+      Message taken = values_message(0, {});
+      taken.kind = MessageKind::kTaken;
+      taken.last = true;
+      out.push_back({giver, std::move(taken)});
+    }
 }
 
 void Handover::forget_given(NodeId taker, uint32_t epoch) {
@@ -203,6 +216,7 @@ std::vector<RowKey> Handover::returned_by(NodeId worker) const {
     if (report.of_worker && report.from == worker)
       for (const RowKey key : report.rows)
         if (stayed.count(key) > 0) returned.push_back(key);
+  std::sort(returned.begin(), returned.end());  // it may have known them of different states, in messages of their own
   return returned;
 }
 
@@ -211,10 +225,13 @@ void Handover::finish(const Told& told, const MissedBy& missed_by, int64_t versi
   choose();
   inherit();
   fill(owned);
+  returned_.clear();
   for (const NodeId worker : view_.workers) {
     tell_gained(worker, out);
     tell_stayed(worker, is_newcomer(worker) ? stayed_ : missed_by(worker), owned, told, version, clocks, out);
-    if (!is_newcomer(worker)) tell_stayed(worker, returned_by(worker), owned, told, version, clocks, out);
+    std::vector<RowKey>& returned = returned_[worker];
+    if (!is_newcomer(worker)) returned = returned_by(worker);
+    tell_stayed(worker, returned, owned, told, version, clocks, out);
     Message end = values_message(version, clocks);
     end.last = true;
     end.clock = slowest;

@@ -45,6 +45,8 @@ class Handover {
   void forget(RowKey key) { given_.erase(key); }
   std::span<const RowKey> gained() const { return gained_; }
   bool is_newcomer(NodeId worker) const { return newcomers_.count(worker) > 0; }
+  // Rows that stayed and that the worker was told all the same, since it said what it knows of them.
+  const std::vector<RowKey>& returned(NodeId worker) const { return returned_.at(worker); }
 
  private:
   // A message of a worker: rows of one former owner, at its version.
@@ -71,6 +73,7 @@ class Handover {
   };
 
   void give_up(int64_t version, std::span<const WorkerClock> clocks, Shard& owned, Outbox& out);
+  void tell_given(Outbox& out);
   void forget_given(NodeId taker, uint32_t epoch);
   void choose();
   void inherit();
@@ -85,8 +88,9 @@ class Handover {
   View view_;
   std::set<NodeId> known_, newcomers_;
   std::set<NodeId> unconfirmed_;
-  std::set<NodeId> workers_, servers_;  // whose values have not all come
+  std::set<NodeId> workers_, servers_;  // whose values have not all come; those that were servers among the latter
   std::vector<RowKey> stayed_, gained_;
+  std::map<NodeId, std::vector<RowKey>> returned_;  // by worker
   std::vector<Report> reports_;
   RowClocks inherited_;  // until no worker can ask any more
   std::map<RowKey, Given> given_;

@@ -100,6 +100,7 @@ class LateServer final : public Owner {
       for (const RowKey key : rows_.keys())
         if (knows_none || told.is_behind(key)) tell(key);
       for (const RowKey key : handover.gained()) tell(key);
+      for (const RowKey key : handover.returned(worker)) tell(key);
       told.behind.assign(options_.key_end / 64 + 1, 0);
     }
     told_ = std::move(kept);

@@ -220,8 +220,9 @@ double Replica::mean_square() const {
 }
 
 Status Replica::receive(NodeId from, const Message& message, Outbox& out) {
-  const bool stays = std::binary_search(view_.servers.begin(), view_.servers.end(), from);
-  if (!stays) return {};  // of an owner that is gone: what it said last is settled by the new one
+  // Of an owner that is gone, or was for a while: what it said before is settled by those that came after it.
+  const auto since = since_.find(from);
+  if (since == since_.end() || message.epoch < since->second) return {};
   switch (message.kind) {
     case MessageKind::kUpdate:
       STREAMVEC_RETURN_IF_ERROR(receive_update(from, message));

@@ -59,6 +59,8 @@ class Replica {
 
   // Every push is answered and the membership is settled: begin() may be called.
   bool idle() const { return settled_ && in_flight_.empty(); }
+  // The owner has a push to answer.
+  bool awaits(NodeId owner) const { return in_flight_.count(owner) > 0; }
   // The scheme lets this worker train on: it is not too far ahead of the slowest (SSP). Others always may.
   bool may_train() const;
   // Of kSsp: another bound than the scheme's, from now on.
@@ -178,6 +180,7 @@ class Replica {
   RowClocks inherited_;           // until the owner says that no worker can ask any more
   View view_;
   std::map<uint32_t, RowDivision> divisions_;  // by epoch, since the last that was settled
+  std::map<NodeId, uint32_t> since_;           // the first membership in a row in which each of the servers is one
   int64_t clock_ = 0;
   int64_t staleness_ = 0;
   std::map<NodeId, OwnerState> owners_;
@@ -188,6 +191,9 @@ class Replica {
   // Rows that had moved when their owner told what became of them, and were left as they were (backup: of rounds that
   // went by without us). Should they come back to it before another has spoken of them, it is to tell us again.
   std::set<RowKey> passed_over_;
+  // Owners that were none for a while, until they speak again. Pushes to them were given up then and their answers not
+  // heard, of which they may know nothing if they have not heard that they were none.
+  std::set<NodeId> left_;
   std::set<NodeId> untold_, unconfirmed_;  // owners of the new membership: to be told our values; to tell us theirs
   bool settled_ = false;
   const bool damped_;

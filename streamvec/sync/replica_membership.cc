@@ -42,6 +42,15 @@ Status Replica::take_base(const Message& message) {
 
 void Replica::set_view(const View& view, Outbox& out) {
   if (view.epoch <= view_.epoch) return;
+  std::map<NodeId, uint32_t> since;
+  for (const NodeId server : view.servers)
+    since[server] = is_among(view_.servers, server) ? since_.at(server) : view.epoch;
+  since_ = std::move(since);
+  for (const NodeId server : view_.servers) {
+    if (is_among(view.servers, server)) continue;
+    left_.insert(server);
+    owners_[server].values.clear();  // the rest is not heard any more
+  }
   view_ = view;
   if (!view.servers.empty()) divisions_.try_emplace(view.epoch, view.servers, options_.key_end);
   settled_ = false;
@@ -123,7 +132,8 @@ void Replica::tell_values(NodeId owner, Outbox& out) {
   const auto nothing = std::make_shared<const Told>();
   std::map<std::shared_ptr<const Told>, Message> parts;
   for (const RowKey key : rows_of(owner, view_.epoch)) {
-    const bool passed_over = passed_over_.count(key) > 0;
+    const bool comes_back = owner_[key] == owner && left_.count(owner) > 0;
+    const bool passed_over = comes_back || passed_over_.count(key) > 0;
     if (!passed_over && (touched_[key] == 0 || owner_[key] == owner)) continue;
     const bool was_told = touched_[key] != 0;  // before it was passed over: else it is as it was at first
     const std::shared_ptr<const Told> state = was_told ? state_of(key, now) : nothing;
@@ -174,6 +184,7 @@ Status Replica::install_values(NodeId from) {
     inherited_.set(key, told->second->clocks, from);  // it did not speak of the row: that is of the state we told
     told_.erase(told);
   }
+  left_.erase(from);
   note_state(from, values.back());
   clock_ = std::max(clock_, clock_of(owner.clocks, from, options_.self));
   if (values.back().epoch == view_.epoch) unconfirmed_.erase(from);

@@ -33,6 +33,9 @@ struct Scheme {
   // Workers wait for the slowest of them, and its owners know when. Not so where some may be left behind, or where each
   // worker knows for itself how long it waits.
   bool awaits_all() const { return admission == Admission::kBsp || (admission == Admission::kSsp && !adaptive); }
+  // An owner that answers far later than the others gives its rows up and trains on. Not where all wait for the slowest
+  // worker: it pushes early because the rows that it owns show that they wait, and would hold them up more without.
+  bool retires_slow_owners() const { return !awaits_all(); }
 };
 
 // "bsp", "backup", "ssp", "softsync", "async". kInvalidArgument for others, with the list.

@@ -61,7 +61,13 @@ std::vector<NodeId> SimulatedCluster::members() const {
 
 void SimulatedCluster::change_view() {
   ++view_.epoch;
-  view_.workers = view_.servers = members();
+  view_.workers = members();
+  view_.servers.clear();
+  view_.retired.clear();
+  const auto owns = [&](NodeId id) { return retired_.count(id) == 0; };
+  if (std::none_of(view_.workers.begin(), view_.workers.end(), owns)) retired_.clear();
+  for (const NodeId id : view_.workers) (owns(id) ? view_.servers : view_.retired).push_back(id);
+  if (options_.forget_retired) view_.retired.clear();
   for (const NodeId id : view_.workers) news_.push_back({now_ + random_.uniform(), {id, view_}});
 }
 
@@ -105,6 +111,7 @@ void SimulatedCluster::step() {
     changes_.push_back(random_.below(static_cast<uint32_t>(options_.rows / kTables)));
   if (random_.uniform() < options_.crash) crash_one();
   if (random_.uniform() < options_.join) join_one();
+  if (options_.retire > 0 && random_.uniform() < options_.retire) retire_one();
   if (options_.cut > 0 && random_.uniform() < options_.cut) cut_some();
   if (options_.stop > 0 && random_.uniform() < options_.stop) stop_one();
   tick_all();
@@ -324,6 +331,17 @@ void SimulatedCluster::join_one() {
   Outbox out;
   if (!options_.skip_base) first.tell_base(newcomer.id, out);
   for (const Outgoing& outgoing : out) STREAMVEC_CHECK(newcomer.replica->take_base(outgoing.message).ok());
+  change_view();
+}
+
+// Of those that own rows, or have, any one; where the only one would, nobody does.
+void SimulatedCluster::retire_one() {
+  const NodeId id = view_.workers[random_.below(static_cast<uint32_t>(view_.workers.size()))];
+  if (retired_.erase(id) == 0) {
+    if (view_.servers.size() == 1) return;
+    retired_.insert(id);
+    ++retirements_;
+  }
   change_view();
 }
 

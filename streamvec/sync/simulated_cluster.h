@@ -48,6 +48,8 @@ class SimulatedCluster {
     // (Softsync, backup) above 0: a worker's first so many pushes leave a 1 each in columns of their own, whose shares
     // are looked at in the end, in place of numbers that add up.
     int32_t marks = 0;
+    // In a step: an owner of rows gives them up and trains on, or owns some again; one remains at least.
+    double retire = 0;
     double turnover = 0;        // in a step: a slot's rows begin anew for another word, on each node in its own time
     double change_bound = 0;    // (SSP) in a step, of each node: another bound of its own, as --sync auto has them
     bool stamp_clocks = false;  // (SSP) "training" leaves a worker's clock in its column, and reads the others'
@@ -59,6 +61,7 @@ class SimulatedCluster {
     bool skip_base = false;          // newcomers keep the rows that they begin with, which are not the others'
     bool ignore_generation = false;  // what was said of a slot's last word is taken as of its present one
     bool readmit = false;            // who was left out takes part again as it is, in place of ending
+    bool forget_retired = false;     // what owners give up that live is not waited for
     bool ignore_bound = false;       // (SSP) workers train on however far ahead they are
   };
   explicit SimulatedCluster(const Options& options);
@@ -68,6 +71,7 @@ class SimulatedCluster {
   std::string run();
   int64_t crashes() const { return crashes_; }
   int64_t pushes() const { return pushes_; }
+  int64_t retirements() const { return retirements_; }
   int64_t left_out() const { return left_out_; }    // nodes that lived
   int64_t said_late() const { return said_late_; }  // messages of theirs since, to nodes that take part
   int64_t changes_of_hands() const { return std::ssize(changes_); }
@@ -108,6 +112,7 @@ class SimulatedCluster {
   void begin_push(Node& node, bool all);
   void crash_one();
   void join_one();
+  void retire_one();
   void change_view();
   std::vector<NodeId> members() const;
   void hear_of_view(NodeId id, const View& view);
@@ -139,13 +144,14 @@ class SimulatedCluster {
   double now_ = 0;
   NodeId next_id_ = 1;
   View view_;
+  std::set<NodeId> retired_;  // own no rows; gone ones, too
   std::map<NodeId, std::unique_ptr<Node>> nodes_, dead_;
   std::vector<Frame> network_;
   std::vector<std::pair<double, std::pair<NodeId, View>>> news_;  // when a node learns of a membership
   std::vector<int64_t> changes_;                                  // the slots that have changed hands, in order
   std::vector<Cut> cuts_;
   int64_t crashes_ = 0, pushes_ = 0, staleness_most_ = 0, reads_ = 0, too_stale_ = 0, dropped_ = 0, counted_ = 0;
-  int64_t left_out_ = 0, said_late_ = 0;
+  int64_t left_out_ = 0, said_late_ = 0, retirements_ = 0;
   std::string broken_;
 };
 

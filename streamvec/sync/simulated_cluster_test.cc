@@ -77,6 +77,21 @@ TEST_P(EveryScheme, AccountsForEveryChangeToLivingWordsWhileSlotsChangeHands) {
   EXPECT_GT(changes, 10 * seeds());
 }
 
+TEST_P(EveryScheme, AccountsForEveryChangeWhileOwnersThatLiveGiveTheirRowsUp) {
+  int64_t retirements = 0;
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto retiring = options(static_cast<uint64_t>(seed));
+    retiring.nodes = 4;
+    retiring.retire = 0.03;
+    if (seed % 2 == 0) retiring.crash = retiring.join = 0;
+    if (seed % 3 == 0) retiring.turnover = 0.04;
+    SimulatedCluster cluster(retiring);
+    ASSERT_EQ(cluster.run(), "") << "seed " << seed;
+    retirements += cluster.retirements();
+  }
+  EXPECT_GT(retirements, 3 * seeds());
+}
+
 // What the tests above are worth: with a fault planted into the protocol they fail.
 class PlantedFault : public EveryScheme {
  protected:
@@ -155,6 +170,24 @@ TEST_P(PlantedFault, ChangesToTheLastWordOfASlotAreFound) {
 INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, kExactSchemes, exact_name_of);
 INSTANTIATE_TEST_SUITE_P(Schemes, PlantedFault, kExactSchemes, exact_name_of);
 
+// Few seeds find it: of a worker that dies, what was acknowledged to it and no other has heard of yet.
+TEST(Async, OwnersThatLiveWhoseRowsAreNotWaitedForAreFound) {
+  int64_t found = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SimulatedCluster::Options faulty;
+    faulty.seed = seed;
+    faulty.scheme.admission = Admission::kAsync;
+    faulty.nodes = 4;
+    faulty.retire = 0.03;
+    faulty.join = 0.02;
+    faulty.forget_retired = true;
+    found += SimulatedCluster(faulty).run().empty() ? 0 : 1;
+    faulty.forget_retired = false;
+    ASSERT_EQ(SimulatedCluster(faulty).run(), "") << "seed " << seed;
+  }
+  EXPECT_GE(found, 2);
+}
+
 // Of schemes under which not every push counts by 1, with marks.
 class Marked : public testing::Test {
  protected:
@@ -177,6 +210,15 @@ class Marked : public testing::Test {
   }
 };
 
+// Owners that live give rows up and get them again.
+SimulatedCluster::Options retiring(SimulatedCluster::Options options) {
+  options.nodes_ever = 7;
+  options.nodes = 4;
+  options.retire = 0.05;
+  if (options.seed % 2 == 0) options.crash = options.join = 0;
+  return options;
+}
+
 class Softsync : public Marked {};
 
 TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileNodesDieAndCome) {
@@ -195,6 +237,11 @@ TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileSlotsChangeHands) {
     turning.turnover = 0.04;
     ASSERT_EQ(SimulatedCluster(turning).run(), "") << "seed " << seed;
   }
+}
+
+TEST_F(Softsync, EveryPushCountsOnceByItsShareWhileOwnersThatLiveGiveTheirRowsUp) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed)
+    ASSERT_EQ(SimulatedCluster(retiring(softsync(seed))).run(), "") << "seed " << seed;
 }
 
 // Each found a fault that few seeds find.
@@ -221,6 +268,11 @@ TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileNodesDieAndCome) {
   EXPECT_GT(crashes, seeds() / 2);
   EXPECT_GT(dropped, 10 * seeds());
   EXPECT_GT(counted, dropped) << "most of four are in time";
+}
+
+TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileOwnersThatLiveGiveTheirRowsUp) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed)
+    ASSERT_EQ(SimulatedCluster(retiring(backup(seed))).run(), "") << "seed " << seed;
 }
 
 // Each found a fault that few seeds find.

@@ -58,6 +58,16 @@ TEST_P(CutOff, WhatWasAcknowledgedStaysAndWhatNodesSayAfterTheyWereLeftOutIsIgno
   EXPECT_GT(said_late, seeds());
 }
 
+TEST_P(CutOff, NothingIsLostOrAppliedTwiceWhenOwnersGiveTheirRowsUpMeanwhile) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto cut = options(seed);
+    seed % 2 == 0 ? cut_for_short(cut) : cut_for_long(cut);
+    cut.nodes = 4;
+    cut.retire = 0.02;
+    ASSERT_EQ(SimulatedCluster(cut).run(), "") << "seed " << seed;
+  }
+}
+
 TEST_P(CutOff, NewcomersThatBeganWithOtherRowsEndWithThoseOfAll) {
   for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
     auto cut = options(seed);

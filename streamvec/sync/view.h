@@ -15,6 +15,9 @@ namespace streamvec {
 struct View {
   uint32_t epoch = 0;
   std::vector<NodeId> workers, servers;  // rising
+  // Workers that owned rows in an earlier membership and own none now, since they answer too slowly. What they give up
+  // is waited for, so that of what they had acknowledged nothing is lost.
+  std::vector<NodeId> retired = {};
 };
 
 inline bool is_among(const std::vector<NodeId>& nodes, NodeId node) {  // REQUIRES: rising
