@@ -131,6 +131,33 @@ class TestCheckpoints:
         assert vector(tmp_path / "m", word) == pytest.approx(vector(model, word), abs=1e-4)
 
 
+class TestOptimizers:
+    def test_each_goes_on_with_what_the_other_has_learnt(self, text, tmp_path):
+        for first, then in (("adam", "muon"), ("muon", "adam")):
+            out = tmp_path / first
+            before = train(text, "--out", out, *SMALL, "--optimizer", first, "--epochs", 2)["loss"]
+            after = train(text, "--out", out, *SMALL, "--optimizer", then, "--epochs", 2)["loss"]
+            assert after < before + 0.02, (first, then)
+
+    def test_muon_is_what_it_has_unless_adam_is_asked_for(self, text, tmp_path):
+        for name, options in (("own", []), ("muon", ["--optimizer", "muon"]), ("adam", ["--optimizer", "adam"])):
+            train(text, "--out", tmp_path / name, *SMALL, *options, "--threads", 1)
+        own, muon, adam = (weights(tmp_path / name) for name in ("own", "muon", "adam"))
+        assert own == muon != adam
+
+    @pytest.mark.parametrize("options, says", [(["--model", "rbsg", "--optimizer", "adagrad"], "has muon or adam"),
+                                               (["--model", "sgns", "--optimizer", "muon"], "is for --model rbsg")])
+    def test_one_that_is_not_of_the_model_is_refused(self, text, tmp_path, options, says):
+        done = run("train", text, "--out", tmp_path / "m", *options, exit=2)
+        assert_one_line(done.err)
+        assert says in done.err
+        assert not (tmp_path / "m").exists()
+
+    def test_so_it_is_where_the_directory_names_the_model(self, text, model, tmp_path):
+        train(text, "--out", tmp_path / "words", *QUICK)
+        assert "is for --model rbsg" in run("train", text, "--out", tmp_path / "words", "--optimizer", "muon", exit=1).err
+
+
 class TestLoop:
     def test_says_which_kernel_ran(self, text, tmp_path):
         told = train(text, "--out", tmp_path / "m", *SMALL, "--kernel", "auto")

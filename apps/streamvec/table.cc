@@ -254,13 +254,14 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"products", Kind::kChoice, "tf32|bf16", "", "bf16", "train",
      "with --device cuda, rbsg: precision of what its recurrent products multiply; sums are in fp32"},
     {"lr", Kind::kReal, "X", "", "0.05 for sgd", "train simulate",
-     "learning rate at the start (sgd 0.05, on a card 0.06, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.001; glove 0.05); "
+     "learning rate at the start (sgd 0.05, on a card 0.06, cbow 0.2; adagrad 0.3; adam 0.02; rbsg 0.008, with adam "
+     "0.001; glove 0.05); "
      "of a stream, all the time (half of that)",
      1e-9, 100},
     {"schedule", Kind::kChoice, "linear|constant|cosine", "linear", "", "train",
      "how the learning rate falls; that of glove and of streams does not"},
-    {"optimizer", Kind::kChoice, "sgd|adagrad|adam", "sgd", "", "train",
-     "how gradients become steps; rbsg always has Adam, glove AdaGrad of its own"},
+    {"optimizer", Kind::kChoice, "sgd|adagrad|adam|muon", "sgd", "", "train",
+     "how gradients become steps; rbsg has muon unless adam is asked for, glove AdaGrad of its own"},
     {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train simulate",
      "which arithmetic; auto is the fastest this machine has (glove has simd and reference alone)"},
     {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train",

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
 constexpr auto kDueLook = std::chrono::milliseconds(5);
+constexpr double kStepLook = 0.02;                             // seconds: of a ring that takes turns
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr size_t kPart = size_t{1} << 20;                      // values of one reduction
 
@@ -32,8 +33,9 @@ Status RingNode::begin() {
   values_.resize(static_cast<size_t>(replica_->size()) + 1);
   second_.resize(static_cast<size_t>(replica_->second_size()));
   RingCollective::Options ring;
-  ring.interrupted = [this] { return stopping_ || failed_ || has_to_regroup(); };
+  ring.interrupted = [this] { return interrupted(); };
   ring.silent_max_s = options_.unheard_after_s;
+  ring.in_bf16 = options_.in_bf16;
   collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
   thread_ = std::thread([this] { run(); });
   return {};
@@ -45,6 +47,7 @@ RingNode::~RingNode() {
     stopping_ = true;
   }
   changed_.notify_all();
+  if (options_.turns) options_.turns->close();
   transport_->close();
   if (thread_.joinable()) thread_.join();
 }
@@ -61,6 +64,7 @@ void RingNode::fail(const Status& status) {
   if (!status_.ok()) return;
   status_ = status;
   failed_ = true;
+  if (options_.turns) options_.turns->close();
   changed_.notify_all();
 }
 
@@ -108,7 +112,7 @@ void RingNode::finish() {
 void RingNode::add_to(ClusterStats& stats) const {
   const std::lock_guard lock(mutex_);
   stats.pushes += rounds_begun_;
-  stats.waiting_s += waiting_s_;
+  stats.waiting_s += waiting_s_ + (options_.turns ? options_.turns->waited_s() : 0);
   stats.talking_s += talking_s_;
 }
 
@@ -130,7 +134,15 @@ void RingNode::run() {
 // False when this node is to part.
 bool RingNode::await_due() {
   std::unique_lock lock(mutex_);
-  while (!stopping_ && !failed_ && !has_to_regroup() && !is_due(clock_seconds())) changed_.wait_for(lock, kDueLook);
+  while (!interrupted() && !is_due(clock_seconds())) {
+    if (!options_.turns || phase_ != Phase::kTraining) {
+      changed_.wait_for(lock, kDueLook);
+      continue;
+    }
+    lock.unlock();
+    options_.turns->await_step(kStepLook);
+    lock.lock();
+  }
   return !stopping_ && !failed_;
 }
 
@@ -143,6 +155,7 @@ bool RingNode::is_due(double now_s) const {
   const int64_t words = words_ - begun_words_;
   const double since_s = now_s - begun_s_;
   if (words > options_.words_max || since_s > options_.dead_after_s / 4) return true;
+  if (options_.turns) return since_s > kRoundEvery || (options_.turns->stepped() && words >= options_.words_min);
   if (talking_s_ - begun_talking_s_ > options_.talking_share * options_.threads * since_s) return false;
   return words >= options_.words_min || since_s > kRoundEvery;
 }
@@ -169,7 +182,10 @@ Status RingNode::regroup() {
   }
   const RingAgreement agreement = agree(all);
   const RingStanding& furthest = all[agreement.furthest];
-  if (standing_.rounds == furthest.rounds) replica_->undo();
+  if (standing_.rounds == furthest.rounds) {
+    replica_->undo();
+    if (options_.turns) options_.turns->drop_exchange();
+  }
   if (agreement.differ) STREAMVEC_RETURN_IF_ERROR(bring_up(agreement, furthest));
   replica_->set_nodes(static_cast<int64_t>(view.workers.size()));
   const std::lock_guard lock(mutex_);
@@ -194,7 +210,7 @@ Status RingNode::bring_up(const RingAgreement& agreement, const RingStanding& fu
   }
   if (standing_.rounds == furthest.rounds) return {};
   replica_->set_trained(steps_);
-  use_tables([&] { replica_->adopt(agreed); });
+  end_exchange([&] { replica_->adopt(agreed); });
   stand_at(furthest);
   return {};
 }
@@ -211,14 +227,14 @@ Status RingNode::round() {
     changed_.notify_all();
   }
   replica_->set_trained(steps_);
-  use_tables([&] { replica_->bring(changes); });
+  if (!begin_exchange([&] { replica_->bring(changes); })) return error(Code::kAborted, "another ring is formed");
   STREAMVEC_RETURN_IF_ERROR(reduce(values_));
   if (!second_.empty()) {
     replica_->bring_second(changes, second_);
     STREAMVEC_RETURN_IF_ERROR(reduce(second_));
   }
   replica_->set_trained(steps_);
-  use_tables([&] { replica_->take(changes, second_); });
+  end_exchange([&] { replica_->take(changes, second_); });
   const bool last = values_.back() == 1;
   stand_at({standing_.rounds + 1, !last                       ? RingStanding::Stage::kRounds
                                   : replica_->rest_size() > 0 ? RingStanding::Stage::kRest
@@ -241,7 +257,21 @@ void RingNode::stand_at(const RingStanding& standing) {
   if (standing.stage != RingStanding::Stage::kOver) return;
   const std::lock_guard lock(mutex_);
   phase_ = Phase::kEnded;
+  if (options_.turns) options_.turns->close();
   changed_.notify_all();
+}
+
+// False: something else has to be done first.
+bool RingNode::begin_exchange(const std::function<void()>& use) {
+  const auto use_now = [&] { use_tables(use); };
+  if (options_.turns) return options_.turns->begin_exchange([this] { return interrupted(); }, use_now);
+  use_now();
+  return true;
+}
+
+void RingNode::end_exchange(const std::function<void()>& use) {
+  const auto use_now = [&] { use_tables(use); };
+  options_.turns ? options_.turns->end_exchange(use_now) : use_now();
 }
 
 void RingNode::use_tables(const std::function<void()>& use) {

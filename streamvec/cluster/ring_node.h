@@ -1,7 +1,8 @@
 // The part of a node that keeps values in step by a ring: in rounds, all values of all nodes at once (BSP by
 // all-reduce). A thread of its own does the talking while training goes on. A round begins when every node has trained
 // enough, or a while has passed; it costs the same whatever has changed, so it suits parameters that every step changes
-// all of (the character model's encoders), and is the yardstick for rows that owners keep.
+// all of (the character model's encoders), and is the yardstick for rows that owners keep. Where training steps all
+// values at once it may take turns with the ring (core/turns.h): then a round follows every step.
 //
 // Who takes part it is told (companion.h): a ring begins with the first membership, and with every later one it is
 // formed anew by those that are left (ring_standing.h). A node that hears nothing of the one before it, which others
@@ -21,6 +22,7 @@
 #include "streamvec/cluster/ring_standing.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
+#include "streamvec/core/turns.h"
 #include "streamvec/sync/dense_replica.h"
 #include "streamvec/transport/collective.h"
 #include "streamvec/transport/reliable_transport.h"
@@ -33,12 +35,14 @@ struct RingOptions {
   // Calls what it is given when tables may be read and changed, as far as they are not trained on without locks.
   // Training threads are held between two pieces of text while it waits. None: threads train on them meanwhile.
   std::function<void(const std::function<void()>&)> with_tables;
-  int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
-  int64_t words_max = 450'000;  // at most: then training waits
-  double dead_after_s = 10;     // of the membership
-  double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
-  int32_t threads = 1;          // that train here
-  double talking_share = 0.2;   // of their time, at most, goes into talking
+  std::shared_ptr<Turns> turns;  // of training; it is closed when the ring has ended or failed
+  bool in_bf16 = false;          // changes travel rounded (RingCollective::Options)
+  int64_t words_min = 10'000;    // trained here between two rounds at least; less: closer to one node, and more to send
+  int64_t words_max = 450'000;   // at most: then training waits
+  double dead_after_s = 10;      // of the membership
+  double unheard_after_s = 20;   // one node that hears nothing of another for as long leaves
+  int32_t threads = 1;           // that train here
+  double talking_share = 0.2;    // of their time, at most, goes into talking
 };
 
 // Thread-safe. Destroying it parts at once, also from those whose ring is not over: the cluster has to have ended.
@@ -75,7 +79,10 @@ class RingNode final : public Companion {
   Status round();
   Status rest_round();
   void stand_at(const RingStanding& standing);
+  bool begin_exchange(const std::function<void()>& use);
+  void end_exchange(const std::function<void()>& use);
   void use_tables(const std::function<void()>& use);
+  bool interrupted() const { return stopping_ || failed_ || has_to_regroup(); }
   Status reduce(std::span<float> values);
 
   const RingOptions options_;

@@ -43,24 +43,32 @@ class DyingTransport final : public Transport {
   std::atomic<int64_t> frames_;
 };
 
-// Rings whose members are told who takes part by the test. "Training" adds whole numbers: node i to column i.
+enum class RingWay { kPlain, kThin, kTurns, kThinTurns };
+
+// Rings whose members are told who takes part by the test. "Training" adds whole numbers: node i to column i, of two
+// tables.
 class Rings {
  public:
   // The last node's network is gone after so many frames.
-  Rings(bool thin, int64_t frames) : thin_(thin) {
+  Rings(RingWay way, int64_t frames)
+      : thin_(way == RingWay::kThin || way == RingWay::kThinTurns), takes_turns_(way >= RingWay::kTurns) {
     for (int i = 0; i < kRingNodes; ++i) {
-      Matrix& table = tables_[i] = std::move(Matrix::make(kRingRows, kRingCols)).value();
-      DenseTable dense;
-      dense.live = &table;
-      dense.combine = Combine::kSum;
-      dense.rank = thin ? 1 : 0;
       RingOptions options;
-      options.tables = {dense};
+      for (Matrix& table : tables_[i]) {
+        table = std::move(Matrix::make(kRingRows, kRingCols)).value();
+        DenseTable dense;
+        dense.live = &table;
+        dense.combine = Combine::kSum;
+        dense.rank = thin_ ? 1 : 0;
+        options.tables.push_back(dense);
+      }
+      if (takes_turns_)
+        options.turns = turns_[i] = std::make_shared<Turns>(Turns::Options{.patience = 1, .wait_max_s = 0.1});
       options.with_tables = [this, i](const std::function<void()>& use) {
         const std::lock_guard lock(mutexes_[i]);
         use();
       };
-      options.words_min = 50;
+      options.words_min = takes_turns_ ? 0 : 50;
       options.words_max = 1'000;
       auto transport = std::make_unique<DyingTransport>(network_.join(static_cast<NodeId>(i + 1)),
                                                         i + 1 == kRingNodes ? frames : INT64_MAX);
@@ -104,10 +112,12 @@ class Rings {
   void train(int i) {
     const Result<bool> started = rings_[i]->await_start();
     for (int step = 0; started.ok() && step < kRingSteps; ++step) {
+      if (takes_turns_) turns_[i]->begin_step();
       {
         const std::lock_guard lock(mutexes_[i]);
-        tables_[i].row(step % kRingRows)[i] += 1;
+        tables_[i][step % 2].row(step % kRingRows)[i] += 1;
       }
+      if (takes_turns_) turns_[i]->end_step();
       if (!rings_[i]->trained(10).ok()) return;
       if (step % 5 == 4) std::this_thread::sleep_for(milliseconds(1));
     }
@@ -119,7 +129,8 @@ class Rings {
     for (int column = 0; column < kRingNodes; ++column) {
       double sums[kRingNodes] = {};
       for (int i = 0; i < living; ++i)
-        for (int64_t row = 0; row < kRingRows; ++row) sums[i] += tables_[i].row(row)[column];
+        for (const Matrix& table : tables_[i])
+          for (int64_t row = 0; row < kRingRows; ++row) sums[i] += table.row(row)[column];
       for (int i = 0; i < living; ++i) {
         if (std::abs(sums[i] - sums[0]) > slack) return "nodes differ in column " + std::to_string(column);
         // Of a dead node's thin matrices a part of a change may have gone round.
@@ -130,23 +141,25 @@ class Rings {
     return {};
   }
 
-  const bool thin_;
+  const bool thin_, takes_turns_;
   InprocNetwork network_;
   std::mutex mutexes_[kRingNodes];
-  Matrix tables_[kRingNodes];
+  Matrix tables_[kRingNodes][2];
+  std::shared_ptr<Turns> turns_[kRingNodes];
   DyingTransport* dying_ = nullptr;
   std::unique_ptr<RingNode> rings_[kRingNodes];
 };
 
 // A round takes some 8 frames of a node, acknowledgements among them, and 16 with thin matrices.
 TEST(RingNode, WhoIsLeftGoesOnAfterWhicheverFrameANodeDies) {
-  for (const bool thin : {false, true}) {
+  for (const RingWay way : {RingWay::kPlain, RingWay::kThin, RingWay::kTurns, RingWay::kThinTurns}) {
     constexpr int64_t kFrames = 40, kAtOnce = 20;
     for (int64_t frames = 0; frames < kFrames; frames += kAtOnce) {
       std::vector<std::thread> threads;
       for (int64_t at = frames; at < frames + kAtOnce; ++at)
         threads.emplace_back([=] {
-          EXPECT_EQ(Rings(thin, at).run(static_cast<uint64_t>(at)), "") << "after " << at << " frames, thin " << thin;
+          EXPECT_EQ(Rings(way, at).run(static_cast<uint64_t>(at)), "")
+              << "after " << at << " frames, way " << static_cast<int>(way);
         });
       for (std::thread& thread : threads) thread.join();
     }
@@ -154,7 +167,7 @@ TEST(RingNode, WhoIsLeftGoesOnAfterWhicheverFrameANodeDies) {
 }
 
 TEST(RingNode, FramesThatGetLostAreSentAgain) {
-  Rings rings(false, INT64_MAX);
+  Rings rings(RingWay::kPlain, INT64_MAX);
   rings.lose(1, 2, 3);
   rings.lose(3, 1, 2);
   EXPECT_EQ(rings.run(1), "");

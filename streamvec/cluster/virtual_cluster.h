@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
+#include "streamvec/core/thread_team.h"
 #include "streamvec/model/model.h"
-#include "streamvec/model/thread_team.h"
 #include "streamvec/sync/replica.h"
 #include "streamvec/sync/row_server.h"
 

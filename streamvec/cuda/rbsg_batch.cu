@@ -8,6 +8,12 @@
 namespace streamvec::cuda {
 namespace {
 
+constexpr int kMatrixParts[] = {kInput, kRecurrent, kOutput};
+
+int64_t fours_of(int64_t size) {
+  return (size + 3) / 4 * 4;
+}
+
 struct SideRows {
   const float* from;
   const int32_t* index;
@@ -64,7 +70,7 @@ RbsgSteps::RbsgSteps(const RbsgShape& shape) : shape_(shape) {
   for (int side = 0; side < 2; ++side)
     for (int part = 0; part < kEncoderParts; ++part) {
       places_[side][part] = {size_, rows[part], cols[part]};
-      size_ += (rows[part] * cols[part] + 3) / 4 * 4;
+      size_ += fours_of(rows[part] * cols[part]);
     }
 }
 
@@ -80,7 +86,7 @@ RbsgSteps::~RbsgSteps() {
 }
 
 Status RbsgSteps::begin() {
-  STREAMVEC_RETURN_IF_ERROR(check_device_memory("both encoders and Adam's moments", 16.0 * static_cast<double>(size_),
+  STREAMVEC_RETURN_IF_ERROR(check_device_memory("both encoders and their moments", 16.0 * static_cast<double>(size_),
                                                 "a smaller --hidden, or --device cpu"));
   STREAMVEC_RETURN_IF_ERROR(begin_stream(stream_, forked_, blas_));
   STREAMVEC_RETURN_IF_ERROR(begin_stream(beside_, joined_, blas_beside_));
@@ -89,6 +95,9 @@ Status RbsgSteps::begin() {
     STREAMVEC_CUDA_RETURN_IF_ERROR(
         cudaMemsetAsync(buffer.data(), 0, sizeof(float) * static_cast<size_t>(size_), stream_));
   }
+  if (shape_.muon)
+    for (int side = 0; side < 2; ++side)
+      for (const int part : kMatrixParts) STREAMVEC_RETURN_IF_ERROR(muon_[side].reserve_for(value(side, part)));
   if (shape_.bf16)
     for (int side = 0; side < 2; ++side)
       STREAMVEC_RETURN_IF_ERROR(recurrent_[side].allocate(static_cast<size_t>(value(side, kRecurrent).size())));
@@ -380,19 +389,47 @@ Status RbsgSteps::climb_tables(const RbsgPlanned& batch) {
 }
 
 Status RbsgSteps::step(const RbsgPlanned& batch) {
-  constexpr double kBeta1 = 0.9f, kBeta2 = 0.999f;
   ++steps_;
-  const double correction1 = 1 - std::pow(kBeta1, static_cast<double>(steps_));
-  const double correction2 = 1 - std::pow(kBeta2, static_cast<double>(steps_));
-  const double most = 1.1 * batch.lr * (1 - kBeta1) / std::sqrt((1 - kBeta2) * (1 - kBeta1 * kBeta1 / kBeta2));
-  const AdamNumbers numbers{static_cast<float>(batch.lr / correction1), static_cast<float>(1 / std::sqrt(correction2)),
-                            static_cast<float>(most)};
   BatchResult* result = batch.card_result.data();
   add_squares(buffers_[kSlopes].data(), size_, &result->square, stream_);
-  adam(numbers, size_, &result->square, &result->loss, buffers_[kSlopes].data(), buffers_[kMeans].data(),
-       buffers_[kVariances].data(), buffers_[kValues].data(), &result->refused, stream_);
+  if (!shape_.muon) {
+    step_by_adam(batch, 0, size_, &result->refused);
+  } else {
+    STREAMVEC_RETURN_IF_ERROR(step_by_muon(batch));
+    for (int side = 0; side < 2; ++side)
+      for (const int part : {kCharacters, kBias, kOutputBias}) {
+        const Place& place = places_[side][part];
+        const bool first = side == 0 && part == kCharacters;
+        step_by_adam(batch, place.begin, fours_of(place.rows * place.cols), first ? &result->refused : nullptr);
+      }
+  }
   STREAMVEC_CUDA_RETURN_IF_ERROR(cudaGetLastError());
   return {};
+}
+
+// The two encoders' products side by side: each alone is too small for a card.
+Status RbsgSteps::step_by_muon(const RbsgPlanned& batch) {
+  const BatchResult* result = batch.card_result.data();
+  STREAMVEC_RETURN_IF_ERROR(go_beside());
+  for (const int part : kMatrixParts)
+    for (int side = 0; side < 2; ++side)
+      STREAMVEC_RETURN_IF_ERROR(muon_[side].step(
+          side == 0 ? *blas_ : *blas_beside_, side == 0 ? stream_ : beside_, batch.lr,
+          {value(side, part), matrix(kMeans, side, part), slope(side, part)}, {&result->square, &result->loss}));
+  return join();
+}
+
+void RbsgSteps::step_by_adam(const RbsgPlanned& batch, int64_t begin, int64_t size, int32_t* refused) {
+  constexpr double kBeta1 = 0.9f, kBeta2 = 0.999f;
+  const double lr = batch.adam_lr;
+  const double correction1 = 1 - std::pow(kBeta1, static_cast<double>(steps_));
+  const double correction2 = 1 - std::pow(kBeta2, static_cast<double>(steps_));
+  const double most = 1.1 * lr * (1 - kBeta1) / std::sqrt((1 - kBeta2) * (1 - kBeta1 * kBeta1 / kBeta2));
+  const AdamNumbers numbers{static_cast<float>(lr / correction1), static_cast<float>(1 / std::sqrt(correction2)),
+                            static_cast<float>(most)};
+  const BatchResult* result = batch.card_result.data();
+  adam(numbers, size, &result->square, &result->loss, buffers_[kSlopes].data() + begin, buffers_[kMeans].data() + begin,
+       buffers_[kVariances].data() + begin, buffers_[kValues].data() + begin, refused, stream_);
 }
 
 }  // namespace streamvec::cuda

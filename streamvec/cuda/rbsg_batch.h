@@ -1,10 +1,11 @@
-// One step of the character model on the card: both encoders over their tries, the loss, all the way back, Adam.
+// One step of the character model on the card: both encoders over their tries, the loss, all the way back, Muon, Adam.
 #pragma once
 
 #include <optional>
 
 #include "streamvec/cuda/blas.h"
 #include "streamvec/cuda/lstm_kernels.h"
+#include "streamvec/cuda/muon.h"
 #include "streamvec/cuda/rbsg_plan.h"
 
 namespace streamvec::cuda {
@@ -60,6 +61,8 @@ class RbsgSteps {
   Status climb_recurrent(const RbsgPlanned& batch);
   Status climb_tables(const RbsgPlanned& batch);
   Status step(const RbsgPlanned& batch);
+  void step_by_adam(const RbsgPlanned& batch, int64_t begin, int64_t size, int32_t* refused);
+  Status step_by_muon(const RbsgPlanned& batch);
 
   const RbsgShape shape_;
   Place places_[2][kEncoderParts];
@@ -68,6 +71,7 @@ class RbsgSteps {
   cudaEvent_t forked_ = nullptr, joined_ = nullptr;
   std::optional<Blas> blas_, blas_beside_;
   CardBuffer<float> buffers_[kBuffers];
+  CardMuon muon_[2];  // by side
   Encoding encodings_[2];
   CardBuffer<__nv_bfloat16> recurrent_[2];  // rounded, for products in bf16
   CardBuffer<float> zeroed_;

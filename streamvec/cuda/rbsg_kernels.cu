@@ -155,7 +155,7 @@ __global__ void adam_kernel(AdamNumbers numbers, int64_t fours, const double* sq
   float4 mean = means[i], variance = variances[i], value = values[i];
   const bool finite = isfinite(*square) && isfinite(*loss);
   slopes[i] = make_float4(0, 0, 0, 0);
-  if (i == 0 && !finite) ++*refused;
+  if (i == 0 && !finite && refused != nullptr) ++*refused;
   if (!finite) return;
   const auto step = [&](float by, float& m, float& v, float& x) {
     m = kBeta1 * m + (1 - kBeta1) * by;

@@ -65,7 +65,7 @@ void add_squares(const float* values, int64_t size, double* square, cudaStream_t
 struct AdamNumbers {
   float rate, root_scale, most;  // kernel/row_ops.cc
 };
-// Leaves slopes zeroed. Nothing moves, and *refused grows, when *square or *loss is not finite.
+// Leaves slopes zeroed. Nothing moves, and *refused grows if there is one, when *square or *loss is not finite.
 void adam(const AdamNumbers& numbers, int64_t size, const double* square, const double* loss, float* slopes,
           float* means, float* variances, float* values, int32_t* refused, cudaStream_t stream);
 

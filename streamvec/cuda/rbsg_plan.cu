@@ -32,6 +32,7 @@ Status RbsgPlanned::stage(const RbsgWork& work) {
   for (size_t i = 0; i < work.pool.size(); ++i) scratch_[static_cast<size_t>(work.pool[i])] = static_cast<int32_t>(i);
   places = add(std::span<const int32_t>(scratch_));
   lr = work.lr;
+  adam_lr = work.adam_lr;
   return {};
 }
 

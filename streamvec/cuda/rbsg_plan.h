@@ -49,7 +49,7 @@ class RbsgPlanned {
   const int32_t *pool = nullptr, *places = nullptr;  // places: by word of the second side, in the pool, or -1
   const float* pool_weights = nullptr;
   int32_t pairs_count = 0, pool_size = 0;
-  float lr = 0;
+  float lr = 0, adam_lr = 0;
   CardBuffer<BatchResult> card_result;
   PinnedBuffer<BatchResult> result;
   bool in_work = false;

@@ -1,7 +1,7 @@
 // The character model's batches on the card (model/rbsg.h, model/trie_lstm.h have the same on the CPU): both encoders
 // run over the tries of a batch level by level, each level one kernel of
 // its product (tf32 or bf16, sums in fp32) and cells, and come back the same way; skip-gram's loss over the batch's
-// vectors with its pool of negatives; one kernel of Adam. The host lays out the next batch meanwhile.
+// vectors with its pool of negatives; Muon's products and Adam's kernel. The host lays out the next batch meanwhile.
 #pragma once
 
 #include <array>
@@ -22,6 +22,7 @@ struct RbsgShape {
   int32_t dim = 200;
   bool gru = false;   // cells are GRUs, of three gates; else LSTMs, of four
   bool bf16 = false;  // products of a level in bf16, else in tf32
+  bool muon = true;   // steps matrices of weights; false: Adam steps all
   int32_t gates() const { return gru ? 3 : 4; }
 };
 
@@ -52,6 +53,7 @@ struct RbsgWork {
   std::span<const int32_t> pool;        // words of the second side, each once
   std::span<const float> pool_weights;  // what one pair gives each
   float lr = 1e-3f;
+  float adam_lr = 1e-3f;  // of what Adam steps
 };
 
 struct RbsgTotals {
@@ -63,12 +65,12 @@ struct RbsgTotals {
 class RbsgTrainer {
  public:
   virtual ~RbsgTrainer() = default;
-  // Values and Adam's moments of both encoders; `steps` of Adam so far. Waits.
+  // Values and moments of both encoders; `steps` so far. Waits.
   virtual Status put(const EncoderViews (&values)[2], const EncoderViews (&means)[2],
                      const EncoderViews (&variances)[2], int64_t steps) = 0;
   virtual Status get(const EncoderViews (&values)[2], const EncoderViews (&means)[2],
                      const EncoderViews (&variances)[2]) = 0;
-  // One step of Adam on the mean loss of the pairs; changes nothing when a slope is not finite. Returns before it is
+  // One step on the mean loss of the pairs; changes nothing when a slope is not finite. Returns before it is
   // done.
   virtual Status train(const RbsgWork& work) = 0;
   // What has been done since the last call; with what is still in work if `all`, waiting for it.

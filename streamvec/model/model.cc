@@ -30,7 +30,7 @@ int32_t worker_count(const ModelOptions& options) {
 }
 
 double default_learning_rate(std::string_view model, OptimizerKind optimizer) {
-  if (model == "rbsg") return 1e-3;   // always Adam's
+  if (model == "rbsg") return optimizer == OptimizerKind::kAdam ? 1e-3 : 8e-3;  // else Muon
   if (model == "glove") return 0.05;  // as its authors have it; AdaGrad of its own, whatever the optimiser
   if (optimizer == OptimizerKind::kAdagrad) return 0.3;
   if (optimizer == OptimizerKind::kAdam) return 0.02;

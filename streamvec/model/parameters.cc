@@ -5,8 +5,8 @@
 
 #include "streamvec/core/memory.h"
 #include "streamvec/core/random.h"
+#include "streamvec/core/thread_team.h"
 #include "streamvec/model/first_row.h"
-#include "streamvec/model/thread_team.h"
 
 namespace streamvec {
 namespace {

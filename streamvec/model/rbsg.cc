@@ -14,6 +14,14 @@ namespace streamvec {
 namespace {
 
 constexpr const char* kSideNames[] = {kRbsgCentre, kRbsgContext};
+// What Muon steps, by place in EncoderParameters::all(): input, recurrent, output.
+constexpr size_t kMatrices[] = {1, 2, 4};
+// The rate of biases and characters, which Adam steps beside it, to Muon's.
+constexpr float kAdamBesideMuon = 0.25f;
+
+bool is_matrix(size_t place) {
+  return std::find(std::begin(kMatrices), std::end(kMatrices), place) != std::end(kMatrices);
+}
 
 EncoderShape shape_of(const RbsgOptions& options) {
   return {.characters = CharacterTable::kFixed,
@@ -92,6 +100,7 @@ Status Rbsg::allocate() {
     }
   }
   STREAMVEC_ASSIGN_OR_RETURN(steps_, Matrix::make(1, 1));
+  if (options_.muon) muon_.emplace(products_, team_);
   return {};
 }
 
@@ -163,6 +172,7 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
     vectors_[side].values.reserve_zeroed(count, options_.dim);
     for (RowBuffer& slopes : vectors_[side].slopes) slopes.reserve_zeroed(count, options_.dim);
   }
+  if (turns_) turns_->begin_step();
   team_.run([&](int32_t member) { encode(member); });
   team_.run([&](int32_t member) { climb_objective(member, batch); });
   team_.run([&](int32_t member) { climb_encoders(member, 1 / static_cast<float>(stats.pairs)); });
@@ -175,6 +185,8 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
   stats.refused = !std::isfinite(square) || !std::isfinite(stats.loss);
   if (!stats.refused) *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
   team_.run([&](int32_t member) { step(member, lr, stats.refused); });
+  if (muon_ && !stats.refused) step_matrices(lr);
+  if (turns_) turns_->end_step();
   for (const Lane& lane : lanes_)
     for (const Part& part : lane.sides) {
       stats.nodes += part.trie.nodes() - 1;
@@ -188,7 +200,7 @@ double Rbsg::flops() const {
   double sum = 0;
   for (const Lane& lane : lanes_)
     for (const Part& part : lane.sides) sum += part.lstm->flops();
-  return sum;
+  return sum + (muon_ ? muon_->flops() : 0);
 }
 
 void Rbsg::encode(int32_t member) {
@@ -260,18 +272,33 @@ void Rbsg::add_slopes(int32_t member) {
   lanes_[static_cast<size_t>(member)].square = square;
 }
 
-// Leaves the slopes zeroed for the next batch.
+float Rbsg::adam_rate(float lr) const {
+  return options_.muon ? kAdamBesideMuon * lr : lr;
+}
+
+// Leaves the slopes zeroed for the next batch, but for those that Muon is to step.
 void Rbsg::step(int32_t member, float lr, bool refused) {
   const auto steps = static_cast<int64_t>(*steps_.row(0));
+  const float rate = adam_rate(lr);
   for_each_row(member, [&](int side, size_t m, int64_t row) {
+    if (muon_ && !refused && is_matrix(m)) return;
     Encoder& encoder = encoders_[side];
     float* slopes = lanes_[0].sides[side].slopes.all()[m].values->row(row);
     const auto cols = static_cast<int32_t>(encoder.values.all()[m].values->cols());
     if (!refused)
-      adam_step(slopes, lr, steps, AdamRates{}, cols, encoder.mean.all()[m].values->row(row),
+      adam_step(slopes, rate, steps, AdamRates{}, cols, encoder.mean.all()[m].values->row(row),
                 encoder.variance.all()[m].values->row(row), encoder.values.all()[m].values->row(row));
     std::memset(slopes, 0, static_cast<size_t>(cols) * sizeof(float));
   });
+}
+
+void Rbsg::step_matrices(float lr) {
+  std::vector<Muon::Part> parts;
+  for (int side : {kCentre, kContext})
+    for (const size_t m : kMatrices)
+      parts.push_back({encoders_[side].values.all()[m].values, encoders_[side].mean.all()[m].values,
+                       lanes_[0].sides[side].slopes.all()[m].values});
+  muon_->step(parts, lr);
 }
 
 Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const {
@@ -297,6 +324,7 @@ Status Rbsg::embed_slots(Side side, MatrixView<float> out) const {
 // Under the lock.
 Result<EncoderParameters> Rbsg::copy_encoder(Side side) const {
   come_back();
+  const std::unique_lock values_lock = lock_values();
   const EncoderParameters& values = encoders_[side].values;
   EncoderParameters copy;
   STREAMVEC_ASSIGN_OR_RETURN(copy.characters, values.characters.copy());
@@ -329,6 +357,7 @@ double Rbsg::steps() const {
 
 Result<std::vector<Rbsg::Copy>> Rbsg::copy_states() {
   const std::lock_guard lock(mutex_);
+  const std::unique_lock values_lock = lock_values();
   std::vector<Copy> copies;
   for (const Named& each : states()) {
     STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, each.values->copy());

@@ -1,5 +1,6 @@
 // RBSG, skip-gram over generated vectors: a word's vector is what a character LSTM makes of its spelling. Two encoders,
-// one for centres and one for contexts and negatives, trained on the skip-gram objective with Adam. No row belongs to a
+// one for centres and one for contexts and negatives, trained on the skip-gram objective with Muon (optim/muon.h; Adam
+// for what is no matrix of weights: biases and characters) or with Adam alone. No row belongs to a
 // word, so that any word has a vector, seen or not, and the model is a few MB.
 //
 // A batch costs what its distinct beginnings cost (char_trie.h). Its words are cut among threads in alphabetical order,
@@ -17,13 +18,15 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/core/thread_team.h"
+#include "streamvec/core/turns.h"
 #include "streamvec/cuda/rbsg_trainer.h"
 #include "streamvec/model/rbsg_batch.h"
 #include "streamvec/model/rbsg_vectors.h"
 #include "streamvec/model/skip_gram_loss.h"
 #include "streamvec/model/spelling.h"
-#include "streamvec/model/thread_team.h"
 #include "streamvec/model/trie_lstm.h"
+#include "streamvec/optim/muon.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
@@ -37,6 +40,7 @@ struct RbsgOptions {
   uint64_t seed = 1;
   CharacterTable::Options characters{};
   RecurrentCell cell = RecurrentCell::kLstm;
+  bool muon = true;        // false: Adam for everything
   bool fold_case = false;  // the words are case-folded: spellings that are asked for have to be, too
   // Of the encoders' products (kernel/packed_gemm.h). With `auto` embed() and embed_slots() take whole numbers of 8
   // bits for an LSTM's levels where the CPU has tiles of them; a kernel that is named is used for everything.
@@ -58,7 +62,8 @@ class Rbsg {
     int64_t nodes = 0, inner = 0;
     double flops = 0;
   };
-  // A state of the model by its name in a checkpoint: parameters, Adam's moments, step count.
+  // A state of the model by its name in a checkpoint: parameters, moments of their slopes, step count. Matrices that
+  // Muon steps have no variance: theirs is left as it is.
   struct Named {
     std::string name;
     Matrix* values;
@@ -71,7 +76,7 @@ class Rbsg {
   // Tells the spelling of a slot's word, and again when the slot changes hands. Characters met for the first time get
   // rows.
   void set_word(Slot slot, std::string_view word);
-  // One step of Adam on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
+  // One step on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
   // On the card it returns before the batch is done, with what earlier ones came to.
   BatchStats train_batch(const RbsgBatch& batch, float lr);
   bool failed() const;  // the card has; nothing is trained any more
@@ -88,7 +93,7 @@ class Rbsg {
   // A copy of the centre's encoder, for words never seen.
   Result<std::shared_ptr<const RbsgVectors>> vectors() const;
 
-  double steps() const;             // of Adam so far
+  double steps() const;             // so far
   std::string kernel_name() const;  // "amx+int8": the second one for embed()
   // What a checkpoint keeps: copies of all states, at one moment.
   struct Copy {
@@ -100,10 +105,13 @@ class Rbsg {
   // "rbsg.centre.input", "rbsg.centre.input.adam.mean", ..., "rbsg.steps". To load: restore_characters(), then fill.
   std::vector<Named> states();
   const CharacterTable& characters() const { return characters_; }
-  // The encoders' values, without what Adam keeps, for a cluster to bring in step: to be used while what
-  // lock_values() gives is held, which is between two batches. They stay where they are.
+  // The encoders' values, without moments, for a cluster to bring in step between two batches. They stay where they
+  // are.
   std::vector<Matrix*> values();
-  std::unique_lock<std::mutex> lock_values() { return std::unique_lock(mutex_); }
+  // From now on batches take turns with that. What changes values also holds what lock_values() gives, against those
+  // who ask for vectors.
+  void take_turns(std::shared_ptr<Turns> turns) { turns_ = std::move(turns); }
+  std::unique_lock<std::mutex> lock_values() const { return std::unique_lock(values_mutex_); }
   RbsgIndex index() const;
   // Gives the rows their characters back, those of "rbsg.*.characters" as many. kDataLoss as CharacterTable::restore.
   Status restore_characters(std::span<const char32_t> admitted);
@@ -153,24 +161,29 @@ class Rbsg {
   void climb_objective(int32_t member, const RbsgBatch& batch);
   void climb_encoders(int32_t member, float scale);
   void add_slopes(int32_t member);
+  float adam_rate(float lr) const;
   void step(int32_t member, float lr, bool refused);
+  void step_matrices(float lr);
   template <typename OnRow>
   void for_each_row(int32_t member, const OnRow& on_row);
   double flops() const;
 
   RbsgOptions options_;
   mutable std::mutex mutex_;
+  mutable std::mutex values_mutex_;  // taken after mutex_, by those that read values while no batch is under way
+  std::shared_ptr<Turns> turns_;
   std::shared_ptr<const PackedGemm> products_;
   bool embeds_in_int8_ = false;  // an LSTM's levels, as products_ else
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
   mutable Encoder encoders_[2];      // as they were when the card took over, until come_back()
   mutable Card card_;
-  Matrix steps_;  // one value: steps of Adam so far
+  Matrix steps_;  // one value: steps so far
   RbsgPlan plan_;
   Vectors vectors_[2];
   std::vector<Lane> lanes_;
   ThreadTeam team_;
+  std::optional<Muon> muon_;
 };
 
 }  // namespace streamvec

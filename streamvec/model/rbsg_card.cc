@@ -23,6 +23,7 @@ cuda::RbsgShape shape_of(const RbsgOptions& options, int32_t characters) {
   shape.dim = options.dim;
   shape.gru = options.cell == RecurrentCell::kGru;
   shape.bf16 = options.cuda_bf16;
+  shape.muon = options.muon;
   return shape;
 }
 
@@ -89,6 +90,7 @@ Rbsg::BatchStats Rbsg::train_on_card(const RbsgBatch& batch, float lr) {
   work.pool = plan_.pool.outputs;
   work.pool_weights = plan_.pool.weights;
   work.lr = lr;
+  work.adam_lr = adam_rate(lr);
   card_.status = card_.trainer->train(work);
   *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
   const Result<BatchStats> done = card_totals(batch.told_at_once);

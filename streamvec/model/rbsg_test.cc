@@ -24,8 +24,10 @@ RbsgOptions small(int32_t threads = 1) {
   return {.dim = 11, .hidden = 16, .character_dim = 6, .negatives = 3, .threads = threads, .seed = 5};
 }
 
-std::unique_ptr<Rbsg> spelled_model(int32_t threads = 1) {
-  auto made = std::move(Rbsg::make(small(threads))).value();
+std::unique_ptr<Rbsg> spelled_model(int32_t threads = 1, bool muon = true) {
+  RbsgOptions options = small(threads);
+  options.muon = muon;
+  auto made = std::move(Rbsg::make(options)).value();
   for (size_t slot = 0; slot < kSpelledWords.size(); ++slot)
     made->set_word(static_cast<Slot>(slot), kSpelledWords[slot]);
   return made;
@@ -91,7 +93,7 @@ TEST(Rbsg, ReportsTheLossOfItsVectorsBeforeTheStep) {
 // Adam's first step is lr towards the sign of each slope, which finite differences of the whole loss must agree with.
 TEST(Rbsg, EveryParameterGoesWhereFiniteDifferencesPoint) {
   for (const Negatives form : {Negatives::kPool, Negatives::kPerPair}) {
-    auto rbsg = spelled_model(), stepped = spelled_model();
+    auto rbsg = spelled_model(1, false), stepped = spelled_model(1, false);
     const RbsgBatch batch = batch_of_pairs(40, form);
     (void)stepped->train_batch(batch, 1e-3f);
     const auto before = rbsg->states(), after = stepped->states();
@@ -117,6 +119,73 @@ TEST(Rbsg, EveryParameterGoesWhereFiniteDifferencesPoint) {
     }
     EXPECT_GT(compared, 50);
   }
+}
+
+Matrix& state_of(Rbsg& rbsg, const std::string& name) {
+  for (const Rbsg::Named& state : rbsg.states())
+    if (state.name == name) return *state.values;
+  ADD_FAILURE() << "no state is called " << name;
+  std::abort();
+}
+
+// The first mean of slopes is a tenth of them.
+TEST(Rbsg, MatricesOfWeightsStepByMuonAndTheRestByAdam) {
+  auto before = spelled_model(), after = spelled_model();
+  (void)after->train_batch(batch_of_pairs(40, Negatives::kPool), 1e-2f);
+  ThreadTeam alone(1);
+  Muon muon(std::move(make_packed_gemm("simd")).value(), alone);
+  for (const std::string side : {"rbsg.centre.", "rbsg.context."}) {
+    for (const std::string part : {"input", "recurrent", "output"}) {
+      Matrix values = std::move(state_of(*before, side + part).copy()).value();
+      Matrix slopes = std::move(state_of(*after, side + part + ".adam.mean").copy()).value();
+      Matrix momentum = std::move(Matrix::make(values.rows(), values.cols())).value();
+      for (int64_t i = 0; i < slopes.rows(); ++i)
+        for (int64_t k = 0; k < slopes.cols(); ++k) slopes.row(i)[k] *= 10;
+      const Muon::Part moved{&values, &momentum, &slopes};
+      muon.step({&moved, 1}, 1e-2f);
+      for (int64_t i = 0; i < values.rows(); ++i)
+        for (int64_t k = 0; k < values.cols(); ++k)
+          ASSERT_NEAR(state_of(*after, side + part).row(i)[k], values.row(i)[k], 1e-4) << side << part;
+    }
+    for (const std::string part : {"bias", "output_bias"}) {
+      const Matrix &is = state_of(*after, side + part), &was = state_of(*before, side + part);
+      EXPECT_NEAR(std::abs(is.row(0)[1] - was.row(0)[1]), 0.25e-2, 1e-4) << side << part;
+    }
+  }
+}
+
+// Somebody looks at the encoders between batches and puts them back as they were.
+TEST(Rbsg, TakingTurnsChangesNothingOfWhatIsLearnt) {
+  auto alone = spelled_model(2), in_turn = spelled_model(2);
+  const auto turns = std::make_shared<Turns>(Turns::Options{.patience = 1});
+  in_turn->take_turns(turns);
+  std::atomic<bool> done = false;
+  int64_t exchanges = 0;
+  std::thread other([&] {
+    const Matrix* recurrent = in_turn->values()[2];
+    while (!done) {
+      turns->await_step(0.001);
+      float seen = 0;
+      const auto with_values = [&](const auto& use) {
+        return [&] {
+          const auto lock = in_turn->lock_values();
+          use();
+        };
+      };
+      if (!turns->begin_exchange([&] { return done.load(); }, with_values([&] { seen = recurrent->row(3)[5]; })))
+        continue;
+      turns->end_exchange(with_values([&] { exchanges += seen != 0; }));
+    }
+  });
+  for (uint64_t seed = 1; seed < 40; ++seed) {
+    const RbsgBatch batch = batch_of_pairs(50, Negatives::kPool, seed);
+    EXPECT_EQ(alone->train_batch(batch, 1e-2f).loss, in_turn->train_batch(batch, 1e-2f).loss);
+  }
+  done = true;
+  other.join();
+  turns->close();
+  EXPECT_GT(exchanges, 0);
+  EXPECT_EQ(vectors(*alone, Rbsg::kCentre), vectors(*in_turn, Rbsg::kCentre));
 }
 
 TEST(Rbsg, ThreadsShareTheWorkWithoutChangingTheResult) {

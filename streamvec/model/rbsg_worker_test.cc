@@ -64,22 +64,23 @@ TEST(RbsgWorker, LearnsWhichWordsStandTogether) {
   EXPECT_LT(losses.back(), losses.front() - 0.3);
 }
 
-// Adam's first step changes every value by the rate, so that what it changed tells the rate.
+// Adam's first step changes every value by its rate, a quarter of the model's, so that what it changed tells the rate.
 TEST(RbsgWorker, NodesThatStepTogetherWarmUpTogetherAndTakeTheRootOfTheirNumberTimesTheRate) {
   const Text text;
   const SamplingTables tables(text.vocabulary, 0);
+  constexpr size_t kBiasPart = 3;
   const auto rate_with = [&](int32_t nodes) {
     Parameters parameters = parameters_for(text.vocabulary);
     ModelOptions options{.model = "rbsg", .windows = {.window = 2}, .batch = 100'000};
     options.nodes = nodes;
     auto worker = std::move(make_model_worker(options, parameters)).value();
-    const Matrix before = std::move(parameters.rbsg->values()[2]->copy()).value();
+    const Matrix before = std::move(parameters.rbsg->values()[kBiasPart]->copy()).value();
     Random random(3);
     (void)worker->step(text.chunk, tables, 1e-2f, random);
     float most = 0;
     for (int64_t i = 0; i < before.cols(); ++i)
-      most = std::max(most, std::abs(parameters.rbsg->values()[2]->row(0)[i] - before.row(0)[i]));
-    return most;
+      most = std::max(most, std::abs(parameters.rbsg->values()[kBiasPart]->row(0)[i] - before.row(0)[i]));
+    return 4 * most;
   };
   EXPECT_NEAR(rate_with(1), 1e-2 / 100, 1e-5);
   EXPECT_NEAR(rate_with(4), 1e-2 * 4 / 100 * 2, 1e-5);

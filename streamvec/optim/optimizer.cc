@@ -71,7 +71,8 @@ Result<OptimizerKind> parse_optimizer(std::string_view name) {
   if (name == "sgd") return OptimizerKind::kSgd;
   if (name == "adagrad") return OptimizerKind::kAdagrad;
   if (name == "adam") return OptimizerKind::kAdam;
-  return error(Code::kInvalidArgument, "no optimizer is called '", name, "'; try sgd, adagrad or adam");
+  if (name == "muon") return OptimizerKind::kMuon;
+  return error(Code::kInvalidArgument, "no optimizer is called '", name, "'; try sgd, adagrad, adam or muon");
 }
 
 std::string_view optimizer_name(OptimizerKind kind) {
@@ -80,6 +81,8 @@ std::string_view optimizer_name(OptimizerKind kind) {
       return "adagrad";
     case OptimizerKind::kAdam:
       return "adam";
+    case OptimizerKind::kMuon:
+      return "muon";
     default:
       return "sgd";
   }
@@ -87,6 +90,8 @@ std::string_view optimizer_name(OptimizerKind kind) {
 
 Result<std::unique_ptr<Optimizer>> make_optimizer(OptimizerKind kind, int64_t rows, int64_t dim, int64_t rows_max) {
   if (kind == OptimizerKind::kSgd) return std::unique_ptr<Optimizer>(std::make_unique<Sgd>(dim));
+  if (kind == OptimizerKind::kMuon)
+    return error(Code::kInvalidArgument, "muon steps matrices of weights, not rows of a table");
   STREAMVEC_ASSIGN_OR_RETURN(Matrix single, Matrix::make(rows, 1, rows_max));
   if (kind == OptimizerKind::kAdagrad)
     return std::unique_ptr<Optimizer>(std::make_unique<RowAdagrad>(dim, std::move(single)));

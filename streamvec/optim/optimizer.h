@@ -13,9 +13,9 @@
 
 namespace streamvec {
 
-enum class OptimizerKind { kSgd, kAdagrad, kAdam };
+enum class OptimizerKind { kSgd, kAdagrad, kAdam, kMuon };
 
-Result<OptimizerKind> parse_optimizer(std::string_view name);  // sgd, adagrad, adam
+Result<OptimizerKind> parse_optimizer(std::string_view name);  // sgd, adagrad, adam, muon
 std::string_view optimizer_name(OptimizerKind kind);
 
 // The state of one table. Threads may step different rows at once, and the same row with the races that lock-free
@@ -34,7 +34,8 @@ class Optimizer {
   virtual std::vector<State> states() = 0;
 };
 
-// For a table of `rows` rows that may grow to rows_max. kSgd gives one that adds lr * gradient.
+// For a table of `rows` rows that may grow to rows_max. kSgd gives one that adds lr * gradient. kInvalidArgument for
+// kMuon, which steps whole matrices (muon.h).
 Result<std::unique_ptr<Optimizer>> make_optimizer(OptimizerKind kind, int64_t rows, int64_t dim, int64_t rows_max);
 
 }  // namespace streamvec

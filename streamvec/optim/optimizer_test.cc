@@ -165,7 +165,7 @@ TEST(Optimizer, AnUnknownNameIsAnInvalidArgumentThatNamesTheKnownOnes) {
   const auto kind = parse_optimizer("adamw");
   ASSERT_FALSE(kind.ok());
   EXPECT_EQ(kind.status().code(), Code::kInvalidArgument);
-  EXPECT_THAT(kind.status().message(), ::testing::HasSubstr("sgd, adagrad or adam"));
+  EXPECT_THAT(kind.status().message(), ::testing::HasSubstr("sgd, adagrad, adam or muon"));
 }
 
 TEST(Optimizer, ATableLargerThanAnAddressSpaceIsResourceExhausted) {

@@ -10,8 +10,8 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/random.h"
+#include "streamvec/core/thread_team.h"
 #include "streamvec/kernel/row_buffer.h"
-#include "streamvec/model/thread_team.h"
 #include "streamvec/reproduce/pairs_2018.h"
 #include "streamvec/vocab/sampling.h"
 

@@ -1,6 +1,7 @@
 #include "streamvec/sync/dense_replica.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "streamvec/core/random.h"
@@ -35,11 +36,23 @@ Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options)
 Status DenseReplica::add_table(const DenseTable& options) {
   Table table;
   table.options = options;
-  if (options.combine == Combine::kDamped && options.pull.empty()) table.options.combine = Combine::kAdasum;
+  switch (options.combine) {
+    case Combine::kSum:
+      table.way = Way::kSum;
+      break;
+    case Combine::kMean:
+      table.way = Way::kMean;
+      break;
+    case Combine::kAdasum:
+      table.way = Way::kAdasum;
+      break;
+    case Combine::kDamped:
+      table.way = options.pull.empty() ? Way::kAsLong : Way::kDamped;
+  }
   STREAMVEC_ASSIGN_OR_RETURN(table.base, options.live->copy());
   const int64_t rows = table.base.rows(), cols = table.base.cols();
   table.changes = size_;
-  table.squares = table.options.combine == Combine::kAdasum ? 0 : -1;
+  table.squares = table.lengthens() ? 0 : -1;
   table.brought = static_cast<int64_t>(brought_.size());
   brought_.resize(brought_.size() + static_cast<size_t>(rows * cols));
   if (options.rank > 0 && (rows + cols) * options.rank < rows * cols) {
@@ -78,7 +91,7 @@ void DenseReplica::bring(std::span<float> values) {
 void DenseReplica::bring_table(size_t at, std::span<float> values) {
   Table& table = tables_[at];
   const auto cols = static_cast<int32_t>(table.base.cols());
-  const bool damped = table.options.combine == Combine::kDamped;
+  const bool damped = table.way == Way::kDamped;
   double lengths = 0, square = 0;
   clear_scratch();
   for (int64_t row = 0; row < table.base.rows(); ++row) {
@@ -155,11 +168,11 @@ void DenseReplica::take_low(Table& table, std::span<const float> means) {
 }
 
 double DenseReplica::low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const {
-  if (table.options.combine == Combine::kMean) return 1;
-  if (table.options.combine == Combine::kSum) return static_cast<double>(nodes_);
+  if (table.way == Way::kMean) return 1;
+  if (table.way == Way::kSum) return static_cast<double>(nodes_);
   double square = 0;
   for (const float value : mean) square += double{value} * value;
-  return gain(mean_of_squares, square);
+  return gain(table.way, mean_of_squares, square);
 }
 
 void DenseReplica::bring_rest(std::span<float> values) {
@@ -235,7 +248,7 @@ void DenseReplica::adopt(std::span<const float> agreed) {
 void DenseReplica::adopt_table(size_t at, std::span<const float> values) {
   Table& table = tables_[at];
   const auto cols = static_cast<int32_t>(table.base.cols());
-  const bool damped = table.options.combine == Combine::kDamped;
+  const bool damped = table.way == Way::kDamped;
   clear_scratch();
   for (int64_t row = 0; row < table.base.rows(); ++row) {
     float *agreed = rows_.row(kMean), *known = rows_.row(kOwn);
@@ -263,7 +276,7 @@ void DenseReplica::shift(Table& table, std::span<const float> means, double fact
 void DenseReplica::take_table(size_t at, std::span<const float> means) {
   Table& table = tables_[at];
   const auto cols = static_cast<int32_t>(table.base.cols());
-  const bool damped = table.options.combine == Combine::kDamped;
+  const bool damped = table.way == Way::kDamped;
   const double of_table = table_gain(table, means);
   clear_scratch();
   for (int64_t row = 0; row < table.base.rows(); ++row) {
@@ -279,29 +292,31 @@ void DenseReplica::take_table(size_t at, std::span<const float> means) {
   }
 }
 
-double DenseReplica::gain(double mean_of_squares, double square_of_mean) const {
+double DenseReplica::gain(Way way, double mean_of_squares, double square_of_mean) const {
   const auto nodes = static_cast<double>(nodes_);
   if (mean_of_squares <= 0) return 1;
-  return square_of_mean * nodes <= mean_of_squares ? nodes : std::max(1.0, mean_of_squares / square_of_mean);
+  if (square_of_mean * nodes * nodes <= mean_of_squares) return nodes;
+  const double ratio = mean_of_squares / square_of_mean;
+  return std::clamp(way == Way::kAsLong ? std::sqrt(ratio) : ratio, 1.0, nodes);
 }
 
 // 1 where each row has its own.
 double DenseReplica::table_gain(const Table& table, std::span<const float> means) const {
-  if (table.options.combine != Combine::kAdasum || table.options.by_row) return 1;
+  if (!table.lengthens() || table.options.by_row) return 1;
   double square = 0;
   for (int64_t i = 0; i < table.base.rows() * table.base.cols(); ++i) {
     const double value = means[static_cast<size_t>(table.changes + i)];
     square += value * value;
   }
-  return gain(means[static_cast<size_t>(table.squares)], square);
+  return gain(table.way, means[static_cast<size_t>(table.squares)], square);
 }
 
 double DenseReplica::row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
                               std::span<const float> means) const {
-  if (table.options.combine == Combine::kMean) return 1;
-  if (table.options.combine != Combine::kAdasum) return static_cast<double>(nodes_);
+  if (table.way == Way::kMean) return 1;
+  if (!table.lengthens()) return static_cast<double>(nodes_);
   if (!table.options.by_row) return table_gain;
-  return gain(means[static_cast<size_t>(table.squares + row)],
+  return gain(table.way, means[static_cast<size_t>(table.squares + row)],
               dot(mean, mean, static_cast<int32_t>(table.base.cols())));
 }
 

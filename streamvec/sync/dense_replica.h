@@ -29,9 +29,12 @@ struct DenseTable {
   // kAdasum: the mean of the changes, lengthened by the ratio of their mean square to its own: 1 when they are equal,
   // the number of nodes when they are at right angles, and never more. What Adasum is between two rows, of any number
   // of them at once.
+  // kDamped without a pull: the mean, lengthened only until it is as long as the changes are in the mean of their
+  // squares, and by no more than the number of nodes: what moves by steps of one length (Adam, Muon) then moves by as
+  // much as one node would, in a direction that is surer.
   Combine combine = Combine::kMean;
-  bool by_row = true;         // kAdasum goes by each row; false: by the whole table
-  std::vector<float> pull;    // of kDamped, by row (SyncOptions::pull); none: as kAdasum
+  bool by_row = true;         // lengthening goes by each row; false: by the whole table
+  std::vector<float> pull;    // of kDamped, by row (SyncOptions::pull)
   int64_t rank = 0;           // the table's change as two thin matrices (low_rank.h), where that is less; 0: as it is
   RowLocks* locks = nullptr;  // borrowed: of builds that lock rows while they are trained on
   bool is_output = false;     // which of the two tables it is to them
@@ -73,8 +76,11 @@ class DenseReplica {
   void adopt(std::span<const float> agreed);
 
  private:
+  enum class Way { kSum, kMean, kAdasum, kAsLong, kDamped };  // by options.combine and whether there is a pull
   struct Table {
     DenseTable options;
+    Way way = Way::kMean;
+    bool lengthens() const { return way == Way::kAdasum || way == Way::kAsLong; }
     Matrix base;
     int64_t changes = 0, squares = 0;  // where they begin in a round's values; -1: it needs no squares
     int64_t brought = 0;               // where its changes begin in brought_
@@ -98,7 +104,7 @@ class DenseReplica {
   double table_gain(const Table& table, std::span<const float> means) const;
   double row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
                   std::span<const float> means) const;
-  double gain(double mean_of_squares, double square_of_mean) const;
+  double gain(Way way, double mean_of_squares, double square_of_mean) const;
   // How far training has moved the row towards its rest since `then`.
   double pull_since(size_t table, int64_t row, double then) const;
 

@@ -95,9 +95,11 @@ TEST_P(Definition, EveryNodeEndsWhereOneProcessWouldThatKnowsAllChanges) {
     for (size_t i = 0; i < sums.size(); ++i) {
       // |sum|^2 / n^2 is the square of the mean, squares / n the mean of the squares.
       const double ratio = nodes * squares[i / kDenseCols] / of_sum[i / kDenseCols];
+      // Of changes that are damped and of which no pull is known: the mean becomes as long as they are.
+      const double lengthened = combine == Combine::kDamped ? std::sqrt(ratio) : ratio;
       const double gain = combine == Combine::kSum    ? nodes
                           : combine == Combine::kMean ? 1
-                                                      : std::min<double>(nodes, std::max(1.0, ratio));
+                                                      : std::clamp<double>(lengthened, 1, nodes);
       plain[i] += gain * sums[i] / nodes;
     }
     rounds.round();
@@ -109,7 +111,8 @@ TEST_P(Definition, EveryNodeEndsWhereOneProcessWouldThatKnowsAllChanges) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Combiners, Definition,
-                         ::testing::Combine(::testing::Values(Combine::kSum, Combine::kMean, Combine::kAdasum),
+                         ::testing::Combine(::testing::Values(Combine::kSum, Combine::kMean, Combine::kAdasum,
+                                                              Combine::kDamped),
                                             ::testing::Values(1, 2, 3, 8)));
 
 TEST(DenseReplica, AdasumIsTheMeanOfEqualChangesAndTheSumOfThoseAtRightAngles) {
@@ -121,6 +124,18 @@ TEST(DenseReplica, AdasumIsTheMeanOfEqualChangesAndTheSumOfThoseAtRightAngles) {
     for (size_t node = 0; node < 4; ++node) at(rounds, node, 0, 1 + static_cast<int64_t>(node)) += 8;
     rounds.round();
     for (int64_t col = 1; col <= 4; ++col) EXPECT_NEAR(at(rounds, 3, 0, col), 8, 1e-5);
+  }
+}
+
+TEST(DenseReplica, WithoutAPullDampedMovesAsFarAsOneNodeWhereverChangesPoint) {
+  for (const bool by_row : {true, false}) {
+    Rounds rounds(4, combined_by(Combine::kDamped, by_row));
+    for (size_t node = 0; node < 4; ++node) at(rounds, node, 2, 6) += 8;
+    rounds.round();
+    EXPECT_NEAR(at(rounds, 1, 2, 6), 8, 1e-5);
+    for (size_t node = 0; node < 4; ++node) at(rounds, node, 0, 1 + static_cast<int64_t>(node)) += 8;
+    rounds.round();
+    for (int64_t col = 1; col <= 4; ++col) EXPECT_NEAR(at(rounds, 3, 0, col), 4, 1e-5);  // a length of 8
   }
 }
 

@@ -179,16 +179,23 @@ void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
   }
 }
 
-// The character model's encoders: each matrix as a whole, since no row of it is one word's.
-void add_encoders(Combine combine, int64_t rank, Rbsg& rbsg, RingOptions& ring) {
+// The character model's encoders: each matrix as a whole, since no row of it is one word's. A round follows every
+// batch, or comes when so many words were trained as were asked for.
+void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, RingOptions& ring) {
   for (Matrix* values : rbsg.values()) {
     DenseTable dense;
     dense.live = values;
     dense.combine = combine;
     dense.by_row = false;
-    dense.rank = rank;
+    dense.rank = settings.ring_rank;
     ring.tables.push_back(std::move(dense));
   }
+  ring.words_min = settings.words_min;
+  ring.in_bf16 = settings.codec != "fp32" && settings.ring_rank == 0;
+  Turns::Options turns;
+  if (settings.words_min > 0) turns.patience = 0;  // many batches pass between two rounds
+  ring.turns = std::make_shared<Turns>(turns);
+  rbsg.take_turns(ring.turns);
   ring.with_tables = [&rbsg](const std::function<void()>& use) {
     const auto held = rbsg.lock_values();
     use();
@@ -329,7 +336,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   RingOptions ring = ring_options(options, start);
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
   if (rows_in_ring) add_rows(combine, start, ring);
-  if (parameters.rbsg != nullptr) add_encoders(combine, settings.ring_rank, *parameters.rbsg, ring);
+  if (parameters.rbsg != nullptr) add_encoders(settings, combine, *parameters.rbsg, ring);
   if (parameters.hybrid != nullptr) {
     parameters.hybrid->set_distilling_nodes(combine == Combine::kMean ? 1 : settings.workers());
     STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));

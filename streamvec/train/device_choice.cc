@@ -11,8 +11,7 @@ Status check_card(const TrainOptions& options, const std::string& model) {
     return error(Code::kUnimplemented, "--device cuda does not train ", what..., "; try --device cpu");
   };
   if (model != "sgns" && model != "rbsg" && model != "hybrid") return on_cpu("--model ", model);
-  if (options.optimizer == "adam" || (options.optimizer == "adagrad" && model == "rbsg"))
-    return on_cpu("with --optimizer ", options.optimizer);
+  if (options.optimizer == "adam" && model != "rbsg") return on_cpu("with --optimizer ", options.optimizer);
   if (options.table != "fp32" && model == "rbsg") return on_cpu("--model rbsg with --table ", options.table);
   if (options.products && model != "rbsg") return on_cpu("--model ", model, " with --products");
   if (options.cluster.on()) return on_cpu("as a node of a cluster");

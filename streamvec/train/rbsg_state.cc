@@ -36,6 +36,23 @@ Status fill(const Checkpoint& existing, const std::string& name, Matrix& to) {
   return {};
 }
 
+// Muon keeps no variance of a matrix's slopes; Adam, which needs it, begins anew then, and warms up again.
+void begin_moments_anew(Rbsg& rbsg) {
+  for (const Rbsg::Named& state : rbsg.states())
+    if (state.name == "rbsg.steps" || state.name.find(".adam.") != state.name.npos)
+      for (int64_t i = 0; i < state.values->rows(); ++i) std::fill_n(state.values->row(i), state.values->cols(), 0.0f);
+}
+
+bool has_variances(Rbsg& rbsg) {
+  for (const Rbsg::Named& state : rbsg.states())
+    if (state.name == kRbsgCentre + std::string("recurrent.adam.variance"))
+      for (int64_t i = 0; i < state.values->rows(); ++i)
+        if (std::any_of(state.values->row(i), state.values->row(i) + state.values->cols(),
+                        [](float value) { return value != 0; }))
+          return true;
+  return false;
+}
+
 Result<Matrix> vectors_of(const Rbsg& rbsg, Rbsg::Side side, int64_t rows) {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix vectors, Matrix::make(rows, rbsg.options().dim));
   STREAMVEC_RETURN_IF_ERROR(rbsg.embed_slots(side, vectors.view()));
@@ -77,6 +94,7 @@ Status RbsgState::begin(const TrainOptions& options, Checkpoint* existing, const
   made.hidden = shape.hidden;
   made.character_dim = shape.character_dim;
   made.cell = shape.cell;
+  made.muon = options.optimizer != "adam";
   made.negatives = options.negatives;
   made.threads =
       options.threads > 0 ? options.threads : static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
@@ -91,6 +109,7 @@ Status RbsgState::begin(const TrainOptions& options, Checkpoint* existing, const
     STREAMVEC_RETURN_IF_ERROR(parameters.rbsg->restore_characters(index.admitted));
     for (const Rbsg::Named& state : parameters.rbsg->states())
       STREAMVEC_RETURN_IF_ERROR(fill(*existing, state.name, *state.values));
+    if (!made.muon && !has_variances(*parameters.rbsg)) begin_moments_anew(*parameters.rbsg);
   }
   for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.rbsg->set_word(slot, vocabulary.word(slot));
   return {};

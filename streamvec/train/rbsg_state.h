@@ -1,4 +1,4 @@
-// What the rbsg model (model/rbsg.h) has beyond tables: its two encoders with Adam's moments, under names that begin
+// What the rbsg model (model/rbsg.h) has beyond tables: its two encoders with their moments, under names that begin
 // with `rbsg.`, and its characters (rbsg.bin). The checkpoint's `input` and `output` are the vocabulary's vectors, made
 // by the encoders when it is saved.
 #pragma once

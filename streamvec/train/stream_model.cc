@@ -73,7 +73,7 @@ Result<std::unique_ptr<StreamModel>> StreamModel::make(const TrainOptions& optio
 Status StreamModel::make_parameters(const TrainOptions& options, const std::string& kind, int32_t threads,
                                     bool with_halves, std::optional<Checkpoint>& existing) {
   Parameters::Options shape;
-  STREAMVEC_ASSIGN_OR_RETURN(shape.optimizer, parse_optimizer(options.optimizer));
+  STREAMVEC_ASSIGN_OR_RETURN(shape.optimizer, row_optimizer(options, kind));
   shape.rows_max = options.vocab_max > 0 ? std::max<int64_t>(options.vocab_max, vocabulary.size()) : kTableRowsMax;
   shape.dim = options.dim.value_or(200);
   shape.seed = options.seed;

@@ -376,6 +376,7 @@ bool all_replayable(const std::vector<std::unique_ptr<Source>>& sources) {
 TrainOptions settled(TrainOptions options, const std::string& model, bool read_again) {
   constexpr int32_t kGloveEpochs = 15, kLbfgsSteps = 50;
   const bool lbfgs = options.cluster.on() && options.cluster.sync == "sandblaster";
+  if (model == "rbsg" && options.optimizer != "adam") options.optimizer = "muon";
   if (options.epochs == 0) options.epochs = lbfgs ? kLbfgsSteps : model == "glove" && read_again ? kGloveEpochs : 1;
   return options;
 }
@@ -414,6 +415,7 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_same(given, *existing, out));
   const std::string model = existing ? existing->model : given.model.value_or("sgns");
   if (existing) STREAMVEC_RETURN_IF_ERROR(check_cluster(as(given, model, stream)));
+  STREAMVEC_RETURN_IF_ERROR(check_optimizer(given, model));
   if (is_sharded(given) && hooks.snapshot)
     return error(Code::kUnimplemented,
                  "--listen has no model to show while --shard has it in parts; leave it out, and "

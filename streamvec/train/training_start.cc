@@ -108,6 +108,19 @@ Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options opt
   return parameters;
 }
 
+Status check_optimizer(const TrainOptions& options, const std::string& model) {
+  if (model == "rbsg" && options.optimizer == "adagrad")
+    return error(Code::kInvalidArgument, "--model rbsg has muon or adam, --optimizer asks for adagrad; leave it out");
+  if (model != "rbsg" && options.optimizer == "muon")
+    return error(Code::kInvalidArgument, "--optimizer muon is for --model rbsg, not for ", model, "; try sgd");
+  return {};
+}
+
+Result<OptimizerKind> row_optimizer(const TrainOptions& options, const std::string& model) {
+  if (model == "rbsg") return OptimizerKind::kSgd;
+  return parse_optimizer(options.optimizer);
+}
+
 double rate_of_device(const TrainOptions& options, const std::string& model) {
   constexpr double kRateOfCard = 1.2;
   return options.device == "cuda" && model != "rbsg" && options.optimizer == "sgd" ? kRateOfCard : 1;
@@ -252,6 +265,7 @@ Status check_options(const TrainOptions& options) {
   STREAMVEC_RETURN_IF_ERROR(check_alone(options.cluster));
   STREAMVEC_RETURN_IF_ERROR(parse_schedule(options.schedule).status());
   STREAMVEC_RETURN_IF_ERROR(parse_optimizer(options.optimizer).status());
+  if (options.model) STREAMVEC_RETURN_IF_ERROR(check_optimizer(options, *options.model));
   return make_pair_kernel(options.kernel).status();
 }
 
@@ -289,7 +303,7 @@ Result<TrainingStart> prepare(const TrainOptions& options, const std::vector<std
   shape.rows = sharded ? 0 : start.vocabulary.size();
   shape.rows_max = existing || start.growing ? std::max(options.vocab_max, kTableRowsMax) : 0;
   shape.dim = options.dim.value_or(kDimDefault);
-  shape.optimizer = optimizer;
+  STREAMVEC_ASSIGN_OR_RETURN(shape.optimizer, row_optimizer(options, start.model));
   shape.seed = options.seed;
   shape.threads = start.threads;
   shape.glove = start.model == "glove";

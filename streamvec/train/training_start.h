@@ -73,6 +73,10 @@ Status no_word(const std::string& source, int64_t tokens, int64_t min_count);
 nlohmann::json stream_places_of(const Checkpoint& existing);
 // Moves what a checkpoint holds into new parameters. Optimiser state of another kind is left behind.
 Result<Parameters> parameters_from(Checkpoint& existing, Parameters::Options options);
+// kInvalidArgument for an optimiser that is not of this model.
+Status check_optimizer(const TrainOptions& options, const std::string& model);
+// That of the tables' rows; rbsg's are not trained.
+Result<OptimizerKind> row_optimizer(const TrainOptions& options, const std::string& model);
 // How much longer the first steps are where it trains, when no rate is given: a card shortens those of frequent words
 // (cuda/sgns_trainer.h). docs/BENCHMARKS.md says how it was found.
 double rate_of_device(const TrainOptions& options, const std::string& model);

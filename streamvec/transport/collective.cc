@@ -1,9 +1,11 @@
 #include "streamvec/transport/collective.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace streamvec {
 namespace {
@@ -27,10 +29,6 @@ Header header_of(const std::string& frame) {
   return header;
 }
 
-std::string_view bytes_of(std::span<const float> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
 // Part `part` of `parts` that differ in size by one at most.
 std::span<float> segment(std::span<float> values, int part, int parts) {
   const size_t begin = values.size() * static_cast<size_t>(part) / static_cast<size_t>(parts);
@@ -38,21 +36,29 @@ std::span<float> segment(std::span<float> values, int part, int parts) {
   return values.subspan(begin, end - begin);
 }
 
-void add(std::span<const float> values, char* sums) {
+// Values as they travel: as they are, or the upper half of each, rounded to the nearest. What is not finite stays so.
+void encode(std::span<const float> values, bool in_bf16, char* bytes) {
+  if (!in_bf16) {
+    std::memcpy(bytes, values.data(), values.size_bytes());
+    return;
+  }
   for (size_t i = 0; i < values.size(); ++i) {
-    float sum = 0;
-    std::memcpy(&sum, sums + i * sizeof(float), sizeof(float));
-    sum += values[i];
-    std::memcpy(sums + i * sizeof(float), &sum, sizeof(float));
+    const auto bits = std::bit_cast<uint32_t>(values[i]);
+    const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
+    const auto upper = static_cast<uint16_t>((finite ? bits + 0x7fffu + ((bits >> 16) & 1) : bits) >> 16);
+    std::memcpy(bytes + i * sizeof upper, &upper, sizeof upper);
   }
 }
 
-void divide(char* sums, size_t count, float by) {
-  for (size_t i = 0; i < count; ++i) {
-    float sum = 0;
-    std::memcpy(&sum, sums + i * sizeof(float), sizeof(float));
-    sum /= by;
-    std::memcpy(sums + i * sizeof(float), &sum, sizeof(float));
+void decode(const char* bytes, bool in_bf16, std::span<float> values) {
+  if (!in_bf16) {
+    std::memcpy(values.data(), bytes, values.size_bytes());
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint16_t upper = 0;
+    std::memcpy(&upper, bytes + i * sizeof upper, sizeof upper);
+    values[i] = std::bit_cast<float>(static_cast<uint32_t>(upper) << 16);
   }
 }
 
@@ -85,13 +91,18 @@ Status RingCollective::all_reduce_mean(std::span<float> values, Deadline deadlin
 // Every segment goes round twice less a step: first it is summed up, then the mean is handed out. Who has received a
 // chunk sends it on at once.
 Status RingCollective::reduce(std::span<float> values, Deadline deadline) {
+  const auto encoded = [&](std::span<const float> part) {
+    std::string bytes(part.size() * (options_.in_bf16 ? sizeof(uint16_t) : sizeof(float)), '\0');
+    encode(part, options_.in_bf16, bytes.data());
+    return bytes;
+  };
   const auto size = static_cast<int64_t>(values.size());
   const size_t chunk =
       static_cast<size_t>(std::max<int64_t>(1, options_.chunk_bytes / static_cast<int64_t>(sizeof(float))));
   const std::span<float> mine = segment(values, rank_, ranks());
   for (size_t at = 0; at < mine.size(); at += chunk)
     STREAMVEC_RETURN_IF_ERROR(
-        send_chunk(Kind::kReduce, size, bytes_of(mine.subspan(at, std::min(chunk, mine.size() - at))), deadline));
+        send_chunk(Kind::kReduce, size, encoded(mine.subspan(at, std::min(chunk, mine.size() - at))), deadline));
   for (int64_t step = 0; step < 2 * (ranks() - 1); ++step) {
     const std::span<float> part = segment(values, place(rank_ - 1 - step), ranks());
     for (size_t at = 0; at < part.size(); at += chunk)
@@ -106,12 +117,18 @@ Status RingCollective::reduce_chunk(int64_t step, std::span<float> chunk, int64_
   std::string frame;
   int64_t their_size = 0;
   STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kReduce, frame, their_size, deadline));
-  if (their_size != size || frame.size() != kHeader + chunk.size_bytes())
+  const size_t width = options_.in_bf16 ? sizeof(uint16_t) : sizeof(float);
+  if (their_size != size || frame.size() != kHeader + chunk.size() * width)
     return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ", size);
-  char* sums = frame.data() + kHeader;
-  if (step <= summed) add(chunk, sums);
-  if (step == summed) divide(sums, chunk.size(), static_cast<float>(ranks()));
-  if (step >= summed) std::memcpy(chunk.data(), sums, chunk.size_bytes());
+  char* bytes = frame.data() + kHeader;
+  if (step <= summed) {
+    std::vector<float> sums(chunk.size());
+    decode(bytes, options_.in_bf16, sums);
+    const float parts = step == summed ? static_cast<float>(ranks()) : 1;
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = (sums[i] + chunk[i]) / parts;
+    encode(sums, options_.in_bf16, bytes);
+  }
+  if (step >= summed) decode(bytes, options_.in_bf16, chunk);  // as all have it, rounded
   return step == last ? Status() : pass_on(std::move(frame), deadline);
 }
 

@@ -45,6 +45,9 @@ class RingCollective final : public Collective {
     // Of the same: kUnavailable when nothing has come from the rank before for so long, counted while this one ran.
     // Ranks that wait tell the next that they live. 0: waits end by their deadline alone.
     double silent_max_s = 0;
+    // Values of all_reduce_mean() travel rounded to bf16, each time that one more rank has added its own: half the
+    // bytes, and a mean that is off by some thousandth.
+    bool in_bf16 = false;
   };
   // Ranks are places in `ring`, the same on all of them; the next must have been added as a peer. REQUIRES: `ring`
   // holds transport.self() once; nobody else receives from `transport` (Channels splits one), and no frames of an

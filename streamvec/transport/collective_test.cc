@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -83,6 +84,29 @@ TEST_P(RingSizes, LeavesEveryRankWithTheSameMean) {
     }
     for (size_t i = 0; i < sums.size(); ++i)
       ASSERT_NEAR(means[0][static_cast<size_t>(round) * sums.size() + i], sums[i] / ranks, 1e-4);
+  }
+}
+
+TEST_P(RingSizes, InBf16AllHaveTheSameBitsStillAndTheMeanToAHundredth) {
+  const auto [ranks, size] = GetParam();
+  if (ranks == 1) return;  // nothing travels
+  std::vector<std::vector<float>> means(static_cast<size_t>(ranks));
+  run_ranks(ranks,
+            [&](Collective& ring) {
+              auto values = values_of(ring.rank(), static_cast<size_t>(size));
+              ASSERT_TRUE(ring.all_reduce_mean(values, soon()).ok());
+              means[static_cast<size_t>(ring.rank())] = values;
+            },
+            {.chunk_bytes = 400, .in_bf16 = true});
+  for (const auto& mean : means) EXPECT_EQ(mean, means[0]);
+  for (size_t i = 0; i < static_cast<size_t>(size); ++i) {
+    double sum = 0, lengths = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const double value = values_of(rank, static_cast<size_t>(size))[i];
+      sum += value;
+      lengths += std::abs(value);
+    }
+    ASSERT_NEAR(means[0][i], sum / ranks, 0.01 * lengths / ranks);
   }
 }
 

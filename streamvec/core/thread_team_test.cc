@@ -1,4 +1,4 @@
-#include "streamvec/model/thread_team.h"
+#include "streamvec/core/thread_team.h"
 
 #include <gtest/gtest.h>
 

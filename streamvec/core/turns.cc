@@ -1,0 +1,110 @@
+#include "streamvec/core/turns.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "streamvec/core/clock.h"
+
+namespace streamvec {
+namespace {
+
+constexpr auto kInterruptionLook = std::chrono::milliseconds(20);
+constexpr double kNewWait = 0.2;  // what the last wait weighs in the mean of them
+
+}  // namespace
+
+void Turns::begin_step() {
+  std::unique_lock lock(mutex_);
+  const double now = clock_seconds();
+  if (begun_s_ > 0) step_takes_s_ = now - begun_s_;
+  const auto exchanged = [&] { return closed_ || (!stepped_ && !pending_); };
+  if (!exchanged() && is_worth_waiting(now))
+    unawaited_ = !changed_.wait_for(lock, std::chrono::duration<double>(options_.wait_max_s), exchanged);
+  changed_.wait(lock, [&] { return !wanted_; });
+  working_ = true;
+  begun_s_ = clock_seconds();
+  wait_takes_s_ += kNewWait * (begun_s_ - now - wait_takes_s_);
+  waited_s_ += begun_s_ - now;
+}
+
+double Turns::exchange_takes_s() const {
+  const auto end = exchanges_took_s_.begin() + static_cast<ptrdiff_t>(std::min(exchanges_, exchanges_took_s_.size()));
+  return end == exchanges_took_s_.begin() ? 0 : *std::min_element(exchanges_took_s_.begin(), end);
+}
+
+// By what is left of it, as it has been under way since the last step; and by what waiting has cost of late, which may
+// be more, where others are slow. Steps that do not wait bring that down, so that it is tried again.
+bool Turns::is_worth_waiting(double now_s) const {
+  const double left_s = exchange_takes_s() - (now_s - ended_s_), most_s = options_.patience * step_takes_s_;
+  return options_.patience > 0 && !unawaited_ && left_s <= most_s && wait_takes_s_ <= most_s;
+}
+
+void Turns::end_step() {
+  const std::lock_guard lock(mutex_);
+  working_ = false;
+  stepped_ = true;
+  ended_s_ = clock_seconds();
+  changed_.notify_all();
+}
+
+double Turns::waited_s() const {
+  const std::lock_guard lock(mutex_);
+  return waited_s_;
+}
+
+bool Turns::stepped() const {
+  const std::lock_guard lock(mutex_);
+  return stepped_;
+}
+
+void Turns::await_step(double seconds) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return closed_ || stepped_; });
+}
+
+void Turns::use_wanted(std::unique_lock<std::mutex>& lock, const std::function<void()>& use) {
+  lock.unlock();
+  use();
+  lock.lock();
+  wanted_ = false;
+  changed_.notify_all();
+}
+
+bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use) {
+  std::unique_lock lock(mutex_);
+  wanted_ = true;
+  while (working_ && !interrupted()) changed_.wait_for(lock, kInterruptionLook);
+  if (working_) {
+    wanted_ = false;
+    changed_.notify_all();
+    return false;
+  }
+  stepped_s_ = ended_s_ > 0 ? ended_s_ : clock_seconds();
+  stepped_ = false;
+  pending_ = true;
+  use_wanted(lock, use);
+  return true;
+}
+
+void Turns::end_exchange(const std::function<void()>& use) {
+  std::unique_lock lock(mutex_);
+  exchanges_took_s_[exchanges_++ % exchanges_took_s_.size()] = clock_seconds() - stepped_s_;
+  wanted_ = true;
+  changed_.wait(lock, [&] { return !working_; });
+  pending_ = unawaited_ = false;
+  use_wanted(lock, use);
+}
+
+void Turns::drop_exchange() {
+  const std::lock_guard lock(mutex_);
+  pending_ = unawaited_ = false;
+  changed_.notify_all();
+}
+
+void Turns::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace streamvec

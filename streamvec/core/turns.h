@@ -1,0 +1,67 @@
+// Two threads that use the same values in turn. One, the worker, goes step by step: it begins and ends each. The other
+// exchanges the values after every step: it begins by looking at them and ends by changing them, some time later.
+//
+// The worker's next step waits for the exchange of the last one where that is soon over, so that it knows of it. Where
+// it would take too long the step goes on without: what the exchange ends with then comes between this step and the
+// next. Whichever it is, the other never looks at or changes the values while the worker is at a step.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+namespace streamvec {
+
+class Turns {
+ public:
+  struct Options {
+    // A step waits for an exchange while that takes no more than this share of a step; 0: never.
+    double patience = 0.1;
+    double wait_max_s = 1;  // an exchange that takes longer than expected is not waited for after so long
+  };
+  explicit Turns(const Options& options) : options_(options) {}
+
+  // The worker's. REQUIRES: one thread at a time; a step that was begun is ended.
+  void begin_step();
+  void end_step();
+  double waited_s() const;  // for exchanges, so far
+
+  // The other's.
+  bool stepped() const;  // a step has ended since the last exchange began
+  // Returns when a step has ended, or so much time has passed, or nothing is waited for any more.
+  void await_step(double seconds);
+  // Calls use() while the worker is not at a step. False, and nothing was called, once `interrupted` is true.
+  bool begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use);
+  void end_exchange(const std::function<void()>& use);
+  void drop_exchange();  // it came to nothing
+
+  // From now on the worker waits for nothing.
+  void close();
+
+ private:
+  // The shortest of the last ones: exchanges also wait for others who come late, and those who do not wait for an
+  // exchange come as late as they like; once all have waited for one, all begin the next together.
+  double exchange_takes_s() const;
+  bool is_worth_waiting(double now_s) const;
+  void use_wanted(std::unique_lock<std::mutex>& lock, const std::function<void()>& use);
+
+  const Options options_;
+  mutable std::mutex mutex_;  // of all that follows
+  std::condition_variable changed_;
+  bool working_ = false;                    // at a step
+  bool wanted_ = false;                     // by the other, as soon as the worker is not at a step
+  bool stepped_ = false, pending_ = false;  // an exchange is to be, is under way
+  bool unawaited_ = false;                  // this exchange has been waited for in vain
+  bool closed_ = false;
+  double begun_s_ = 0, ended_s_ = 0;  // when the last step did
+  double stepped_s_ = 0;              // when that one ended which the exchange under way is of
+  double step_takes_s_ = 0;
+  double wait_takes_s_ = 0;                   // of a step for an exchange, in the mean of the last ones
+  double waited_s_ = 0;                       // in all
+  std::array<double, 8> exchanges_took_s_{};  // the last ones
+  size_t exchanges_ = 0;                      // so far
+};
+
+}  // namespace streamvec

@@ -1,0 +1,128 @@
+#include "streamvec/core/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "streamvec/core/random.h"
+
+namespace streamvec {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+const auto kNever = [] { return false; };
+const auto kNothing = [] {};
+
+TEST(Turns, AStepWaitsForTheExchangeOfTheLastOne) {
+  Turns turns({.patience = 1e9, .wait_max_s = 100});
+  turns.begin_step();
+  turns.end_step();
+  std::atomic<bool> begun = false;
+  std::thread worker([&] {
+    turns.begin_step();
+    begun = true;
+    turns.end_step();
+  });
+  EXPECT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(begun) << "while it is under way";
+  turns.end_exchange([&] { EXPECT_FALSE(begun); });
+  worker.join();
+  EXPECT_TRUE(begun);
+  EXPECT_GT(turns.waited_s(), 0);
+}
+
+TEST(Turns, WithoutPatienceOrAnybodyToWaitForStepsFollowEachOther) {
+  Turns impatient({.patience = 0});
+  Turns closed({.patience = 1e9, .wait_max_s = 100});
+  closed.close();
+  for (Turns* turns : {&impatient, &closed})
+    for (int step = 0; step < 2; ++step) {
+      turns->begin_step();
+      turns->end_step();
+      EXPECT_TRUE(turns->stepped());
+    }
+}
+
+TEST(Turns, AnExchangeThatTakesTooLongIsNotWaitedForAgain) {
+  Turns turns({.patience = 0.35, .wait_max_s = 2});
+  const auto step = [&] {
+    turns.begin_step();
+    std::this_thread::sleep_for(milliseconds(2));
+    turns.end_step();
+  };
+  step();
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(500));
+  turns.end_exchange(kNothing);
+  step();
+  step();  // of the exchange nothing is seen yet, and it is known to take longer than a step
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  step();
+  EXPECT_LT(turns.waited_s(), 1);
+  turns.end_exchange(kNothing);
+}
+
+TEST(Turns, OneThatWasWaitedForInVainIsNotWaitedForUntilItHasEnded) {
+  Turns turns({.patience = 1e9, .wait_max_s = 0.05});
+  turns.begin_step();
+  turns.end_step();
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  const auto before = std::chrono::steady_clock::now();
+  for (int i = 0; i < 200; ++i) {
+    turns.begin_step();
+    turns.end_step();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+  turns.end_exchange(kNothing);
+}
+
+TEST(Turns, AnExchangeThatIsInterruptedHasNotBegun) {
+  Turns turns({});
+  turns.begin_step();
+  EXPECT_FALSE(turns.begin_exchange([] { return true; }, [] { FAIL() << "while the worker is at a step"; }));
+  turns.end_step();
+  EXPECT_TRUE(turns.stepped()) << "it is still to be";
+}
+
+// The worker adds 1 in two moves, with the value odd between them; exchanges of any length look at it and change it
+// between steps.
+TEST(Turns, NobodyEverSeesHalfAStepAndNothingHangs) {
+  for (const double patience : {0.0, 0.35, 1e9}) {
+    Turns turns({.patience = patience, .wait_max_s = 0.01});
+    int64_t value = 0;
+    std::atomic<bool> done = false;
+    std::thread other([&] {
+      Random random(7);
+      while (!done) {
+        turns.await_step(0.001);
+        if (!turns.begin_exchange([&] { return done.load(); }, [&] { EXPECT_EQ(value % 2, 0); })) continue;
+        std::this_thread::sleep_for(microseconds(random.below(300)));
+        if (random.below(8) == 0) {
+          turns.drop_exchange();
+          continue;
+        }
+        turns.end_exchange([&] {
+          EXPECT_EQ(value % 2, 0);
+          value += 1000;
+        });
+      }
+    });
+    for (int step = 0; step < 500; ++step) {
+      turns.begin_step();
+      ++value;
+      ++value;
+      turns.end_step();
+    }
+    done = true;
+    other.join();
+    EXPECT_EQ(value % 1000, 0) << "1,000 moves, and exchanges of 1,000";
+  }
+}
+
+}  // namespace
+}  // namespace streamvec
