@@ -135,7 +135,7 @@ void RingNode::run() {
 bool RingNode::await_due() {
   std::unique_lock lock(mutex_);
   while (!interrupted() && !is_due(clock_seconds())) {
-    if (!options_.turns || phase_ != Phase::kTraining) {
+    if (!options_.turns || options_.words_min > 0 || phase_ != Phase::kTraining) {
       changed_.wait_for(lock, kDueLook);
       continue;
     }
@@ -222,7 +222,7 @@ Status RingNode::round() {
     begun_s_ = clock_seconds();
     begun_talking_s_ = talking_s_;
     ++rounds_begun_;
-    values_.back() = phase_ == Phase::kFinished ? 1 : 0;  // before the changes are read: then they are the last
+    values_.back() = phase_ == Phase::kFinished ? 0 : 1;  // before the changes are read: then they are the last
     begun_words_ = words_.load();
     changed_.notify_all();
   }
@@ -235,7 +235,7 @@ Status RingNode::round() {
   }
   replica_->set_trained(steps_);
   end_exchange([&] { replica_->take(changes, second_); });
-  const bool last = values_.back() == 1;
+  const bool last = values_.back() == 0;
   stand_at({standing_.rounds + 1, !last                       ? RingStanding::Stage::kRounds
                                   : replica_->rest_size() > 0 ? RingStanding::Stage::kRest
                                                               : RingStanding::Stage::kOver});

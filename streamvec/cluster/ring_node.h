@@ -90,7 +90,7 @@ class RingNode final : public Companion {
   std::unique_ptr<DenseReplica> replica_;
   std::unique_ptr<RingCollective> collective_;
   RingStanding standing_;
-  std::vector<float> values_;  // of a round, and whether this node's text is over
+  std::vector<float> values_;  // of a round, and whether this node still has text
   std::vector<float> second_;
 
   mutable std::mutex mutex_;  // of what follows

@@ -32,7 +32,8 @@ class Turns {
   bool stepped() const;  // a step has ended since the last exchange began
   // Returns when a step has ended, or so much time has passed, or nothing is waited for any more.
   void await_step(double seconds);
-  // Calls use() while the worker is not at a step. False, and nothing was called, once `interrupted` is true.
+  // Calls use() while the worker is not at a step. False, and nothing was called, where `interrupted` comes true
+  // before.
   bool begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use);
   void end_exchange(const std::function<void()>& use);
   void drop_exchange();  // it came to nothing

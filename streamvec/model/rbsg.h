@@ -63,7 +63,7 @@ class Rbsg {
     double flops = 0;
   };
   // A state of the model by its name in a checkpoint: parameters, moments of their slopes, step count. Matrices that
-  // Muon steps have no variance: theirs is left as it is.
+  // Muon steps have no variance: theirs is zero.
   struct Named {
     std::string name;
     Matrix* values;

@@ -74,6 +74,14 @@ Plain some_of(const Plain& x, int64_t begin, int64_t end) {
   return made;
 }
 
+// As small as those of a mean loss: nothing else may count beside them.
+Matrix soft_slopes(int64_t rows, int64_t cols, int step) {
+  Matrix slopes = drawn_matrix(rows, cols, 100 + static_cast<uint64_t>(step));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t k = 0; k < cols; ++k) slopes.row(i)[k] *= 1e-4f;
+  return slopes;
+}
+
 // What Muon is by its definition: five times a X + b X X' X + c X X' X X' X, of each band of at most so many rows.
 Plain evened_out(const Plain& momentum, int64_t band_max) {
   if (momentum.rows > momentum.cols) return turned(evened_out(turned(momentum), band_max));
@@ -115,7 +123,7 @@ std::vector<Weights> after_steps(const std::string& kernel, int32_t threads, int
   for (int step = 0; step < steps; ++step) {
     std::vector<Muon::Part> parts;
     for (Weights& each : all) {
-      each.slopes = drawn_matrix(each.values.rows(), each.values.cols(), 100 + static_cast<uint64_t>(step));
+      each.slopes = soft_slopes(each.values.rows(), each.values.cols(), step);
       parts.push_back(each.part());
     }
     muon.step(parts, 0.01f, rates);
@@ -130,7 +138,7 @@ TEST(Muon, StepsAreThoseOfItsDefinition) {
       const int64_t rows = weights.values.rows(), cols = weights.values.cols();
       Plain values(drawn_matrix(rows, cols, 1)), momentum(rows, cols);
       for (int step = 0; step < kSteps; ++step) {
-        const Plain slopes(drawn_matrix(rows, cols, 100 + static_cast<uint64_t>(step)));
+        const Plain slopes(soft_slopes(rows, cols, step));
         momentum = plus(0.9, momentum, 0.1, slopes);
         const double length = 0.01 * 0.2 * std::sqrt(static_cast<double>(std::max(rows, cols)));
         values = plus(1, values, length, evened_out(plus(0.9, momentum, 0.1, slopes), band_max));

@@ -36,11 +36,21 @@ Status fill(const Checkpoint& existing, const std::string& name, Matrix& to) {
   return {};
 }
 
+void clear(Matrix& values) {
+  for (int64_t i = 0; i < values.rows(); ++i) std::fill_n(values.row(i), values.cols(), 0.0f);
+}
+
 // Muon keeps no variance of a matrix's slopes; Adam, which needs it, begins anew then, and warms up again.
 void begin_moments_anew(Rbsg& rbsg) {
   for (const Rbsg::Named& state : rbsg.states())
-    if (state.name == "rbsg.steps" || state.name.find(".adam.") != state.name.npos)
-      for (int64_t i = 0; i < state.values->rows(); ++i) std::fill_n(state.values->row(i), state.values->cols(), 0.0f);
+    if (state.name == "rbsg.steps" || state.name.find(".adam.") != state.name.npos) clear(*state.values);
+}
+
+// What Adam left of the matrices that Muon steps from now on.
+void forget_variances(Rbsg& rbsg) {
+  for (const Rbsg::Named& state : rbsg.states())
+    for (const std::string_view matrix : {".input.adam.variance", ".recurrent.adam.variance", ".output.adam.variance"})
+      if (state.name.ends_with(matrix)) clear(*state.values);
 }
 
 bool has_variances(Rbsg& rbsg) {
@@ -109,6 +119,7 @@ Status RbsgState::begin(const TrainOptions& options, Checkpoint* existing, const
     STREAMVEC_RETURN_IF_ERROR(parameters.rbsg->restore_characters(index.admitted));
     for (const Rbsg::Named& state : parameters.rbsg->states())
       STREAMVEC_RETURN_IF_ERROR(fill(*existing, state.name, *state.values));
+    if (made.muon) forget_variances(*parameters.rbsg);
     if (!made.muon && !has_variances(*parameters.rbsg)) begin_moments_anew(*parameters.rbsg);
   }
   for (Slot slot = 0; slot < vocabulary.size(); ++slot) parameters.rbsg->set_word(slot, vocabulary.word(slot));

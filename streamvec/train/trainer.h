@@ -87,7 +87,7 @@ struct TrainOptions {
   int32_t threads = 0;               // 0: one per core
   std::optional<double> lr;          // unset: the optimiser's own default
   std::string schedule = "linear";   // linear (to nothing), constant, cosine
-  std::string optimizer = "sgd";     // sgd, adagrad, adam; rbsg: adam, and muon for any other
+  std::string optimizer = "sgd";     // sgd, adagrad, adam; rbsg: adam or muon, which sgd stands for there
   std::string kernel = "auto";       // auto, reference, simd, bf16, amx
   std::string device = "cpu";        // cpu, cuda, or auto: cuda where it is there and can train what is asked for
   std::string table = "fp32";        // how a card keeps rows: fp32 or bf16
