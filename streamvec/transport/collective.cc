@@ -1,11 +1,12 @@
 #include "streamvec/transport/collective.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#include "streamvec/kernel/bf16_values.h"
 
 namespace streamvec {
 namespace {
@@ -36,29 +37,29 @@ std::span<float> segment(std::span<float> values, int part, int parts) {
   return values.subspan(begin, end - begin);
 }
 
-// Values as they travel: as they are, or the upper half of each, rounded to the nearest. What is not finite stays so.
-void encode(std::span<const float> values, bool in_bf16, char* bytes) {
-  if (!in_bf16) {
-    std::memcpy(bytes, values.data(), values.size_bytes());
-    return;
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto bits = std::bit_cast<uint32_t>(values[i]);
-    const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
-    const auto upper = static_cast<uint16_t>((finite ? bits + 0x7fffu + ((bits >> 16) & 1) : bits) >> 16);
-    std::memcpy(bytes + i * sizeof upper, &upper, sizeof upper);
-  }
+uint16_t* halves_of(char* bytes) {
+  return reinterpret_cast<uint16_t*>(bytes);
 }
 
-void decode(const char* bytes, bool in_bf16, std::span<float> values) {
-  if (!in_bf16) {
-    std::memcpy(values.data(), bytes, values.size_bytes());
-    return;
-  }
+// Values as they travel: as they are, or in half the bytes (kernel/bf16_values.h).
+void encode(std::span<const float> values, bool in_bf16, char* bytes) {
+  if (in_bf16) return bf16_encode(values.data(), std::ssize(values), halves_of(bytes));
+  std::memcpy(bytes, values.data(), values.size_bytes());
+}
+
+void decode(char* bytes, bool in_bf16, std::span<float> values) {
+  if (in_bf16) return bf16_decode(halves_of(bytes), std::ssize(values), values.data());
+  std::memcpy(values.data(), bytes, values.size_bytes());
+}
+
+// To what has come this rank's own is added, and all divided.
+void add(std::span<const float> values, float divisor, bool in_bf16, char* bytes) {
+  if (in_bf16) return bf16_add(values.data(), divisor, std::ssize(values), halves_of(bytes));
   for (size_t i = 0; i < values.size(); ++i) {
-    uint16_t upper = 0;
-    std::memcpy(&upper, bytes + i * sizeof upper, sizeof upper);
-    values[i] = std::bit_cast<float>(static_cast<uint32_t>(upper) << 16);
+    float sum = 0;
+    std::memcpy(&sum, bytes + i * sizeof sum, sizeof sum);
+    sum = (sum + values[i]) / divisor;
+    std::memcpy(bytes + i * sizeof sum, &sum, sizeof sum);
   }
 }
 
@@ -121,13 +122,7 @@ Status RingCollective::reduce_chunk(int64_t step, std::span<float> chunk, int64_
   if (their_size != size || frame.size() != kHeader + chunk.size() * width)
     return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ", size);
   char* bytes = frame.data() + kHeader;
-  if (step <= summed) {
-    std::vector<float> sums(chunk.size());
-    decode(bytes, options_.in_bf16, sums);
-    const float parts = step == summed ? static_cast<float>(ranks()) : 1;
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] = (sums[i] + chunk[i]) / parts;
-    encode(sums, options_.in_bf16, bytes);
-  }
+  if (step <= summed) add(chunk, step == summed ? static_cast<float>(ranks()) : 1, options_.in_bf16, bytes);
   if (step >= summed) decode(bytes, options_.in_bf16, chunk);  // as all have it, rounded
   return step == last ? Status() : pass_on(std::move(frame), deadline);
 }
