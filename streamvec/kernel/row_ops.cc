@@ -162,6 +162,17 @@ void adam_step(const float* HWY_RESTRICT gradient, float lr, int64_t step, const
   }
 }
 
+void nesterov_step(float momentum, int32_t dim, float* HWY_RESTRICT mean, float* HWY_RESTRICT slope) {
+  const D d;
+  const auto keep = hn::Set(d, momentum), rest = hn::Set(d, 1 - momentum);
+  for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
+    const auto now = hn::Load(d, slope + k), before = hn::Load(d, mean + k);
+    const auto after = hn::MulAdd(rest, hn::Sub(now, before), before);
+    hn::Store(after, d, mean + k);
+    hn::Store(hn::MulAdd(keep, hn::Sub(after, now), now), d, slope + k);
+  }
+}
+
 }  // namespace streamvec::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -180,6 +191,7 @@ HWY_EXPORT(add_scaled_to_rows);
 HWY_EXPORT(dual_step);
 HWY_EXPORT(mean_square);
 HWY_EXPORT(adam_step);
+HWY_EXPORT(nesterov_step);
 
 void add_scaled(const float* from, float scale, int32_t dim, float* to) {
   HWY_DYNAMIC_DISPATCH(add_scaled)(from, scale, dim, to);
@@ -228,6 +240,10 @@ float mean_square(const float* row, int32_t dim) {
 void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
                float* variance, float* row) {
   HWY_DYNAMIC_DISPATCH(adam_step)(gradient, lr, step, rates, dim, mean, variance, row);
+}
+
+void nesterov_step(float momentum, int32_t dim, float* mean, float* slope) {
+  HWY_DYNAMIC_DISPATCH(nesterov_step)(momentum, dim, mean, slope);
 }
 
 }  // namespace streamvec

@@ -39,5 +39,7 @@ struct AdamRates {
 // than gradients can make it (about 8 * lr), even where threads have torn the moments apart.
 void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
                float* variance, float* row);
+// Nesterov's momentum: mean += (1 - momentum) * (slope - mean), and the slope is drawn to that by `momentum`.
+void nesterov_step(float momentum, int32_t dim, float* mean, float* slope);
 
 }  // namespace streamvec

@@ -168,6 +168,20 @@ TEST_P(RowOps, AdamStepFollowsKingmaAndBa) {
   }
 }
 
+TEST_P(RowOps, NesterovStepMovesTheMeanAndDrawsTheSlopeToIt) {
+  for (int32_t dim : kDims) {
+    Row mean(dim, 1), slope(dim, 2);
+    const std::vector<double> means = mean.values(), slopes = slope.values();
+    nesterov_step(0.75f, dim, mean.data(), slope.data());
+    for (int32_t d = 0; d < dim; ++d) {
+      const double wanted = 0.75 * means[d] + 0.25 * slopes[d];
+      EXPECT_NEAR(mean[d], wanted, 1e-6);
+      EXPECT_NEAR(slope[d], 0.75 * wanted + 0.25 * slopes[d], 1e-6);
+    }
+    for (Row* each : {&mean, &slope}) each->expect_zero_padding();
+  }
+}
+
 TEST_P(RowOps, AdamStepIsBoundedWhereAVarianceWasLost) {
   constexpr int32_t kDim = 20;
   Row mean(kDim, 1), variance(kDim, 0), row(kDim, 0), gradient(kDim, 0);

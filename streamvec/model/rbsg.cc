@@ -100,7 +100,11 @@ Status Rbsg::allocate() {
     }
   }
   STREAMVEC_ASSIGN_OR_RETURN(steps_, Matrix::make(1, 1));
-  if (options_.muon) muon_.emplace(products_, team_);
+  if (options_.muon) {
+    const bool reference = options_.kernel == "reference";
+    STREAMVEC_ASSIGN_OR_RETURN(const auto in_f32, make_packed_gemm(reference ? "reference" : "simd"));
+    muon_.emplace(in_f32, team_);
+  }
   return {};
 }
 

@@ -111,6 +111,7 @@ class Rbsg {
   // From now on batches take turns with that. What changes values also holds what lock_values() gives, against those
   // who ask for vectors.
   void take_turns(std::shared_ptr<Turns> turns) { turns_ = std::move(turns); }
+  ThreadTeam& team() { return team_; }  // to be used in turns with batches
   std::unique_lock<std::mutex> lock_values() const { return std::unique_lock(values_mutex_); }
   RbsgIndex index() const;
   // Gives the rows their characters back, those of "rbsg.*.characters" as many. kDataLoss as CharacterTable::restore.

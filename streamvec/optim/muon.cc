@@ -11,6 +11,11 @@
 namespace streamvec {
 namespace {
 
+// Products of square matrices that find_power() takes: all of four in each iteration but those of the first and last.
+int32_t square_products(int32_t iterations) {
+  return 4 * iterations - 3;
+}
+
 void scale_rows(const MatrixView<float>& rows, float factor) {
   for (int64_t i = 0; i < rows.rows; ++i)
     std::transform(rows.row(i), rows.row(i) + rows.cols, rows.row(i), [=](float value) { return factor * value; });
@@ -30,9 +35,10 @@ void Muon::step(std::span<const Part> parts, float lr, const MuonRates& rates) {
     for (int64_t i = 0; i < count; ++i) {
       bands_.push_back({&part, rows > cols, height * i / count, height * (i + 1) / count});
       const auto h = static_cast<double>(bands_.back().end - bands_.back().begin);
-      flops_ += rates.iterations * 2 * h * h * (2 * static_cast<double>(width) + h);
+      flops_ += 2 * h * h * (2 * static_cast<double>(width) + square_products(rates.iterations) * h);
     }
   }
+  team_.run([&](int32_t member) { take_momentum(parts, rates.momentum, member); });
   std::atomic<size_t> next{0};
   team_.run([&](int32_t member) {
     for (size_t i = next++; i < bands_.size(); i = next++)
@@ -40,55 +46,72 @@ void Muon::step(std::span<const Part> parts, float lr, const MuonRates& rates) {
   });
 }
 
-void Muon::step_band(const Band& band, float lr, const MuonRates& rates, Lane& lane) {
-  const Part& part = *band.part;
-  const int64_t height = band.end - band.begin, width = band.turned ? part.values->rows() : part.values->cols();
-  lane.x.reserve_zeroed(height, width);  // sums go over its padding, too
-  lane.gram.reserve(height, height);
-  lane.factor.reserve(height, height);
-  // Calls use(row of the part, its first column here, how many there are, what they are of x, how far apart there).
-  const auto for_each_row = [&](const auto& use) {
-    const MatrixView<float>& x = lane.x.view();
-    if (band.turned)
-      for (int64_t k = 0; k < width; ++k) use(k, band.begin, height, x.data + k, x.stride);
-    else
-      for (int64_t i = 0; i < height; ++i) use(band.begin + i, int64_t{0}, width, x.row(i), int64_t{1});
-  };
-  for_each_row([&](int64_t row, int64_t first, int64_t count, float* x, int64_t apart) {
-    float *slopes = part.slopes->row(row) + first, *means = part.momentum->row(row) + first;
-    for (int64_t k = 0; k < count; ++k) {
-      // Nesterov's: the mean as it is, once more drawn towards it.
-      means[k] += (1 - rates.momentum) * (slopes[k] - means[k]);
-      slopes[k] += rates.momentum * (means[k] - slopes[k]);
-    }
-    for (int64_t k = 0; k < count; ++k) x[k * apart] = slopes[k];
-    std::fill_n(slopes, count, 0.0f);
-  });
-  even_out(rates.iterations, lane);
-  const float length = lr * rates.length * std::sqrt(static_cast<float>(width));
-  for_each_row([&](int64_t row, int64_t first, int64_t count, const float* x, int64_t apart) {
-    float* values = part.values->row(row) + first;
-    for (int64_t k = 0; k < count; ++k) values[k] += length * x[k * apart];
-  });
+// Slopes become what is to be evened out.
+void Muon::take_momentum(std::span<const Part> parts, float momentum, int32_t member) {
+  for (const Part& part : parts) {
+    const int64_t rows = part.values->rows(), begin = rows * member / team_.size();
+    for (int64_t row = begin; row < rows * (member + 1) / team_.size(); ++row)
+      nesterov_step(momentum, static_cast<int32_t>(part.values->cols()), part.momentum->row(row),
+                    part.slopes->row(row));
+  }
 }
 
-void Muon::even_out(int32_t iterations, Lane& lane) {
-  const MatrixView<float>&x = lane.x.view(), &gram = lane.gram.view(), &factor = lane.factor.view();
+void Muon::step_band(const Band& band, float lr, const MuonRates& rates, Lane& lane) {
+  const int64_t height = band.end - band.begin;
+  const auto of_band = [&](Matrix& matrix) -> MatrixView<float> {
+    const MatrixView<float> all = matrix.view();
+    if (!band.turned) return some_rows(all, band.begin, height);
+    return {all.data + band.begin, all.rows, height, all.stride};
+  };
+  const MatrixView<float> slopes = of_band(*band.part->slopes), values = of_band(*band.part->values);
+  const Factor x = band.turned ? transposed(slopes) : Factor(slopes);
+  products_->pack(transposed(x), lane.packed);
+  products_->multiply(x, lane.packed, false, lane.gram.reserve(height, height));
+  find_power(rates.iterations, lane);
+  scale_rows(lane.power.view(), lr * rates.length * std::sqrt(static_cast<float>(x.cols())));
+  const Factor power = lane.power.view();
+  if (band.turned) {
+    products_->pack(transposed(power), lane.packed);
+    products_->multiply(slopes, lane.packed, true, values);
+  } else {
+    products_->pack(slopes, lane.packed);
+    products_->multiply(power, lane.packed, true, values);
+  }
+  for (int64_t i = 0; i < slopes.rows; ++i) std::fill_n(slopes.row(i), slopes.cols, 0.0f);
+}
+
+void Muon::find_power(int32_t iterations, Lane& lane) {
+  const MatrixView<float> gram = lane.gram.view();
+  const int64_t height = gram.rows;
+  const MatrixView<float> factor = lane.factor.reserve(height, height);
   double square = 0;
-  for (int64_t i = 0; i < x.rows; ++i)
-    square += double{mean_square(x.row(i), static_cast<int32_t>(x.cols))} * static_cast<double>(x.cols);
-  scale_rows(x, static_cast<float>(1 / std::sqrt(std::max(square, kMuonSquareMin))));
+  for (int64_t i = 0; i < height; ++i) square += double{gram.row(i)[i]};
+  const double norm = std::sqrt(std::max(square, kMuonSquareMin));
+  scale_rows(gram, static_cast<float>(1 / (norm * norm)));
+  lane.next.reserve(height, height);
   for (int32_t k = 0; k < iterations; ++k) {
-    products_->pack(transposed(x), lane.packed);
-    products_->multiply(x, lane.packed, false, gram);
     products_->pack(gram, lane.packed);
     products_->multiply(gram, lane.packed, false, factor);
-    for (int64_t i = 0; i < gram.rows; ++i)
-      for (int64_t j = 0; j < gram.cols; ++j)
+    for (int64_t i = 0; i < height; ++i) {
+      for (int64_t j = 0; j < height; ++j)
         factor.row(i)[j] = kMuonQuintic * factor.row(i)[j] + kMuonCubic * gram.row(i)[j];
-    products_->pack(x, lane.packed);
-    scale_rows(x, kMuonLinear);
-    products_->multiply(factor, lane.packed, true, x);
+      factor.row(i)[i] += kMuonLinear;
+    }
+    if (k + 1 < iterations) {
+      products_->multiply(factor, lane.packed, false, lane.next.view());
+      products_->pack(factor, lane.packed);
+      products_->multiply(lane.next.view(), lane.packed, false, gram);
+    }
+    if (k == 0) {
+      lane.power.reserve(height, height);
+      for (int64_t i = 0; i < height; ++i)
+        std::transform(factor.row(i), factor.row(i) + height, lane.power.row(i),
+                       [&](float value) { return value / static_cast<float>(norm); });
+      continue;
+    }
+    products_->pack(lane.power.view(), lane.packed);
+    products_->multiply(factor, lane.packed, false, lane.next.view());
+    std::swap(lane.power, lane.next);
   }
 }
 

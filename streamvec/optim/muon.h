@@ -4,9 +4,11 @@
 // would, where Adam learns far less (docs/BENCHMARKS.md, Muon): nodes that step together need that.
 //
 // Singular values are brought to 1 by five steps of Newton and Schulz: with X = momentum / its norm, as wide as it is
-// high or wider, X becomes a X + (b A + c A A) X of A = X X'. Products may be in bf16: what is not exact about them
-// leaves singular values between .7 and 1.2 where they are anyway. A matrix that is high is cut into bands, each of
-// which is brought there by itself: time goes with the square of the height, and a thread has a band to itself.
+// high or wider, X becomes a X + (b A + c A A) X of A = X X'. All that is a polynomial of the first A times X: so A is
+// made once, the steps are taken by square matrices alone, and X is multiplied once at the end, a third of the
+// products and a fifth of the packing. What A says of small singular values is their square, so products are in f32. A
+// matrix that is high is cut into bands, each of which is brought there by itself: time goes with the square of the
+// height, and a thread has a band to itself.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@ class Muon {
     Matrix* slopes;    // left zeroed
   };
 
-  // The team is borrowed.
+  // The team is borrowed. REQUIRES: products of floats, `reference` or `simd`.
   Muon(std::shared_ptr<const PackedGemm> products, ThreadTeam& team);
 
   // One step of each part up its slopes, which are finite.
@@ -47,12 +49,14 @@ class Muon {
   };
   // What a member needs of its own.
   struct Lane {
-    RowBuffer x, gram, factor;
+    RowBuffer gram, factor, power, next;
     PackedFactor packed;
   };
 
+  void take_momentum(std::span<const Part> parts, float momentum, int32_t member);
   void step_band(const Band& band, float lr, const MuonRates& rates, Lane& lane);
-  void even_out(int32_t iterations, Lane& lane);
+  // Of lane.gram: lane.power times X has singular values of about 1.
+  void find_power(int32_t iterations, Lane& lane);
 
   std::shared_ptr<const PackedGemm> products_;
   ThreadTeam& team_;
