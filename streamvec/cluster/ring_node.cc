@@ -29,7 +29,7 @@ Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, st
 }
 
 Status RingNode::begin() {
-  STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables}));
+  STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables, .team = options_.team}));
   values_.resize(static_cast<size_t>(replica_->size()) + 1);
   second_.resize(static_cast<size_t>(replica_->second_size()));
   RingCollective::Options ring;

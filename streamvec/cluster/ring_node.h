@@ -22,6 +22,7 @@
 #include "streamvec/cluster/ring_standing.h"
 #include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
+#include "streamvec/core/thread_team.h"
 #include "streamvec/core/turns.h"
 #include "streamvec/sync/dense_replica.h"
 #include "streamvec/transport/collective.h"
@@ -36,6 +37,7 @@ struct RingOptions {
   // Training threads are held between two pieces of text while it waits. None: threads train on them meanwhile.
   std::function<void(const std::function<void()>&)> with_tables;
   std::shared_ptr<Turns> turns;  // of training; it is closed when the ring has ended or failed
+  ThreadTeam* team = nullptr;    // borrowed: it works for the ring when it is the ring's turn (DenseReplica::Options)
   bool in_bf16 = false;          // changes travel rounded (RingCollective::Options)
   int64_t words_min = 10'000;    // trained here between two rounds at least; less: closer to one node, and more to send
   int64_t words_max = 450'000;   // at most: then training waits

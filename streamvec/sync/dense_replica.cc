@@ -15,12 +15,19 @@ namespace {
 constexpr uint64_t kSpaceDraws = 11;      // the same on all nodes
 constexpr int64_t kMeasuredRows = 2'048;  // the most frequent: their lengths stand for those that a row meets
 
-enum Scratch { kChange, kMean, kOwn, kScratchRows };
+// Tables differ in width, and what stands behind a row of each has to be zero.
+void clear_padding(float* row, int32_t cols) {
+  std::fill(row + cols, row + (cols + Matrix::kRowMultiple - 1) / Matrix::kRowMultiple * Matrix::kRowMultiple, 0.0f);
+}
+
+void scale_row(float* row, float factor, int32_t cols) {
+  if (factor != 1) blend(row, factor, row, 0, cols, row);
+}
 
 }  // namespace
 
 Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options) {
-  std::unique_ptr<DenseReplica> replica(new DenseReplica(options.nodes));
+  std::unique_ptr<DenseReplica> replica(new DenseReplica(options.nodes, options.team));
   for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
   for (Table& table : replica->tables_) {
     if (table.squares < 0) continue;
@@ -29,7 +36,8 @@ Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options)
   }
   int64_t cols = 0;
   for (const Table& table : replica->tables_) cols = std::max(cols, table.base.cols());
-  replica->rows_.reserve_zeroed(kScratchRows, cols);
+  replica->rows_.reserve_zeroed(kScratchRows * replica->members(), cols);
+  replica->sums_.resize(replica->tables_.size() * static_cast<size_t>(replica->members()));
   return replica;
 }
 
@@ -69,11 +77,6 @@ Status DenseReplica::add_table(const DenseTable& options) {
   return {};
 }
 
-// Tables differ in width, and the padding of each has to be zero.
-void DenseReplica::clear_scratch() {
-  for (int64_t row = 0; row < kScratchRows; ++row) std::fill_n(rows_.row(row), rows_.view().stride, 0.0f);
-}
-
 RowLocks::Guard DenseReplica::locked(const Table& table, int64_t row) {
   const auto slot = static_cast<Slot>(row);
   const std::span<const Slot> one(&slot, 1), none;
@@ -81,21 +84,35 @@ RowLocks::Guard DenseReplica::locked(const Table& table, int64_t row) {
   return {locks, table.options.is_output ? none : one, table.options.is_output ? one : none};
 }
 
+template <typename Use>
+void DenseReplica::share_rows(const Use& use) {
+  std::fill(sums_.begin(), sums_.end(), Sums{});
+  const auto share = [&](int32_t member) {
+    for (size_t at = 0; at < tables_.size(); ++at) {
+      const int64_t rows = tables_[at].base.rows();
+      use(at, rows * member / members(), rows * (member + 1) / members(), member);
+    }
+  };
+  team_ != nullptr ? team_->run(share) : share(0);
+}
+
 void DenseReplica::bring(std::span<float> values) {
   STREAMVEC_CHECK(static_cast<int64_t>(values.size()) == size_);
   before_ = std::exchange(begun_, trained_);
   under_way_ = true;
-  for (size_t at = 0; at < tables_.size(); ++at) bring_table(at, values);
+  share_rows(
+      [&](size_t at, int64_t begin, int64_t end, int32_t member) { bring_rows(at, begin, end, member, values); });
+  for (size_t at = 0; at < tables_.size(); ++at) end_bringing(at, values);
 }
 
-void DenseReplica::bring_table(size_t at, std::span<float> values) {
+void DenseReplica::bring_rows(size_t at, int64_t begin, int64_t end, int32_t member, std::span<float> values) {
   Table& table = tables_[at];
   const auto cols = static_cast<int32_t>(table.base.cols());
   const bool damped = table.way == Way::kDamped;
-  double lengths = 0, square = 0;
-  clear_scratch();
-  for (int64_t row = 0; row < table.base.rows(); ++row) {
-    float* change = rows_.row(kChange);
+  Sums& sums = sums_of(at, member);
+  float* change = scratch(member, kChange);
+  clear_padding(change, cols);
+  for (int64_t row = begin; row < end; ++row) {
     float* base = table.base.row(row);
     ChangeSquares squares;
     {
@@ -104,24 +121,32 @@ void DenseReplica::bring_table(size_t at, std::span<float> values) {
     }
     std::copy_n(change, cols, brought_.begin() + table.brought + row * cols);
     if (table.low) continue;
-    table.told = true;
     add_scaled(change, 1, cols, base);
-    const int64_t place = table.changes + row * cols;
-    const float share = damped ? damped_share(pull_since(at, row, before_), nodes_) : 1;
-    std::transform(change, change + cols, values.begin() + place, [share](float value) { return share * value; });
-    square += squares.change;
-    if (row < kMeasuredRows) lengths += squares.known;
+    if (damped) scale_row(change, damped_share(pull_since(at, row, before_), nodes_), cols);
+    std::copy_n(change, cols, values.begin() + table.changes + row * cols);
+    sums.change += squares.change;
+    if (row < kMeasuredRows) sums.known += squares.known;
     if (table.squares >= 0 && table.options.by_row) values[static_cast<size_t>(table.squares + row)] = squares.change;
   }
+}
+
+void DenseReplica::end_bringing(size_t at, std::span<float> values) {
+  Table& table = tables_[at];
   if (table.low) {
-    const auto size = static_cast<size_t>(table.base.rows() * cols);
+    const auto size = static_cast<size_t>(table.base.rows() * table.base.cols());
     return table.low->project(
         std::span(brought_).subspan(static_cast<size_t>(table.brought), size),
         values.subspan(static_cast<size_t>(table.changes), static_cast<size_t>(table.low->left_size())));
   }
+  table.told = true;
+  Sums all;
+  for (int32_t member = 0; member < members(); ++member) {
+    all.change += sums_of(at, member).change;
+    all.known += sums_of(at, member).known;
+  }
   if (table.squares >= 0 && !table.options.by_row)
-    values[static_cast<size_t>(table.squares)] = static_cast<float>(square);
-  table.length = lengths / static_cast<double>(std::clamp<int64_t>(table.base.rows(), 1, kMeasuredRows));
+    values[static_cast<size_t>(table.squares)] = static_cast<float>(all.change);
+  table.length = all.known / static_cast<double>(std::clamp<int64_t>(table.base.rows(), 1, kMeasuredRows));
 }
 
 // What a node has said of its change is all that counts as told; the rest stays for the next round.
@@ -149,8 +174,12 @@ void DenseReplica::bring_second(std::span<const float> means, std::span<float> v
 void DenseReplica::take(std::span<const float> means, std::span<const float> second_means) {
   STREAMVEC_CHECK(static_cast<int64_t>(means.size()) == size_);
   STREAMVEC_CHECK(static_cast<int64_t>(second_means.size()) == second_size_);
-  for (size_t at = 0; at < tables_.size(); ++at)
-    tables_[at].low ? take_low(tables_[at], second_means) : take_table(at, means);
+  find_table_gains(means);
+  share_rows([&](size_t at, int64_t begin, int64_t end, int32_t member) {
+    if (!tables_[at].low) take_rows(at, begin, end, member, means);
+  });
+  for (Table& table : tables_)
+    if (table.low) take_low(table, second_means);
   end_round();
 }
 
@@ -249,9 +278,10 @@ void DenseReplica::adopt_table(size_t at, std::span<const float> values) {
   Table& table = tables_[at];
   const auto cols = static_cast<int32_t>(table.base.cols());
   const bool damped = table.way == Way::kDamped;
-  clear_scratch();
+  float *agreed = scratch(0, kMean), *known = scratch(0, kOwn);
+  clear_padding(agreed, cols);
+  clear_padding(known, cols);
   for (int64_t row = 0; row < table.base.rows(); ++row) {
-    float *agreed = rows_.row(kMean), *known = rows_.row(kOwn);
     std::copy_n(values.begin() + row * cols, cols, agreed);
     std::copy_n(table.base.row(row), cols, known);
     const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;
@@ -273,19 +303,17 @@ void DenseReplica::shift(Table& table, std::span<const float> means, double fact
     }
 }
 
-void DenseReplica::take_table(size_t at, std::span<const float> means) {
+void DenseReplica::take_rows(size_t at, int64_t begin, int64_t end, int32_t member, std::span<const float> means) {
   Table& table = tables_[at];
   const auto cols = static_cast<int32_t>(table.base.cols());
   const bool damped = table.way == Way::kDamped;
-  const double of_table = table_gain(table, means);
-  clear_scratch();
-  for (int64_t row = 0; row < table.base.rows(); ++row) {
-    const auto place = static_cast<size_t>(table.changes + row * cols);
-    float *mean = rows_.row(kMean), *own = rows_.row(kOwn);
-    std::copy_n(means.begin() + static_cast<int64_t>(place), cols, mean);
+  float *mean = scratch(member, kMean), *own = scratch(member, kOwn);
+  clear_padding(mean, cols);
+  clear_padding(own, cols);
+  for (int64_t row = begin; row < end; ++row) {
+    std::copy_n(means.begin() + table.changes + row * cols, cols, mean);
     std::copy_n(brought_.begin() + table.brought + row * cols, cols, own);
-    const auto factor = static_cast<float>(row_gain(table, row, mean, of_table, means));
-    for (int32_t k = 0; k < cols; ++k) mean[k] *= factor;
+    scale_row(mean, static_cast<float>(row_gain(table, row, mean, means)), cols);
     const float late = damped ? late_share(pull_since(at, row, begun_)) : 1;
     const RowLocks::Guard lock = locked(table, row);
     shift_both(mean, own, late, cols, table.options.live->row(row), table.base.row(row));
@@ -300,22 +328,33 @@ double DenseReplica::gain(Way way, double mean_of_squares, double square_of_mean
   return std::clamp(way == Way::kAsLong ? std::sqrt(ratio) : ratio, 1.0, nodes);
 }
 
-// 1 where each row has its own.
-double DenseReplica::table_gain(const Table& table, std::span<const float> means) const {
-  if (!table.lengthens() || table.options.by_row) return 1;
-  double square = 0;
-  for (int64_t i = 0; i < table.base.rows() * table.base.cols(); ++i) {
-    const double value = means[static_cast<size_t>(table.changes + i)];
-    square += value * value;
+// Of tables whose rows have none of their own.
+void DenseReplica::find_table_gains(std::span<const float> means) {
+  const auto has_one = [](const Table& table) { return !table.low && table.lengthens() && !table.options.by_row; };
+  share_rows([&](size_t at, int64_t begin, int64_t end, int32_t member) {
+    const Table& table = tables_[at];
+    if (!has_one(table)) return;
+    const auto cols = static_cast<int32_t>(table.base.cols());
+    float* mean = scratch(member, kMean);
+    clear_padding(mean, cols);
+    for (int64_t row = begin; row < end; ++row) {
+      std::copy_n(means.begin() + table.changes + row * cols, cols, mean);
+      sums_of(at, member).change += double{dot(mean, mean, cols)};
+    }
+  });
+  for (size_t at = 0; at < tables_.size(); ++at) {
+    Table& table = tables_[at];
+    if (!has_one(table)) continue;
+    double square = 0;
+    for (int32_t member = 0; member < members(); ++member) square += sums_of(at, member).change;
+    table.gain = gain(table.way, means[static_cast<size_t>(table.squares)], square);
   }
-  return gain(table.way, means[static_cast<size_t>(table.squares)], square);
 }
 
-double DenseReplica::row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
-                              std::span<const float> means) const {
+double DenseReplica::row_gain(const Table& table, int64_t row, const float* mean, std::span<const float> means) const {
   if (table.way == Way::kMean) return 1;
   if (!table.lengthens()) return static_cast<double>(nodes_);
-  if (!table.options.by_row) return table_gain;
+  if (!table.options.by_row) return table.gain;
   return gain(table.way, means[static_cast<size_t>(table.squares + row)],
               dot(mean, mean, static_cast<int32_t>(table.base.cols())));
 }

@@ -17,6 +17,7 @@
 
 #include "streamvec/core/matrix.h"
 #include "streamvec/core/status.h"
+#include "streamvec/core/thread_team.h"
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/model/row_locks.h"
 #include "streamvec/sync/combiner.h"
@@ -47,6 +48,8 @@ class DenseReplica {
   struct Options {
     int64_t nodes = 1;
     std::vector<DenseTable> tables;
+    // Borrowed: bring() and take() share rows out among it, so that nobody else uses it meanwhile. None: alone.
+    ThreadTeam* team = nullptr;
   };
   static Result<std::unique_ptr<DenseReplica>> make(const Options& options);
 
@@ -88,28 +91,43 @@ class DenseReplica {
     int64_t right = 0, rest = 0;
     bool told = false;  // what was brought is in `base`, and the round is under way
     double length = 0;  // mean square of the first rows, as last measured
+    double gain = 1;    // of the round that is taken, where rows have none of their own
   };
+  // What members find while they share rows, by table and then by member: squares of changes, of what was known.
+  struct Sums {
+    double change = 0, known = 0;
+  };
+  enum Scratch { kChange, kMean, kOwn, kScratchRows };
 
-  explicit DenseReplica(int64_t nodes) : nodes_(nodes) {}
+  DenseReplica(int64_t nodes, ThreadTeam* team) : nodes_(nodes), team_(team) {}
+  int32_t members() const { return team_ != nullptr ? team_->size() : 1; }
+  Sums& sums_of(size_t table, int32_t member) {
+    return sums_[table * static_cast<size_t>(members()) + static_cast<size_t>(member)];
+  }
   Status add_table(const DenseTable& table);
-  void clear_scratch();
   RowLocks::Guard locked(const Table& table, int64_t row);
-  void bring_table(size_t at, std::span<float> values);
-  void take_table(size_t at, std::span<const float> means);
+  // Calls use(table's place, its rows from .. to, whose turn it is) so that every row of every table has its turn.
+  template <typename Use>
+  void share_rows(const Use& use);
+  float* scratch(int32_t member, int64_t row) { return rows_.row(member * kScratchRows + row); }
+  void bring_rows(size_t at, int64_t begin, int64_t end, int32_t member, std::span<float> values);
+  void end_bringing(size_t at, std::span<float> values);
+  void take_rows(size_t at, int64_t begin, int64_t end, int32_t member, std::span<const float> means);
   void take_low(Table& table, std::span<const float> means);
   void end_round();
   void adopt_table(size_t at, std::span<const float> values);
   void shift(Table& table, std::span<const float> means, double factor);
   double low_gain(const Table& table, double mean_of_squares, std::span<const float> mean) const;
-  double table_gain(const Table& table, std::span<const float> means) const;
-  double row_gain(const Table& table, int64_t row, const float* mean, double table_gain,
-                  std::span<const float> means) const;
+  void find_table_gains(std::span<const float> means);
+  double row_gain(const Table& table, int64_t row, const float* mean, std::span<const float> means) const;
   double gain(Way way, double mean_of_squares, double square_of_mean) const;
   // How far training has moved the row towards its rest since `then`.
   double pull_since(size_t table, int64_t row, double then) const;
 
   int64_t nodes_;
+  ThreadTeam* team_;
   std::vector<Table> tables_;
+  std::vector<Sums> sums_;
   int64_t size_ = 0, second_size_ = 0, rest_size_ = 0;
   std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
   std::vector<float> expanded_;

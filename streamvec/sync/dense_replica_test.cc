@@ -15,12 +15,12 @@ constexpr int64_t kDenseRows = 5, kDenseCols = 7;
 // Nodes that meet in rounds inside one process: what a ring does, without one.
 class Rounds {
  public:
-  Rounds(int nodes, DenseTable like) {
+  Rounds(int nodes, DenseTable like, int threads = 1) : team(threads) {
     for (int i = 0; i < nodes; ++i) tables.push_back(std::move(Matrix::make(kDenseRows, kDenseCols)).value());
     for (Matrix& table : tables) {
       for (int64_t row = 0; row < kDenseRows; ++row) table.row(row)[row % kDenseCols] = 1;
       like.live = &table;
-      replicas.push_back(std::move(DenseReplica::make({nodes, {like}})).value());
+      replicas.push_back(std::move(DenseReplica::make({nodes, {like}, threads > 1 ? &team : nullptr})).value());
     }
   }
 
@@ -49,6 +49,7 @@ class Rounds {
     for (auto& replica : replicas) replica->set_trained(steps);
   }
 
+  ThreadTeam team;
   std::vector<Matrix> tables;
   std::vector<std::unique_ptr<DenseReplica>> replicas;
   std::vector<float> means, second;
@@ -114,6 +115,26 @@ INSTANTIATE_TEST_SUITE_P(Combiners, Definition,
                          ::testing::Combine(::testing::Values(Combine::kSum, Combine::kMean, Combine::kAdasum,
                                                               Combine::kDamped),
                                             ::testing::Values(1, 2, 3, 8)));
+
+TEST(DenseReplica, ThreadsThatShareRowsBringThemWhereOneDoes) {
+  for (const Combine combine : {Combine::kMean, Combine::kAdasum, Combine::kDamped}) {
+    for (const bool by_row : {true, false}) {
+      Rounds alone(3, combined_by(combine, by_row)), shared(3, combined_by(combine, by_row), 4);
+      for (int round = 0; round < 3; ++round) {
+        for (Rounds* rounds : {&alone, &shared}) {
+          for (size_t node = 0; node < 3; ++node) {
+            const auto changes = drawn_changes(round, node);
+            for (int64_t i = 0; i < std::ssize(changes); ++i)
+              at(*rounds, node, i / kDenseCols, i % kDenseCols) += changes[static_cast<size_t>(i)];
+          }
+          rounds->round();
+        }
+      }
+      for (int64_t i = 0; i < kDenseRows * kDenseCols; ++i)
+        EXPECT_NEAR(at(shared, 1, i / kDenseCols, i % kDenseCols), at(alone, 1, i / kDenseCols, i % kDenseCols), 1e-6);
+    }
+  }
+}
 
 TEST(DenseReplica, AdasumIsTheMeanOfEqualChangesAndTheSumOfThoseAtRightAngles) {
   for (const bool by_row : {true, false}) {

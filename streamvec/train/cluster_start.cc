@@ -196,6 +196,7 @@ void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, 
   if (settings.words_min > 0) turns.patience = 0;  // many batches pass between two rounds
   ring.turns = std::make_shared<Turns>(turns);
   rbsg.take_turns(ring.turns);
+  ring.team = &rbsg.team();
   ring.with_tables = [&rbsg](const std::function<void()>& use) {
     const auto held = rbsg.lock_values();
     use();
