@@ -17,9 +17,11 @@ void Turns::begin_step() {
   std::unique_lock lock(mutex_);
   const double now = clock_seconds();
   if (begun_s_ > 0) step_takes_s_ = now - begun_s_;
+  const std::chrono::duration<double> wait_max(options_.wait_max_s);
   const auto exchanged = [&] { return closed_ || (!stepped_ && !pending_); };
-  if (!exchanged() && is_worth_waiting(now))
-    unawaited_ = !changed_.wait_for(lock, std::chrono::duration<double>(options_.wait_max_s), exchanged);
+  changed_.wait_for(lock, wait_max, [&] { return closed_ || !follows_; });
+  follows_ = false;
+  if (!exchanged() && is_worth_waiting(now)) unawaited_ = !changed_.wait_for(lock, wait_max, exchanged);
   changed_.wait(lock, [&] { return !wanted_; });
   working_ = true;
   begun_s_ = clock_seconds();
@@ -73,6 +75,7 @@ void Turns::use_wanted(std::unique_lock<std::mutex>& lock, const std::function<v
 bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use) {
   std::unique_lock lock(mutex_);
   wanted_ = true;
+  follows_ = false;
   while (working_ && !interrupted()) changed_.wait_for(lock, kInterruptionLook);
   if (working_) {
     wanted_ = false;
@@ -92,6 +95,7 @@ void Turns::end_exchange(const std::function<void()>& use) {
   wanted_ = true;
   changed_.wait(lock, [&] { return !working_; });
   pending_ = unawaited_ = false;
+  follows_ = stepped_ && options_.patience > 0;
   use_wanted(lock, use);
 }
 

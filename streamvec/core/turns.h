@@ -3,7 +3,8 @@
 //
 // The worker's next step waits for the exchange of the last one where that is soon over, so that it knows of it. Where
 // it would take too long the step goes on without: what the exchange ends with then comes between this step and the
-// next. Whichever it is, the other never looks at or changes the values while the worker is at a step.
+// next, and that next one waits until the exchange of this has begun, so that every step has its own. Whichever it is,
+// the other never looks at or changes the values while the worker is at a step.
 #pragma once
 
 #include <array>
@@ -55,6 +56,7 @@ class Turns {
   bool wanted_ = false;                     // by the other, as soon as the worker is not at a step
   bool stepped_ = false, pending_ = false;  // an exchange is to be, is under way
   bool unawaited_ = false;                  // this exchange has been waited for in vain
+  bool follows_ = false;                    // one has ended, and the next is to begin before the next step does
   bool closed_ = false;
   double begun_s_ = 0, ended_s_ = 0;  // when the last step did
   double stepped_s_ = 0;              // when that one ended which the exchange under way is of

@@ -81,6 +81,33 @@ TEST(Turns, OneThatWasWaitedForInVainIsNotWaitedForUntilItHasEnded) {
   turns.end_exchange(kNothing);
 }
 
+TEST(Turns, AStepThatAnExchangeDidNotKnowOfHasItsOwnBeforeTheNextStep) {
+  Turns turns({.patience = 1e-9, .wait_max_s = 100});
+  const auto step = [&] {
+    turns.begin_step();
+    turns.end_step();
+  };
+  step();
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(300));
+  turns.end_exchange(kNothing);
+  step();
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  step();  // goes on, as exchanges are known to take long
+  turns.end_exchange(kNothing);
+  std::atomic<bool> begun = false;
+  std::thread worker([&] {
+    turns.begin_step();
+    begun = true;
+    turns.end_step();
+  });
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(begun);
+  EXPECT_TRUE(turns.begin_exchange(kNever, [&] { EXPECT_FALSE(begun); }));
+  worker.join();
+  turns.end_exchange(kNothing);
+}
+
 TEST(Turns, AnExchangeThatIsInterruptedHasNotBegun) {
   Turns turns({});
   turns.begin_step();
