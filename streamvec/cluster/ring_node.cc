@@ -17,7 +17,7 @@ constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text com
 constexpr auto kDueLook = std::chrono::milliseconds(5);
 constexpr double kStepLook = 0.02;                             // seconds: of a ring that takes turns
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
-constexpr size_t kPart = size_t{1} << 20;                      // values of one reduction
+constexpr size_t kPart = size_t{1} << 20;                      // values of one broadcast
 
 }  // namespace
 
@@ -35,7 +35,8 @@ Status RingNode::begin() {
   RingCollective::Options ring;
   ring.interrupted = [this] { return interrupted(); };
   ring.silent_max_s = options_.unheard_after_s;
-  ring.in_bf16 = options_.in_bf16;
+  ring.in_bf16 = options_.form == RingOptions::Form::kBf16;
+  if (options_.form == RingOptions::Form::kFourBit) left_out_.resize(values_.size());
   collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
   thread_ = std::thread([this] { run(); });
   return {};
@@ -169,6 +170,7 @@ Status RingNode::regroup() {
   for (const NodeId node : collective_->ring())
     if (!is_among(view.workers, node)) transport_->forget(node);
   collective_->form(view.workers, view.epoch);
+  std::fill(left_out_.begin(), left_out_.end(), 0.0f);
   formed_ = view.epoch;
   std::string own(sizeof standing_, '\0');
   std::memcpy(own.data(), &standing_, sizeof standing_);
@@ -215,6 +217,7 @@ Status RingNode::bring_up(const RingAgreement& agreement, const RingStanding& fu
   return {};
 }
 
+// Who is dead is said by the membership, not by a deadline.
 Status RingNode::round() {
   const std::span<float> changes(values_.data(), values_.size() - 1);
   {
@@ -228,10 +231,15 @@ Status RingNode::round() {
   }
   replica_->set_trained(steps_);
   if (!begin_exchange([&] { replica_->bring(changes); })) return error(Code::kAborted, "another ring is formed");
-  STREAMVEC_RETURN_IF_ERROR(reduce(values_));
+  if (left_out_.empty()) {
+    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(values_, Deadline::never()));
+  } else {
+    const auto whole = values_.size() - static_cast<size_t>(replica_->changes());
+    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean_in_four_bits(values_, whole, left_out_, Deadline::never()));
+  }
   if (!second_.empty()) {
     replica_->bring_second(changes, second_);
-    STREAMVEC_RETURN_IF_ERROR(reduce(second_));
+    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(second_, Deadline::never()));
   }
   replica_->set_trained(steps_);
   end_exchange([&] { replica_->take(changes, second_); });
@@ -246,7 +254,7 @@ Status RingNode::round() {
 Status RingNode::rest_round() {
   std::vector<float> rest(static_cast<size_t>(replica_->rest_size()));
   use_tables([&] { replica_->bring_rest(rest); });
-  STREAMVEC_RETURN_IF_ERROR(reduce(rest));
+  STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(rest, Deadline::never()));
   use_tables([&] { replica_->take_rest(rest); });
   stand_at({standing_.rounds + 1, RingStanding::Stage::kOver});
   return {};
@@ -281,15 +289,6 @@ void RingNode::use_tables(const std::function<void()>& use) {
   const std::lock_guard lock(mutex_);
   wants_tables_ = false;
   changed_.notify_all();
-}
-
-// In parts, which are shared out among the nodes each by itself. Who is dead is said by the membership, not by a
-// deadline.
-Status RingNode::reduce(std::span<float> values) {
-  for (size_t at = 0; at < values.size(); at += kPart)
-    STREAMVEC_RETURN_IF_ERROR(
-        collective_->all_reduce_mean(values.subspan(at, std::min(kPart, values.size() - at)), Deadline::never()));
-  return {};
 }
 
 }  // namespace streamvec

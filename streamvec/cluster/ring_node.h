@@ -38,13 +38,14 @@ struct RingOptions {
   std::function<void(const std::function<void()>&)> with_tables;
   std::shared_ptr<Turns> turns;  // of training; it is closed when the ring has ended or failed
   ThreadTeam* team = nullptr;    // borrowed: it works for the ring when it is the ring's turn (DenseReplica::Options)
-  bool in_bf16 = false;          // changes travel rounded (RingCollective::Options)
-  int64_t words_min = 10'000;    // trained here between two rounds at least; less: closer to one node, and more to send
-  int64_t words_max = 450'000;   // at most: then training waits
-  double dead_after_s = 10;      // of the membership
-  double unheard_after_s = 20;   // one node that hears nothing of another for as long leaves
-  int32_t threads = 1;           // that train here
-  double talking_share = 0.2;    // of their time, at most, goes into talking
+  enum class Form { kWhole, kBf16, kFourBit };
+  Form form = Form::kWhole;     // of changes that travel (transport/value_form.h)
+  int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
+  int64_t words_max = 450'000;  // at most: then training waits
+  double dead_after_s = 10;     // of the membership
+  double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
+  int32_t threads = 1;          // that train here
+  double talking_share = 0.2;   // of their time, at most, goes into talking
 };
 
 // Thread-safe. Destroying it parts at once, also from those whose ring is not over: the cluster has to have ended.
@@ -85,14 +86,14 @@ class RingNode final : public Companion {
   void end_exchange(const std::function<void()>& use);
   void use_tables(const std::function<void()>& use);
   bool interrupted() const { return stopping_ || failed_ || has_to_regroup(); }
-  Status reduce(std::span<float> values);
 
   const RingOptions options_;
   std::unique_ptr<ReliableTransport> transport_;
   std::unique_ptr<DenseReplica> replica_;
   std::unique_ptr<RingCollective> collective_;
   RingStanding standing_;
-  std::vector<float> values_;  // of a round, and whether this node still has text
+  std::vector<float> values_;    // of a round, and whether this node still has text
+  std::vector<float> left_out_;  // of values_, by four bits
   std::vector<float> second_;
 
   mutable std::mutex mutex_;  // of what follows

@@ -113,11 +113,15 @@ void onebit_add(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, float sca
   });
 }
 
-constexpr int32_t kFourBitZero = 8;  // stands for no step
+constexpr int32_t kFourBitZero = 8;        // stands for no step
+constexpr float kFourBitStepMin = 1e-30f;  // of less nothing is said
 // Stored at once: a load of what two stores have written waits for both.
 using Pair = uint64_t __attribute__((vector_size(16)));
 
-void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t dim, uint8_t* HWY_RESTRICT nibbles) {
+// Sixteen values as whole steps, in eight bytes; use(k, whole steps) is called for every vector of them. What is zero
+// stays so.
+template <class Load, class Use>
+HWY_INLINE uint64_t steps_of_group(float steps_per_one, Load&& load, Use&& use) {
   const D d;
   const hn::RebindToSigned<D> whole;
   const hn::Rebind<uint8_t, D> d8;
@@ -125,20 +129,26 @@ void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t 
   const auto factor = hn::Set(d, steps_per_one), most = hn::Set(d, static_cast<float>(kFourBitMost)),
              least = hn::Neg(most);
   HWY_ALIGN uint8_t numbers[16];
+  for (int32_t k = 0; k < 16; k += lanes) {
+    const auto steps = hn::NearestInt(hn::Min(hn::Max(hn::Mul(factor, load(k)), least), most));
+    use(k, steps);
+    hn::Store(hn::DemoteTo(d8, hn::Add(steps, hn::Set(whole, kFourBitZero))), d8, numbers + k);
+  }
+  uint64_t first, second;
+  std::memcpy(&first, numbers, 8);
+  std::memcpy(&second, numbers + 8, 8);
+  return first | second << 4;
+}
+
+void fourbit_encode(const float* HWY_RESTRICT row, float steps_per_one, int32_t dim, uint8_t* HWY_RESTRICT nibbles) {
+  const D d;
   for (int32_t at = 0; at < dim; at += 16) {
-    for (int32_t k = 0; k < 16; k += lanes) {  // the padding is zero and stays so
-      const auto steps = hn::Min(hn::Max(hn::Mul(factor, hn::Load(d, row + at + k)), least), most);
-      const auto number = hn::Add(hn::NearestInt(steps), hn::Set(whole, kFourBitZero));
-      hn::Store(hn::DemoteTo(d8, number), d8, numbers + k);
-    }
-    uint64_t first, second;
-    std::memcpy(&first, numbers, 8);
-    std::memcpy(&second, numbers + 8, 8);
-    first |= second << 4;
+    const uint64_t group = steps_of_group(
+        steps_per_one, [&](int32_t k) HWY_ATTR { return hn::Load(d, row + at + k); }, [](int32_t, auto) HWY_ATTR {});
     if (dim - at >= 8)
-      std::memcpy(nibbles + at / 2, &first, 8);
+      std::memcpy(nibbles + at / 2, &group, 8);
     else
-      std::memcpy(nibbles + at / 2, &first, static_cast<size_t>(dim - at));
+      std::memcpy(nibbles + at / 2, &group, static_cast<size_t>(dim - at));
   }
 }
 
@@ -178,7 +188,7 @@ void decode_nibbles(const uint8_t* HWY_RESTRICT nibbles, float step, int32_t dim
 
 void fourbit_decode(const uint8_t* HWY_RESTRICT nibbles, float step, int32_t dim, float* HWY_RESTRICT row) {
   const D d;
-  decode_nibbles(nibbles, step, dim, [&](int32_t k, auto values) HWY_ATTR { hn::Store(values, d, row + k); });
+  decode_nibbles(nibbles, step, dim, [&](int32_t k, auto values) HWY_ATTR { hn::StoreU(values, d, row + k); });
 }
 
 void fourbit_add(const uint8_t* HWY_RESTRICT nibbles, float step, float scale, int32_t dim, float* HWY_RESTRICT to) {
@@ -187,6 +197,37 @@ void fourbit_add(const uint8_t* HWY_RESTRICT nibbles, float step, float scale, i
   decode_nibbles(nibbles, step, dim, [&](int32_t k, auto values) HWY_ATTR {
     hn::Store(hn::MulAdd(factor, values, hn::Load(d, to + k)), d, to + k);
   });
+}
+
+float fourbit_pass_on(const float* HWY_RESTRICT values, const uint8_t* came, float came_step, float scale,
+                      int32_t count, float* HWY_RESTRICT left, uint8_t* nibbles) {
+  const D d;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale);
+  auto most = hn::Zero(d);
+  const auto take = [&](int32_t k, auto sum) HWY_ATTR {
+    const auto all = hn::MulAdd(factor, sum, hn::LoadU(d, left + k));
+    hn::StoreU(all, d, left + k);
+    most = hn::Max(most, hn::Abs(all));
+  };
+  if (came == nullptr) {
+    for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
+  } else {
+    decode_nibbles(came, came_step, count,
+                   [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
+  }
+  const float step = hn::GetLane(hn::MaxOfLanes(d, most)) / kFourBitMost;
+  const auto of_one = hn::Set(d, step);
+  for (int32_t at = 0; at < count; at += 16) {
+    const uint64_t group = steps_of_group(
+        step > kFourBitStepMin ? 1 / step : 0, [&](int32_t k) HWY_ATTR { return hn::LoadU(d, left + at + k); },
+        [&](int32_t k, auto steps) HWY_ATTR {
+          const auto said = hn::Mul(of_one, hn::ConvertTo(d, steps));
+          hn::StoreU(hn::Sub(hn::LoadU(d, left + at + k), said), d, left + at + k);
+        });
+    std::memcpy(nibbles + at / 2, &group, 8);
+  }
+  return step;
 }
 
 void half_encode(const float* HWY_RESTRICT row, float scale, int32_t dim, uint16_t* HWY_RESTRICT halves) {
@@ -311,6 +352,7 @@ HWY_EXPORT(onebit_decode);
 HWY_EXPORT(fourbit_encode);
 HWY_EXPORT(fourbit_decode);
 HWY_EXPORT(fourbit_add);
+HWY_EXPORT(fourbit_pass_on);
 HWY_EXPORT(half_encode);
 HWY_EXPORT(half_decode);
 HWY_EXPORT(largest_magnitude);
@@ -344,6 +386,11 @@ void fourbit_decode(const uint8_t* nibbles, float step, int32_t dim, float* row)
 
 void fourbit_add(const uint8_t* nibbles, float step, float scale, int32_t dim, float* to) {
   HWY_DYNAMIC_DISPATCH(fourbit_add)(nibbles, step, scale, dim, to);
+}
+
+float fourbit_pass_on(const float* values, const uint8_t* came, float came_step, float scale, int32_t count,
+                      float* left, uint8_t* nibbles) {
+  return HWY_DYNAMIC_DISPATCH(fourbit_pass_on)(values, came, came_step, scale, count, left, nibbles);
 }
 
 void half_encode(const float* row, float scale, int32_t dim, uint16_t* halves) {

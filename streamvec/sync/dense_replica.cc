@@ -29,6 +29,7 @@ void scale_row(float* row, float factor, int32_t cols) {
 Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options) {
   std::unique_ptr<DenseReplica> replica(new DenseReplica(options.nodes, options.team));
   for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
+  replica->changes_ = replica->size_;
   for (Table& table : replica->tables_) {
     if (table.squares < 0) continue;
     table.squares = replica->size_;

@@ -54,6 +54,7 @@ class DenseReplica {
   static Result<std::unique_ptr<DenseReplica>> make(const Options& options);
 
   int64_t size() const { return size_; }             // values that a round takes
+  int64_t changes() const { return changes_; }       // of them; what is behind these are sums, which have to be exact
   void set_nodes(int64_t nodes) { nodes_ = nodes; }  // from the next round on
   // How much was trained here in all, in the units of `pull`; to be told before bring() and take().
   void set_trained(double steps) { trained_ = steps; }
@@ -128,7 +129,7 @@ class DenseReplica {
   ThreadTeam* team_;
   std::vector<Table> tables_;
   std::vector<Sums> sums_;
-  int64_t size_ = 0, second_size_ = 0, rest_size_ = 0;
+  int64_t size_ = 0, changes_ = 0, second_size_ = 0, rest_size_ = 0;
   std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
   std::vector<float> expanded_;
   RowBuffer rows_;

@@ -179,6 +179,11 @@ void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
   }
 }
 
+RingOptions::Form ring_form(const std::string& codec) {
+  if (codec == "fp32") return RingOptions::Form::kWhole;
+  return codec == "fp16" ? RingOptions::Form::kBf16 : RingOptions::Form::kFourBit;
+}
+
 // The character model's encoders: each matrix as a whole, since no row of it is one word's. A round follows every
 // batch, or comes when so many words were trained as were asked for.
 void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, RingOptions& ring) {
@@ -191,7 +196,7 @@ void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, 
     ring.tables.push_back(std::move(dense));
   }
   ring.words_min = settings.words_min;
-  ring.in_bf16 = settings.codec != "fp32" && settings.ring_rank == 0;
+  if (settings.ring_rank == 0) ring.form = ring_form(settings.codec);
   Turns::Options turns;
   if (settings.words_min > 0) turns.patience = 0;  // many batches pass between two rounds
   ring.turns = std::make_shared<Turns>(turns);

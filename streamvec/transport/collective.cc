@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "streamvec/kernel/bf16_values.h"
-
 namespace streamvec {
 namespace {
 
@@ -37,30 +35,8 @@ std::span<float> segment(std::span<float> values, int part, int parts) {
   return values.subspan(begin, end - begin);
 }
 
-uint16_t* halves_of(char* bytes) {
-  return reinterpret_cast<uint16_t*>(bytes);
-}
-
-// Values as they travel: as they are, or in half the bytes (kernel/bf16_values.h).
-void encode(std::span<const float> values, bool in_bf16, char* bytes) {
-  if (in_bf16) return bf16_encode(values.data(), std::ssize(values), halves_of(bytes));
-  std::memcpy(bytes, values.data(), values.size_bytes());
-}
-
-void decode(char* bytes, bool in_bf16, std::span<float> values) {
-  if (in_bf16) return bf16_decode(halves_of(bytes), std::ssize(values), values.data());
-  std::memcpy(values.data(), bytes, values.size_bytes());
-}
-
-// To what has come this rank's own is added, and all divided.
-void add(std::span<const float> values, float divisor, bool in_bf16, char* bytes) {
-  if (in_bf16) return bf16_add(values.data(), divisor, std::ssize(values), halves_of(bytes));
-  for (size_t i = 0; i < values.size(); ++i) {
-    float sum = 0;
-    std::memcpy(&sum, bytes + i * sizeof sum, sizeof sum);
-    sum = (sum + values[i]) / divisor;
-    std::memcpy(bytes + i * sizeof sum, &sum, sizeof sum);
-  }
+size_t place_in(std::span<const float> values, std::span<const float> part) {
+  return static_cast<size_t>(part.data() - values.data());
 }
 
 }  // namespace
@@ -86,44 +62,53 @@ void RingCollective::form(std::vector<NodeId> ring, uint32_t number) {
 
 Status RingCollective::all_reduce_mean(std::span<float> values, Deadline deadline) {
   STREAMVEC_RETURN_IF_ERROR(broken_);
-  return ranks() == 1 ? Status() : keep(reduce(values, deadline));
+  const std::unique_ptr<ValueForm> form = options_.in_bf16 ? bf16_form() : whole_form();
+  return ranks() == 1 ? Status() : keep(reduce(values, *form, deadline));
+}
+
+Status RingCollective::all_reduce_mean_in_four_bits(std::span<float> values, size_t whole, std::span<float> left_out,
+                                                    Deadline deadline) {
+  STREAMVEC_CHECK(whole <= values.size() && left_out.size() == values.size());
+  STREAMVEC_RETURN_IF_ERROR(broken_);
+  const std::unique_ptr<ValueForm> form = fourbit_form(values.size() - whole, left_out);
+  return ranks() == 1 ? Status() : keep(reduce(values, *form, deadline));
 }
 
 // Every segment goes round twice less a step: first it is summed up, then the mean is handed out. Who has received a
 // chunk sends it on at once.
-Status RingCollective::reduce(std::span<float> values, Deadline deadline) {
-  const auto encoded = [&](std::span<const float> part) {
-    std::string bytes(part.size() * (options_.in_bf16 ? sizeof(uint16_t) : sizeof(float)), '\0');
-    encode(part, options_.in_bf16, bytes.data());
-    return bytes;
-  };
-  const auto size = static_cast<int64_t>(values.size());
+Status RingCollective::reduce(std::span<float> values, ValueForm& form, Deadline deadline) {
   const size_t chunk =
       static_cast<size_t>(std::max<int64_t>(1, options_.chunk_bytes / static_cast<int64_t>(sizeof(float))));
   const std::span<float> mine = segment(values, rank_, ranks());
-  for (size_t at = 0; at < mine.size(); at += chunk)
-    STREAMVEC_RETURN_IF_ERROR(
-        send_chunk(Kind::kReduce, size, encoded(mine.subspan(at, std::min(chunk, mine.size() - at))), deadline));
+  for (size_t at = 0; at < mine.size(); at += chunk) {
+    const std::span<float> part = mine.subspan(at, std::min(chunk, mine.size() - at));
+    const size_t begin = place_in(values, part);
+    std::string bytes(form.bytes(begin, part.size()), '\0');
+    form.encode(begin, part, bytes.data());
+    STREAMVEC_RETURN_IF_ERROR(send_chunk(Kind::kReduce, std::ssize(values), bytes, deadline));
+  }
   for (int64_t step = 0; step < 2 * (ranks() - 1); ++step) {
     const std::span<float> part = segment(values, place(rank_ - 1 - step), ranks());
     for (size_t at = 0; at < part.size(); at += chunk)
       STREAMVEC_RETURN_IF_ERROR(
-          reduce_chunk(step, part.subspan(at, std::min(chunk, part.size() - at)), size, deadline));
+          reduce_chunk(step, values, part.subspan(at, std::min(chunk, part.size() - at)), form, deadline));
   }
   return {};
 }
 
-Status RingCollective::reduce_chunk(int64_t step, std::span<float> chunk, int64_t size, Deadline deadline) {
+Status RingCollective::reduce_chunk(int64_t step, std::span<float> values, std::span<float> chunk, ValueForm& form,
+                                    Deadline deadline) {
   const int64_t summed = ranks() - 2, last = 2 * ranks() - 3;
+  const size_t begin = place_in(values, chunk);
   std::string frame;
   int64_t their_size = 0;
   STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kReduce, frame, their_size, deadline));
-  const size_t width = options_.in_bf16 ? sizeof(uint16_t) : sizeof(float);
-  if (their_size != size || frame.size() != kHeader + chunk.size() * width)
-    return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ", size);
+  if (their_size != std::ssize(values) || frame.size() != kHeader + form.bytes(begin, chunk.size()))
+    return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ",
+                 values.size(), ", or in another form");
   char* bytes = frame.data() + kHeader;
-  if (step <= summed) add(chunk, step == summed ? static_cast<float>(ranks()) : 1, options_.in_bf16, bytes);
-  if (step >= summed) decode(bytes, options_.in_bf16, chunk);  // as all have it, rounded
+  if (step <= summed) form.add(begin, chunk, step == summed ? static_cast<float>(ranks()) : 1, bytes);
+  if (step >= summed) form.decode(begin, bytes, chunk);  // as all have it, rounded
   return step == last ? Status() : pass_on(std::move(frame), deadline);
 }
 

@@ -13,6 +13,7 @@
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
 #include "streamvec/transport/transport.h"
+#include "streamvec/transport/value_form.h"
 
 namespace streamvec {
 
@@ -64,6 +65,11 @@ class RingCollective final : public Collective {
   int ranks() const override { return static_cast<int>(ring_.size()); }
   const std::vector<NodeId>& ring() const { return ring_; }
   Status all_reduce_mean(std::span<float> values, Deadline deadline) override;
+  // The same in four bits a value (fourbit_form()), all but the last `whole`. What that leaves out of a rank's sums
+  // goes with the next call: `left_out`, as long as values, is this rank's; all zeros at first, and when a group was
+  // formed.
+  Status all_reduce_mean_in_four_bits(std::span<float> values, size_t whole, std::span<float> left_out,
+                                      Deadline deadline);
   Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override;
   Status broadcast(std::string& bytes, int root, Deadline deadline) override;
 
@@ -73,8 +79,9 @@ class RingCollective final : public Collective {
   NodeId next() const { return ring_[place(rank_ + 1)]; }
   NodeId previous() const { return ring_[place(rank_ - 1)]; }
 
-  Status reduce(std::span<float> values, Deadline deadline);
-  Status reduce_chunk(int64_t step, std::span<float> chunk, int64_t size, Deadline deadline);
+  Status reduce(std::span<float> values, ValueForm& form, Deadline deadline);
+  Status reduce_chunk(int64_t step, std::span<float> values, std::span<float> chunk, ValueForm& form,
+                      Deadline deadline);
   Status send_bytes(std::string_view bytes, Deadline deadline);
   Status receive_bytes(std::string& bytes, bool on, Deadline deadline);
   // A frame of its own for the next rank; `size` is that of the whole.

@@ -24,12 +24,14 @@ using std::chrono::seconds;
 
 constexpr NodeId kFirst = 10;  // a node's id is not its rank
 
+using RankRunner = std::function<void(int, const std::function<void(RingCollective&)>&)>;
+
 // Runs `work` once per rank, each in a thread with a ring over an inproc network. Ranks for which `alive` is false
 // never take part.
 class Ring : public ::testing::Test {
  protected:
   void run_ranks(
-      int count, const std::function<void(Collective&)>& work, RingCollective::Options options = {},
+      int count, const std::function<void(RingCollective&)>& work, RingCollective::Options options = {},
       const std::function<bool(int)>& alive = [](int) { return true; }) {
     std::vector<NodeId> ring;
     for (int rank = 0; rank < count; ++rank) ring.push_back(kFirst + static_cast<NodeId>(rank));
@@ -46,6 +48,13 @@ class Ring : public ::testing::Test {
           work(collective);
         });
     for (std::thread& thread : threads) thread.join();
+  }
+
+  // Of small chunks.
+  RankRunner runner() {
+    return [this](int count, const std::function<void(RingCollective&)>& work) {
+      run_ranks(count, work, {.chunk_bytes = 4 * 300});
+    };
   }
 
   static Deadline soon() { return Deadline::after(seconds(20)); }
@@ -108,6 +117,52 @@ TEST_P(RingSizes, InBf16AllHaveTheSameBitsStillAndTheMeanToAHundredth) {
     }
     ASSERT_NEAR(means[0][i], sum / ranks, 0.01 * lengths / ranks);
   }
+}
+
+// Runs `rounds` of all_reduce_mean_in_four_bits() over the same values, of which the last `whole` travel whole, and
+// returns what each rank has in the end: the sum of all rounds' means.
+std::vector<std::vector<double>> sums_in_four_bits(const RankRunner& run, int ranks, size_t size, size_t whole,
+                                                   int rounds, bool forgets = false) {
+  std::vector<std::vector<double>> sums(static_cast<size_t>(ranks), std::vector<double>(size));
+  run(ranks, [&](RingCollective& ring) {
+    std::vector<float> left_out(size);
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<float> values = values_of(ring.rank(), size);
+      ASSERT_TRUE(ring.all_reduce_mean_in_four_bits(values, whole, left_out, Deadline::after(seconds(20))).ok());
+      for (size_t i = 0; i < size; ++i) sums[static_cast<size_t>(ring.rank())][i] += values[i];
+      if (forgets) std::fill(left_out.begin(), left_out.end(), 0.0f);
+    }
+  });
+  return sums;
+}
+
+double mean_of_ranks(int ranks, size_t size, size_t i) {
+  double sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) sum += values_of(rank, size)[i];
+  return sum / ranks;
+}
+
+TEST_P(RingSizes, InFourBitsAllHaveTheSameBitsStillAndWhatIsLeftOutGoesLater) {
+  const auto [ranks, size] = GetParam();
+  if (ranks == 1) return;  // nothing travels
+  const auto values = static_cast<size_t>(size), whole = std::min<size_t>(values, 3);
+  constexpr int kRounds = 40;
+  // A round leaves out half a step of a block's largest sum at the most, from each rank: 50 each, by 14.
+  const double most = 50.0 / 14 * ranks + 1;
+  const auto sums = sums_in_four_bits(runner(), ranks, values, whole, kRounds);
+  for (const auto& sum : sums) EXPECT_EQ(sum, sums[0]);
+  for (size_t i = 0; i < values; ++i)
+    ASSERT_NEAR(sums[0][i], kRounds * mean_of_ranks(ranks, values, i), i + whole < values ? most : 1e-2);
+}
+
+// Of the test above: what would be seen if it did not.
+TEST_F(Ring, WhatFourBitsLeaveOutWouldBeMissedInTheEnd) {
+  constexpr size_t kSize = 1'000;
+  const auto sums = sums_in_four_bits(runner(), 3, kSize, 0, 40, true);
+  double furthest = 0;
+  for (size_t i = 0; i < kSize; ++i)
+    furthest = std::max(furthest, std::abs(sums[0][i] - 40 * mean_of_ranks(3, kSize, i)));
+  EXPECT_GT(furthest, 50.0 / 14 * 3 + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(RanksAndValues, RingSizes,
