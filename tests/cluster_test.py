@@ -103,6 +103,16 @@ class TestLaunch:
         nearest = json.loads(support.run("nearest", tmp_path / "model", "neverseen", "--json", exit=0).out)
         assert len(nearest[0]["neighbours"]) == 10
 
+    def test_every_batch_of_the_character_model_can_wait_for_the_round_of_the_last(self, tmp_path):
+        (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
+                               "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512", "--threads",
+                               "1", "--staleness", "0", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        batches_of_a_node = report["pairs"] / 512 / 2
+        assert report["pushes"] >= 0.95 * batches_of_a_node
+
     def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",
                                "model", "--dim", "16", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)

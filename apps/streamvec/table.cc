@@ -348,7 +348,9 @@ constexpr std::array kOptions = std::to_array<Option>({
      "how changes are sent: auto is fourbit up to --dim 128 where the network carries it (simulate: on any), else "
      "onebit"},
     {"staleness", Kind::kInteger, "N", "2", "", "train simulate",
-     "of ssp: pushes that a node may be ahead of the slowest", 0, 1000000},
+     "of ssp: pushes that a node may be ahead of the slowest; of --model rbsg, 0: every batch waits for the round of "
+     "the last",
+     0, 1000000},
     {"backups", Kind::kInteger, "N", "1", "", "train simulate", "of backup: nodes that a round does not wait for", 0,
      65535},
     {"group", Kind::kInteger, "N", "2", "", "train simulate", "of softsync: pushes that make a step", 1, 65535},

@@ -18,7 +18,7 @@ void Turns::begin_step() {
   const double now = clock_seconds();
   if (begun_s_ > 0) step_takes_s_ = now - begun_s_;
   const std::chrono::duration<double> wait_max(options_.wait_max_s);
-  const auto exchanged = [&] { return closed_ || (!stepped_ && !pending_); };
+  const auto exchanged = [&] { return closed_ || exchanged_ == steps_; };
   changed_.wait_for(lock, wait_max, [&] { return closed_ || !follows_; });
   follows_ = false;
   if (!exchanged() && is_worth_waiting(now)) unawaited_ = !changed_.wait_for(lock, wait_max, exchanged);
@@ -44,7 +44,7 @@ bool Turns::is_worth_waiting(double now_s) const {
 void Turns::end_step() {
   const std::lock_guard lock(mutex_);
   working_ = false;
-  stepped_ = true;
+  ++steps_;
   ended_s_ = clock_seconds();
   changed_.notify_all();
 }
@@ -56,12 +56,12 @@ double Turns::waited_s() const {
 
 bool Turns::stepped() const {
   const std::lock_guard lock(mutex_);
-  return stepped_;
+  return steps_ > begun_;
 }
 
 void Turns::await_step(double seconds) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return closed_ || stepped_; });
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return closed_ || steps_ > begun_; });
 }
 
 void Turns::use_wanted(std::unique_lock<std::mutex>& lock, const std::function<void()>& use) {
@@ -83,8 +83,7 @@ bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::
     return false;
   }
   stepped_s_ = ended_s_ > 0 ? ended_s_ : clock_seconds();
-  stepped_ = false;
-  pending_ = true;
+  begun_ = steps_;
   use_wanted(lock, use);
   return true;
 }
@@ -94,14 +93,16 @@ void Turns::end_exchange(const std::function<void()>& use) {
   exchanges_took_s_[exchanges_++ % exchanges_took_s_.size()] = clock_seconds() - stepped_s_;
   wanted_ = true;
   changed_.wait(lock, [&] { return !working_; });
-  pending_ = unawaited_ = false;
-  follows_ = stepped_ && options_.patience > 0;
+  exchanged_ = begun_;
+  unawaited_ = false;
+  follows_ = steps_ > begun_ && options_.patience > 0;
   use_wanted(lock, use);
 }
 
 void Turns::drop_exchange() {
   const std::lock_guard lock(mutex_);
-  pending_ = unawaited_ = false;
+  exchanged_ = begun_;
+  unawaited_ = false;
   changed_.notify_all();
 }
 

@@ -52,11 +52,13 @@ class Turns {
   const Options options_;
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
-  bool working_ = false;                    // at a step
-  bool wanted_ = false;                     // by the other, as soon as the worker is not at a step
-  bool stepped_ = false, pending_ = false;  // an exchange is to be, is under way
-  bool unawaited_ = false;                  // this exchange has been waited for in vain
-  bool follows_ = false;                    // one has ended, and the next is to begin before the next step does
+  bool working_ = false;    // at a step
+  bool wanted_ = false;     // by the other, as soon as the worker is not at a step
+  int64_t steps_ = 0;       // that have ended
+  int64_t begun_ = 0;       // of them, those whose exchange has begun
+  int64_t exchanged_ = 0;   // and ended, or come to nothing
+  bool unawaited_ = false;  // this exchange has been waited for in vain
+  bool follows_ = false;    // one has ended, and the next is to begin before the next step does
   bool closed_ = false;
   double begun_s_ = 0, ended_s_ = 0;  // when the last step did
   double stepped_s_ = 0;              // when that one ended which the exchange under way is of

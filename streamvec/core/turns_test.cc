@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "streamvec/core/random.h"
+#include "streamvec/core/testing_wait.h"
 
 namespace streamvec {
 namespace {
@@ -65,6 +66,26 @@ TEST(Turns, AnExchangeThatTakesTooLongIsNotWaitedForAgain) {
   step();
   EXPECT_LT(turns.waited_s(), 1);
   turns.end_exchange(kNothing);
+}
+
+// As a node has whose text comes slowly: its next exchange, of nothing, begins as soon as the last has ended.
+TEST(Turns, AStepDoesNotWaitForTheExchangesAfterThatOfTheLastOne) {
+  Turns turns({.patience = 1e9, .wait_max_s = 1e9});
+  turns.begin_step();
+  turns.end_step();
+  std::atomic<bool> begun = false;
+  std::thread worker([&] {
+    turns.begin_step();
+    begun = true;
+    turns.end_step();
+  });
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(20));
+  turns.end_exchange(kNothing);
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  EXPECT_TRUE(eventually("the step to begin", [&] { return begun.load(); }));
+  turns.close();
+  worker.join();
 }
 
 TEST(Turns, OneThatWasWaitedForInVainIsNotWaitedForUntilItHasEnded) {

@@ -198,7 +198,12 @@ void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, 
   ring.words_min = settings.words_min;
   if (settings.ring_rank == 0) ring.form = ring_form(settings.codec);
   Turns::Options turns;
-  if (settings.words_min > 0) turns.patience = 0;  // many batches pass between two rounds
+  if (settings.words_min > 0) {
+    turns.patience = 0;  // many batches pass between two rounds
+  } else if (settings.staleness == 0) {
+    turns = {.patience = 1e9, .wait_max_s = 2 * settings.dead_after_s};
+    ring.round_every_s = 0.01;
+  }
   ring.turns = std::make_shared<Turns>(turns);
   rbsg.take_turns(ring.turns);
   ring.team = &rbsg.team();
