@@ -9,7 +9,7 @@ import support
 
 ROOT = support.ROOT
 PREFIX = "build/release/streamvec"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def shell_blocks(page):
