@@ -111,7 +111,7 @@ class TestLaunch:
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         batches_of_a_node = report["pairs"] / 512 / 2
-        assert report["pushes"] >= 0.95 * batches_of_a_node
+        assert report["pushes"] >= 0.95 * batches_of_a_node  # without: rounds take longer than such batches
 
     def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",

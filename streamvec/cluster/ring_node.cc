@@ -13,6 +13,7 @@
 namespace streamvec {
 namespace {
 
+constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
 constexpr auto kDueLook = std::chrono::milliseconds(5);
 constexpr double kStepLook = 0.02;                             // seconds: of a ring that takes turns
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
@@ -140,7 +141,7 @@ bool RingNode::await_due() {
       continue;
     }
     lock.unlock();
-    options_.turns->await_step(std::min(kStepLook, options_.round_every_s));
+    options_.turns->await_step(std::min(kStepLook, options_.idle_max_s));
     lock.lock();
   }
   return !stopping_ && !failed_;
@@ -155,10 +156,12 @@ bool RingNode::is_due(double now_s) const {
   const int64_t words = words_ - begun_words_;
   const double since_s = now_s - begun_s_;
   if (words > options_.words_max || since_s > options_.dead_after_s / 4) return true;
-  if (options_.turns)
-    return since_s > options_.round_every_s || (options_.turns->stepped() && words >= options_.words_min);
+  if (options_.turns) {
+    if (options_.words_min == 0) return options_.turns->stepped() || options_.turns->idle_s() > options_.idle_max_s;
+    return since_s > kRoundEvery || (options_.turns->stepped() && words >= options_.words_min);
+  }
   if (talking_s_ - begun_talking_s_ > options_.talking_share * options_.threads * since_s) return false;
-  return words >= options_.words_min || since_s > options_.round_every_s;
+  return words >= options_.words_min || since_s > kRoundEvery;
 }
 
 Status RingNode::regroup() {

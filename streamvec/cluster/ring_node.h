@@ -42,7 +42,7 @@ struct RingOptions {
   Form form = Form::kWhole;     // of changes that travel (transport/value_form.h)
   int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
   int64_t words_max = 450'000;  // at most: then training waits
-  double round_every_s = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
+  double idle_max_s = 0.25;     // a node at no step of `turns` for so long joins rounds that others wait for
   double dead_after_s = 10;     // of the membership
   double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
   int32_t threads = 1;          // that train here

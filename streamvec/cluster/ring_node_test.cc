@@ -179,6 +179,52 @@ TEST(RingNode, FramesThatGetLostAreSentAgain) {
   EXPECT_EQ(rings.run(1), "");
 }
 
+// Node 2 is late with every step and node 1 comes back to each after a pause, so that rounds of no step would fit in.
+TEST(RingNode, WhereEveryStepWaitsItKnowsOfTheLastOneOfEverybody) {
+  constexpr int kTwo = 2, kSteps = 12;
+  InprocNetwork network;
+  Matrix tables[kTwo];
+  std::shared_ptr<Turns> turns[kTwo];
+  std::unique_ptr<RingNode> rings[kTwo];
+  for (int i = 0; i < kTwo; ++i) {
+    tables[i] = std::move(Matrix::make(1, kTwo)).value();
+    RingOptions options;
+    DenseTable dense;
+    dense.live = &tables[i];
+    dense.combine = Combine::kSum;
+    options.tables = {dense};
+    options.turns = turns[i] = std::make_shared<Turns>(Turns::Options{.patience = 1e9, .wait_max_s = 60});
+    options.words_min = 0;
+    options.idle_max_s = 0.01;
+    auto transport = network.join(static_cast<NodeId>(i + 1));
+    transport->add_peer(static_cast<NodeId>(kTwo - i), "");
+    rings[i] = std::move(RingNode::start(options, std::move(transport))).value();
+  }
+  for (auto& ring : rings) ring->take_view({1, {1, 2}, {}});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kTwo; ++i)
+    threads.emplace_back([&, i] {
+      ASSERT_TRUE(rings[i]->await_start().ok());
+      for (int step = 0; step < kSteps; ++step) {
+        if (i == 0) std::this_thread::sleep_for(milliseconds(25));
+        turns[i]->begin_step();
+        EXPECT_GE(tables[i].row(0)[1 - i], static_cast<float>(step - 1)) << "node " << i;
+        EXPECT_EQ(tables[i].row(0)[i], static_cast<float>(step));
+        if (i == 1) std::this_thread::sleep_for(milliseconds(40));
+        tables[i].row(0)[i] += 1;
+        turns[i]->end_step();
+        EXPECT_TRUE(rings[i]->trained(10).ok());
+      }
+      rings[i]->finish();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (auto& ring : rings)
+    EXPECT_TRUE(eventually("the end", [&] {
+      const Result<bool> over = ring->over();
+      return over.ok() && *over;
+    }));
+}
+
 // The others, who wait as long, hear that those before them live.
 TEST(RingNode, OneThatDoesNotHearTheNodeBeforeItLeavesAndNobodyElse) {
   InprocNetwork network;

@@ -13,12 +13,16 @@ constexpr double kNewWait = 0.2;  // what the last wait weighs in the mean of th
 
 }  // namespace
 
+Turns::Turns(const Options& options) : options_(options), free_s_(clock_seconds()) {}
+
 void Turns::begin_step() {
   std::unique_lock lock(mutex_);
   const double now = clock_seconds();
   if (begun_s_ > 0) step_takes_s_ = now - begun_s_;
   const std::chrono::duration<double> wait_max(options_.wait_max_s);
-  const auto exchanged = [&] { return closed_ || exchanged_ == steps_; };
+  // One that is under way and knows of no step here is waited for, too, but not those after it.
+  const int64_t awaited = exchanges_begun_;
+  const auto exchanged = [&] { return closed_ || (exchanged_ == steps_ && exchanges_over_ >= awaited); };
   changed_.wait_for(lock, wait_max, [&] { return closed_ || !follows_; });
   follows_ = false;
   if (!exchanged() && is_worth_waiting(now)) unawaited_ = !changed_.wait_for(lock, wait_max, exchanged);
@@ -45,7 +49,7 @@ void Turns::end_step() {
   const std::lock_guard lock(mutex_);
   working_ = false;
   ++steps_;
-  ended_s_ = clock_seconds();
+  ended_s_ = free_s_ = clock_seconds();
   changed_.notify_all();
 }
 
@@ -57,6 +61,11 @@ double Turns::waited_s() const {
 bool Turns::stepped() const {
   const std::lock_guard lock(mutex_);
   return steps_ > begun_;
+}
+
+double Turns::idle_s() const {
+  const std::lock_guard lock(mutex_);
+  return working_ ? 0 : clock_seconds() - free_s_;
 }
 
 void Turns::await_step(double seconds) {
@@ -84,6 +93,7 @@ bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::
   }
   stepped_s_ = ended_s_ > 0 ? ended_s_ : clock_seconds();
   begun_ = steps_;
+  ++exchanges_begun_;
   use_wanted(lock, use);
   return true;
 }
@@ -94,14 +104,17 @@ void Turns::end_exchange(const std::function<void()>& use) {
   wanted_ = true;
   changed_.wait(lock, [&] { return !working_; });
   exchanged_ = begun_;
+  exchanges_over_ = exchanges_begun_;
   unawaited_ = false;
   follows_ = steps_ > begun_ && options_.patience > 0;
   use_wanted(lock, use);
+  free_s_ = clock_seconds();
 }
 
 void Turns::drop_exchange() {
   const std::lock_guard lock(mutex_);
-  exchanged_ = begun_;
+  begun_ = exchanged_;
+  exchanges_over_ = exchanges_begun_;
   unawaited_ = false;
   changed_.notify_all();
 }

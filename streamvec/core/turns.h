@@ -22,7 +22,7 @@ class Turns {
     double patience = 0.1;
     double wait_max_s = 1;  // an exchange that takes longer than expected is not waited for after so long
   };
-  explicit Turns(const Options& options) : options_(options) {}
+  explicit Turns(const Options& options);
 
   // The worker's. REQUIRES: one thread at a time; a step that was begun is ended.
   void begin_step();
@@ -30,14 +30,15 @@ class Turns {
   double waited_s() const;  // for exchanges, so far
 
   // The other's.
-  bool stepped() const;  // a step has ended since the last exchange began
+  bool stepped() const;   // a step has ended since the last exchange began
+  double idle_s() const;  // how long the worker has been at no step though it might: no exchange has ended since
   // Returns when a step has ended, or so much time has passed, or nothing is waited for any more.
   void await_step(double seconds);
   // Calls use() while the worker is not at a step. False, and nothing was called, where `interrupted` comes true
   // before.
   bool begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use);
   void end_exchange(const std::function<void()>& use);
-  void drop_exchange();  // it came to nothing
+  void drop_exchange();  // it came to nothing, and what was stepped is to be exchanged once more
 
   // From now on the worker waits for nothing.
   void close();
@@ -52,15 +53,17 @@ class Turns {
   const Options options_;
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
-  bool working_ = false;    // at a step
-  bool wanted_ = false;     // by the other, as soon as the worker is not at a step
-  int64_t steps_ = 0;       // that have ended
-  int64_t begun_ = 0;       // of them, those whose exchange has begun
-  int64_t exchanged_ = 0;   // and ended, or come to nothing
+  bool working_ = false;   // at a step
+  bool wanted_ = false;    // by the other, as soon as the worker is not at a step
+  int64_t steps_ = 0;      // that have ended
+  int64_t begun_ = 0;      // of them, those whose exchange has begun
+  int64_t exchanged_ = 0;  // and ended
+  int64_t exchanges_begun_ = 0, exchanges_over_ = 0;
   bool unawaited_ = false;  // this exchange has been waited for in vain
   bool follows_ = false;    // one has ended, and the next is to begin before the next step does
   bool closed_ = false;
   double begun_s_ = 0, ended_s_ = 0;  // when the last step did
+  double free_s_ = 0;                 // when that or an exchange ended last
   double stepped_s_ = 0;              // when that one ended which the exchange under way is of
   double step_takes_s_ = 0;
   double wait_takes_s_ = 0;                   // of a step for an exchange, in the mean of the last ones

@@ -37,6 +37,22 @@ TEST(Turns, AStepWaitsForTheExchangeOfTheLastOne) {
   EXPECT_GT(turns.waited_s(), 0);
 }
 
+TEST(Turns, KnowHowLongTheWorkerMightHaveBeenAtAStep) {
+  Turns turns({});
+  turns.begin_step();
+  EXPECT_EQ(turns.idle_s(), 0);
+  turns.end_step();
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_GE(turns.idle_s(), 0.02);
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(200));
+  turns.end_exchange(kNothing);
+  EXPECT_LT(turns.idle_s(), 0.2);
+  turns.begin_step();
+  EXPECT_EQ(turns.idle_s(), 0);
+  turns.end_step();
+}
+
 TEST(Turns, WithoutPatienceOrAnybodyToWaitForStepsFollowEachOther) {
   Turns impatient({.patience = 0});
   Turns closed({.patience = 1e9, .wait_max_s = 100});

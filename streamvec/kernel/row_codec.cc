@@ -204,11 +204,13 @@ float fourbit_pass_on(const float* HWY_RESTRICT values, const uint8_t* came, flo
   const D d;
   const auto lanes = static_cast<int32_t>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale);
-  auto most = hn::Zero(d);
+  // Magnitudes as whole numbers, whose order is theirs, with NaN above infinity: a Max of floats may lose it.
+  const hn::RebindToSigned<D> bits;
+  auto most = hn::Zero(bits);
   const auto take = [&](int32_t k, auto sum) HWY_ATTR {
     const auto all = hn::MulAdd(factor, sum, hn::LoadU(d, left + k));
     hn::StoreU(all, d, left + k);
-    most = hn::Max(most, hn::Abs(all));
+    most = hn::Max(most, hn::BitCast(bits, hn::Abs(all)));
   };
   if (came == nullptr) {
     for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
@@ -216,7 +218,7 @@ float fourbit_pass_on(const float* HWY_RESTRICT values, const uint8_t* came, flo
     decode_nibbles(came, came_step, count,
                    [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
   }
-  const float step = hn::GetLane(hn::MaxOfLanes(d, most)) / kFourBitMost;
+  const float step = hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(bits, most))) / kFourBitMost;
   const auto of_one = hn::Set(d, step);
   for (int32_t at = 0; at < count; at += 16) {
     const uint64_t group = steps_of_group(

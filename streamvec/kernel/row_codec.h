@@ -30,8 +30,8 @@ void fourbit_decode(const uint8_t* nibbles, float step, int32_t dim, float* row)
 void fourbit_add(const uint8_t* nibbles, float step, float scale, int32_t dim, float* to);
 // A stage of a sum that goes from node to node in four bits a value: all = scale * (values + what `came` stands for) +
 // left is said by `nibbles` in steps of the length returned, a seventh of the largest, and `left` keeps what they do
-// not say. `came` may be null, or the same memory as `nibbles`; any address will do. REQUIRES: count is a multiple
-// of 16.
+// not say. Where not all is finite, neither is the step. `came` may be null, or the same memory as `nibbles`; any
+// address will do. REQUIRES: count is a multiple of 16.
 float fourbit_pass_on(const float* values, const uint8_t* came, float came_step, float scale, int32_t count,
                       float* left, uint8_t* nibbles);
 constexpr int32_t fourbit_bytes(int32_t dim) {

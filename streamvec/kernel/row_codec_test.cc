@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,17 @@ TEST_P(FourBitPassOn, SaysTheSumToHalfAStepAndKeepsWhatItDoesNotSay) {
     }
     EXPECT_NEAR(step, largest / kFourBitMost, 1e-6);
     EXPECT_EQ(left[0], before[0]);
+  }
+}
+
+TEST_P(FourBitPassOn, WhatIsNotFiniteShowsInTheStepWhereverItStands) {
+  for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const size_t at : {0u, 7u, 16u, 31u}) {
+      std::vector<float> values = drawn(32, 1), left(32);
+      values[at] = odd;
+      std::vector<uint8_t> nibbles(16);
+      EXPECT_FALSE(std::isfinite(fourbit_pass_on(values.data(), nullptr, 0, 1, 32, left.data(), nibbles.data()))) << at;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "streamvec/core/status.h"
 #include "streamvec/kernel/gemm.h"
 #include "streamvec/kernel/row_ops.h"
 
@@ -81,6 +82,7 @@ void Muon::step_band(const Band& band, float lr, const MuonRates& rates, Lane& l
 }
 
 void Muon::find_power(int32_t iterations, Lane& lane) {
+  STREAMVEC_CHECK(iterations > 0);
   const MatrixView<float> gram = lane.gram.view();
   const int64_t height = gram.rows;
   const MatrixView<float> factor = lane.factor.reserve(height, height);

@@ -202,7 +202,7 @@ void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, 
     turns.patience = 0;  // many batches pass between two rounds
   } else if (settings.staleness == 0) {
     turns = {.patience = 1e9, .wait_max_s = 2 * settings.dead_after_s};
-    ring.round_every_s = 0.01;
+    ring.idle_max_s = 0.01;
   }
   ring.turns = std::make_shared<Turns>(turns);
   rbsg.take_turns(ring.turns);
