@@ -17,6 +17,7 @@ Turns::Turns(const Options& options) : options_(options), free_s_(clock_seconds(
 
 void Turns::begin_step() {
   std::unique_lock lock(mutex_);
+  coming_ = true;
   const double now = clock_seconds();
   if (begun_s_ > 0) step_takes_s_ = now - begun_s_;
   const std::chrono::duration<double> wait_max(options_.wait_max_s);
@@ -27,6 +28,7 @@ void Turns::begin_step() {
   follows_ = false;
   if (!exchanged() && is_worth_waiting(now)) unawaited_ = !changed_.wait_for(lock, wait_max, exchanged);
   changed_.wait(lock, [&] { return !wanted_; });
+  coming_ = false;
   working_ = true;
   begun_s_ = clock_seconds();
   wait_takes_s_ += kNewWait * (begun_s_ - now - wait_takes_s_);
@@ -65,7 +67,7 @@ bool Turns::stepped() const {
 
 double Turns::idle_s() const {
   const std::lock_guard lock(mutex_);
-  return working_ ? 0 : clock_seconds() - free_s_;
+  return working_ || coming_ ? 0 : clock_seconds() - free_s_;
 }
 
 void Turns::await_step(double seconds) {

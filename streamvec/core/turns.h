@@ -3,8 +3,9 @@
 //
 // The worker's next step waits for the exchange of the last one where that is soon over, so that it knows of it. Where
 // it would take too long the step goes on without: what the exchange ends with then comes between this step and the
-// next, and that next one waits until the exchange of this has begun, so that every step has its own. Whichever it is,
-// the other never looks at or changes the values while the worker is at a step.
+// next, and that next one waits until the exchange of this has begun, so that every step has its own as long as
+// exchanges take no longer than steps do; where they do, several steps share one. Whichever it is, the other never
+// looks at or changes the values while the worker is at a step.
 #pragma once
 
 #include <array>
@@ -30,8 +31,9 @@ class Turns {
   double waited_s() const;  // for exchanges, so far
 
   // The other's.
-  bool stepped() const;   // a step has ended since the last exchange began
-  double idle_s() const;  // how long the worker has been at no step though it might: no exchange has ended since
+  bool stepped() const;  // a step has ended since the last exchange began
+  // How long the worker has been at no step and waited for none, though it might: no exchange has ended since.
+  double idle_s() const;
   // Returns when a step has ended, or so much time has passed, or nothing is waited for any more.
   void await_step(double seconds);
   // Calls use() while the worker is not at a step. False, and nothing was called, where `interrupted` comes true
@@ -54,6 +56,7 @@ class Turns {
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
   bool working_ = false;   // at a step
+  bool coming_ = false;    // wants to be, and waits
   bool wanted_ = false;    // by the other, as soon as the worker is not at a step
   int64_t steps_ = 0;      // that have ended
   int64_t begun_ = 0;      // of them, those whose exchange has begun

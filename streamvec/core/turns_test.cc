@@ -53,6 +53,23 @@ TEST(Turns, KnowHowLongTheWorkerMightHaveBeenAtAStep) {
   turns.end_step();
 }
 
+// A node whose worker got no core for a while would otherwise begin an exchange of nothing just before its step.
+TEST(Turns, AWorkerThatWaitsForItsStepIsNotIdle) {
+  Turns turns({.patience = 1e9, .wait_max_s = 100});
+  turns.begin_step();
+  turns.end_step();
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_GT(turns.idle_s(), 0);
+  std::thread worker([&] {
+    turns.begin_step();
+    turns.end_step();
+  });
+  EXPECT_TRUE(eventually("the worker to wait for its step", [&] { return turns.idle_s() == 0; }));
+  turns.end_exchange(kNothing);
+  worker.join();
+}
+
 TEST(Turns, WithoutPatienceOrAnybodyToWaitForStepsFollowEachOther) {
   Turns impatient({.patience = 0});
   Turns closed({.patience = 1e9, .wait_max_s = 100});
@@ -96,7 +113,7 @@ TEST(Turns, AStepDoesNotWaitForTheExchangesAfterThatOfTheLastOne) {
     turns.end_step();
   });
   ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
-  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(eventually("the worker to wait for its step", [&] { return turns.idle_s() == 0; }));
   turns.end_exchange(kNothing);
   ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
   EXPECT_TRUE(eventually("the step to begin", [&] { return begun.load(); }));

@@ -59,12 +59,12 @@ void store_halves(hn::Vec<H> halves, int64_t count, uint16_t* to) {
 }
 
 void bf16_encode(const float* HWY_RESTRICT values, int64_t count, uint16_t* HWY_RESTRICT halves) {
-  for_each_vector(
-      count, [&](int64_t k, int64_t some) { store_halves(halved(load_values(values + k, some)), some, halves + k); });
+  for_each_vector(count, [&](int64_t k, int64_t some)
+                             HWY_ATTR { store_halves(halved(load_values(values + k, some)), some, halves + k); });
 }
 
 void bf16_decode(const uint16_t* HWY_RESTRICT halves, int64_t count, float* HWY_RESTRICT values) {
-  for_each_vector(count, [&](int64_t k, int64_t some) {
+  for_each_vector(count, [&](int64_t k, int64_t some) HWY_ATTR {
     const auto wide = widened(load_halves(halves + k, some));
     if (some == static_cast<int64_t>(hn::Lanes(F()))) return hn::StoreU(wide, F(), values + k);
     HWY_ALIGN float last[HWY_MAX_BYTES / sizeof(float)];
@@ -75,7 +75,7 @@ void bf16_decode(const uint16_t* HWY_RESTRICT halves, int64_t count, float* HWY_
 
 void bf16_add(const float* HWY_RESTRICT values, float divisor, int64_t count, uint16_t* HWY_RESTRICT halves) {
   const auto parts = hn::Set(F(), divisor);
-  for_each_vector(count, [&](int64_t k, int64_t some) {
+  for_each_vector(count, [&](int64_t k, int64_t some) HWY_ATTR {
     const auto sum = hn::Add(widened(load_halves(halves + k, some)), load_values(values + k, some));
     store_halves(halved(hn::Div(sum, parts)), some, halves + k);
   });

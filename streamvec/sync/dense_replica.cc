@@ -20,6 +20,10 @@ void clear_padding(float* row, int32_t cols) {
   std::fill(row + cols, row + (cols + Matrix::kRowMultiple - 1) / Matrix::kRowMultiple * Matrix::kRowMultiple, 0.0f);
 }
 
+int64_t measured_rows(const Matrix& table) {
+  return std::clamp<int64_t>(table.rows(), 1, kMeasuredRows);
+}
+
 void scale_row(float* row, float factor, int32_t cols) {
   if (factor != 1) blend(row, factor, row, 0, cols, row);
 }
@@ -60,6 +64,9 @@ Status DenseReplica::add_table(const DenseTable& options) {
   }
   STREAMVEC_ASSIGN_OR_RETURN(table.base, options.live->copy());
   const int64_t rows = table.base.rows(), cols = table.base.cols();
+  for (int64_t row = 0; row < std::min(rows, kMeasuredRows); ++row)
+    table.length += double{dot(table.base.row(row), table.base.row(row), static_cast<int32_t>(cols))};
+  table.length /= static_cast<double>(measured_rows(table.base));
   table.changes = size_;
   table.squares = table.lengthens() ? 0 : -1;
   table.brought = static_cast<int64_t>(brought_.size());
@@ -147,7 +154,7 @@ void DenseReplica::end_bringing(size_t at, std::span<float> values) {
   }
   if (table.squares >= 0 && !table.options.by_row)
     values[static_cast<size_t>(table.squares)] = static_cast<float>(all.change);
-  table.length = all.known / static_cast<double>(std::clamp<int64_t>(table.base.rows(), 1, kMeasuredRows));
+  table.length = all.known / static_cast<double>(measured_rows(table.base));
 }
 
 // What a node has said of its change is all that counts as told; the rest stays for the next round.

@@ -252,13 +252,34 @@ TEST(DenseReplica, DampsRowsThatEveryNodeAloneHasBroughtToRest) {
   DenseTable damped = combined_by(Combine::kDamped);
   damped.pull = {0, 1e6f, 0, 0, 0};
   Rounds rounds(4, damped);
-  rounds.round();  // measures the rows' lengths
   rounds.set_trained(1);
   for (size_t node = 0; node < 4; ++node)
     for (int64_t row = 0; row < 2; ++row) at(rounds, node, row, 3) += 1;
   rounds.round();
   EXPECT_NEAR(at(rounds, 2, 0, 3), 4, 1e-5);  // never at rest: all that was done
   EXPECT_NEAR(at(rounds, 2, 1, 3), 1, 1e-2);  // each alone was there
+}
+
+TEST(DenseReplica, AlreadyTheFirstRoundIsDampedByHowLongTheOtherTablesRowsAre) {
+  constexpr int64_t kNodes = 4;
+  constexpr float kPull = 0.1f, kLong = 3;
+  Matrix tables[2];
+  std::vector<DenseTable> both;
+  for (Matrix& table : tables) {
+    table = std::move(Matrix::make(kDenseRows, kDenseCols)).value();
+    DenseTable damped = combined_by(Combine::kDamped);
+    damped.pull.assign(kDenseRows, kPull);
+    damped.live = &table;
+    damped.against = 1 - std::ssize(both);
+    both.push_back(damped);
+  }
+  for (int64_t row = 0; row < kDenseRows; ++row) tables[1].row(row)[0] = kLong;
+  const auto replica = std::move(DenseReplica::make({kNodes, both})).value();
+  tables[0].row(2)[1] += 1;
+  replica->set_trained(1);
+  std::vector<float> values(static_cast<size_t>(replica->size()));
+  replica->bring(values);
+  EXPECT_NEAR(values[2 * kDenseCols + 1], damped_share(kPull * kLong * kLong, kNodes), 1e-3);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -163,6 +164,21 @@ TEST_F(Ring, WhatFourBitsLeaveOutWouldBeMissedInTheEnd) {
   for (size_t i = 0; i < kSize; ++i)
     furthest = std::max(furthest, std::abs(sums[0][i] - 40 * mean_of_ranks(3, kSize, i)));
   EXPECT_GT(furthest, 50.0 / 14 * 3 + 1);
+}
+
+// One that diverges is seen by all, and no longer than it does.
+TEST_F(Ring, InFourBitsARoundOfNumbersThatAreNotFiniteLeavesNothingForTheNext) {
+  const std::vector<float> sevens(300, 7);
+  run_ranks(3, [&](RingCollective& ring) {
+    std::vector<float> left_out(sevens.size());
+    for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+      for (const bool fails : {true, false}) {
+        std::vector<float> values = sevens;
+        if (fails && ring.rank() == 1) values[5] = wrong;
+        ASSERT_TRUE(ring.all_reduce_mean_in_four_bits(values, 0, left_out, soon()).ok());
+        EXPECT_EQ(values == sevens, !fails);
+      }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(RanksAndValues, RingSizes,
