@@ -104,7 +104,7 @@ struct Steps {
 };
 
 // Of the form with negatives of each pair's own.
-void count_plain(const Rbsg& rbsg, const Text& text, const RbsgBatch& batch, Steps& steps) {
+void count_plain(Rbsg& rbsg, const Text& text, const RbsgBatch& batch, Steps& steps) {
   Spelling spelling;
   std::vector<Spelling> spellings;
   for (Slot slot = 0; slot < text.vocabulary.size(); ++slot) {
@@ -219,7 +219,7 @@ bool train_in_order(const Settings& settings, const Text& text, Rbsg& rbsg) {
 }
 
 // Beginnings of all words together that cost a row of the recurrent product.
-double beginnings(const Rbsg& rbsg, const std::vector<std::string_view>& words) {
+double beginnings(Rbsg& rbsg, const std::vector<std::string_view>& words) {
   std::vector<Spelling> spellings(words.size());
   for (size_t i = 0; i < words.size(); ++i) rbsg.characters().spell(words[i], spellings[i]);
   const std::vector<std::span<const CharacterId>> views(spellings.begin(), spellings.end());
@@ -270,7 +270,7 @@ std::vector<int64_t> nearest(const Matrix& rows, int64_t i, size_t count) {
 }
 
 // What the kernel costs in exactness: some of the words' vectors beside those in f32.
-void compare_with_f32(const Rbsg& rbsg, const std::vector<std::string_view>& words, const Matrix& vectors) {
+void compare_with_f32(Rbsg& rbsg, const std::vector<std::string_view>& words, const Matrix& vectors) {
   constexpr int64_t kSome = 500;
   constexpr size_t kNearest = 10;
   const auto exact = rbsg.vectors();
@@ -295,7 +295,7 @@ void compare_with_f32(const Rbsg& rbsg, const std::vector<std::string_view>& wor
               static_cast<long>(kSome), mean, least, 100 * shared / (kSome * kNearest));
 }
 
-void embed(const Settings& settings, const Text& text, const Rbsg& rbsg) {
+void embed(const Settings& settings, const Text& text, Rbsg& rbsg) {
   std::vector<std::string_view> words;
   const std::set<std::string> more = different_words(settings.words);
   words.assign(more.begin(), more.end());

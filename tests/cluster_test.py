@@ -377,7 +377,7 @@ class TestRanks:
 class TestBadOptions:
     @pytest.mark.parametrize("options, words", [(["--rank", "2"], "--rank is 2"), (["--servers", "2"], "at least one has to"),
                                                 (["--stream"], "give --vocab-max"), (["--model", "glove"], "not glove"),
-                                                (["--stream", "--vocab-max", "99", "--model", "rbsg"], "not rbsg"),
+                                                (["--stream", "--vocab-max", "99", "--model", "rbsg", "--servers", "1"], "in a ring"),
                                                 (["--stream", "--vocab-max", "99", "--sync", "ring"], "--sync ring"),
                                                 (["--sync", "later"], "bsp|backup"),
                                                 (["--sync", "ring", "--servers", "1"], "in a ring all nodes train"),

@@ -10,13 +10,20 @@ from stream_support import Redis, assert_each_counted_once, counts, planted_text
 
 pytestmark = support.needs("gRPC")
 
-QUICK = ["--vocab-max", "2000", "--dim", "16", "--min-count", "1", "--threads", "1", "--sync-words", "1000", "--no-drift",
-         "--evaluate-every", "0"]
+QUICK = ["--vocab-max", "2000", "--dim", "16", "--min-count", "1", "--threads", "1", "--no-drift", "--evaluate-every", "0"]
 HYBRID = ["--model", "hybrid"]
+RBSG = ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "512"]
+
+GREEK = str.maketrans({chr(ord("a") + i): chr(ord("α") + i) for i in range(25)} | {"z": "ϑ"})
+
+
+def quick(options):
+    """Rows are pushed often; the character model's encoders go round after every batch."""
+    return QUICK if "rbsg" in options else [*QUICK, "--sync-words", "1000"]
 
 
 def launch(tmp_path, *source, **options):
-    return subprocess.Popen([support.PROGRAM, "launch", "-n", "2", "--", "train", *source, "--out", "model", "--json", *QUICK],
+    return subprocess.Popen([support.PROGRAM, "launch", "-n", "2", "--", "train", *source, "--out", "model", "--json", *quick(source)],
                             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -47,10 +54,39 @@ class TestStreamCluster:
             assert not answer["seen"]
             assert sum(near["word"].endswith(ending) for near in answer["neighbours"]) >= 9, answer
 
+    @pytest.mark.parametrize("options", [[], ["--staleness", "0"], ["--ingest", "1"]], ids=["late", "waiting", "ingest"])
+    def test_the_character_model_spells_what_any_node_has_read(self, options, tmp_path):
+        """Each node reads words in letters of its own; where one only reads, the other meets none by itself."""
+        latin, greek = support.topical_text(40_000, seed=1), support.topical_text(40_000, seed=2).translate(GREEK)
+        (tmp_path / "part-0.txt").write_text(latin)
+        (tmp_path / "part-1.txt").write_text(greek if "--ingest" not in options else latin + greek)
+        out, err = launch(tmp_path, "part-{rank}.txt", "--stream", *RBSG, *options).communicate(timeout=support.TIMEOUT_S)
+        report = json.loads(out)
+        assert report["nodes"] == 2 and report["pushes"] > 10, err
+        assert report["tokens"] == len(latin.split()) + len(greek.split())
+        asked = ["aaax", "aaax".translate(GREEK)]
+        for answer, (own, other) in zip(json.loads(support.run("nearest", tmp_path / "model", *asked, "-k", 5, "--json", exit=0).out),
+                                        [(latin, greek), (greek, latin)]):
+            near = {each["word"] for each in answer["neighbours"]}
+            assert near <= set(own.split()) - set(other.split()), answer
+
+    def test_rows_of_letters_that_only_another_node_meets_come_to_the_one_that_saves(self, tmp_path):
+        """Where they stayed there, the Greek text's loss is above 5; the other node's letters are new while it trains."""
+        for rank in range(2):
+            letters = GREEK if rank == 1 else {}
+            (tmp_path / f"part-{rank}.txt").write_text(support.topical_text(40_000, seed=rank).translate(letters))
+            (tmp_path / f"other-{rank}.txt").write_text(support.topical_text(10_000, seed=7).translate(letters))
+        out, err = launch(tmp_path, "part-{rank}.txt", "--stream", *RBSG, "--staleness", "0", "--replay-ratio",
+                          "4").communicate(timeout=support.TIMEOUT_S)
+        assert json.loads(out)["nodes"] == 2, err
+        for rank in range(2):
+            measured = support.run("eval", tmp_path / "model", "--text", tmp_path / f"other-{rank}.txt", "--json", exit=0)
+            assert json.loads(measured.out)["loss"] < 3, rank
+
     def test_one_node_reads_standard_input_and_another_a_file(self, tmp_path):
         nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(2))
         (tmp_path / "b.txt").write_text("words of a file\n" * 500)
-        command = [support.PROGRAM, "train", "--out", "model", "--nodes", nodes, *QUICK]
+        command = [support.PROGRAM, "train", "--out", "model", "--nodes", nodes, *quick([])]
         second = subprocess.Popen([*command, "b.txt", "--stream", "--rank", "1"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         first = subprocess.run([*command, "-", "--rank", "0"], cwd=tmp_path, input="words that are piped\n" * 300,
                                capture_output=True, text=True, timeout=support.TIMEOUT_S)
@@ -98,7 +134,7 @@ class TestElasticStreams:
         """A node that reads a file of its own, which grows, and has words of its own."""
         if not (tmp_path / f"part-{number}").exists():
             (tmp_path / f"part-{number}").write_text("words of all nodes\n" * 100 + f"only{number} at first\n")
-        return subprocess.Popen([support.PROGRAM, "train", f"tail:part-{number}?from=start", "--out", "model", "--json", *QUICK,
+        return subprocess.Popen([support.PROGRAM, "train", f"tail:part-{number}?from=start", "--out", "model", "--json", *quick(options),
                                  "--checkpoint-every", "0.2", "--etcd", etcd, "--job", job, "--address", f"127.0.0.1:{port}",
                                  "--workers", "3", "--dead-after", "2", *options], cwd=tmp_path, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
@@ -154,7 +190,8 @@ class TestElasticStreams:
         assert counts(tmp_path / "model")["nodes"] == 300  # its old text was not counted again
         support.run("vector", tmp_path / "model", "nodesandwords", exit=0)
 
-    @pytest.mark.parametrize("fault, model", [(signal.SIGKILL, HYBRID), (signal.SIGSTOP, [])], ids=["killed-hybrid", "stopped"])
+    @pytest.mark.parametrize("fault, model", [(signal.SIGKILL, HYBRID), (signal.SIGKILL, RBSG), (signal.SIGSTOP, [])],
+                             ids=["killed-hybrid", "killed-rbsg", "stopped"])
     def test_when_the_leader_is_killed_or_stopped_another_has_the_words_and_saves(self, fault, model, etcd, tmp_path):
         nodes = self.begin(tmp_path, etcd, "led", *model)
         leader, lost = nodes.pop("1")

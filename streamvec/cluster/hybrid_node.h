@@ -16,16 +16,19 @@
 
 namespace streamvec {
 
-class HybridNode final : public Synchronizer {
+class HybridNode final : public StreamSynchronizer {
  public:
-  // `tables` are those of the rows, and may be none; ring.tables the others. REQUIRES: every node trains.
+  // `tables` are those of the rows, and may be none; ring.tables the others: none of a node that has no part in the
+  // others' ring. REQUIRES: every node of the ring trains.
   static Result<std::unique_ptr<HybridNode>> start(ClusterOptions rows, std::vector<Matrix*> tables,
                                                    const RingOptions& ring, std::unique_ptr<Transport> transport);
 
   Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
   Status trained(int64_t words, double lr = 1) override;
   // At the end every node's values are equal, to the last bits of their sums.
-  Result<TrainedTotals> finish(const TrainedTotals& own) override;
+  using StreamSynchronizer::finish;
+  Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline) override;
+  bool failed() const override { return rows_->failed(); }
   void stop_text() override { rows_->stop_text(); }
   bool leads() const override { return rows_->leads(); }
   bool holds_lead() const override { return rows_->holds_lead(); }
@@ -40,7 +43,7 @@ class HybridNode final : public Synchronizer {
 
   const std::unique_ptr<Transport> transport_;
   Channels channels_;
-  std::unique_ptr<RingNode> ring_;
+  std::unique_ptr<RingNode> ring_;     // nullptr: others have one
   std::unique_ptr<ClusterNode> rows_;  // before the ring goes, which it tells of memberships
 };
 

@@ -264,8 +264,10 @@ void ClusterNode::step(double now_s) {
 }
 
 Status ClusterNode::look_at_companion() {
-  if (options_.companion == nullptr || phase_ == Phase::kEnded) return {};
-  STREAMVEC_ASSIGN_OR_RETURN(companion_over_, options_.companion->over());
+  if (phase_ == Phase::kEnded) return {};
+  if (options_.companion != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(companion_over_, options_.companion->over());
+  }
   if (!has_rows() && stage_is_over()) end_stage();
   return {};
 }
@@ -296,6 +298,7 @@ Status ClusterNode::exchange_words(double now_s) {
 
 // The slots have other words: their rows are new to everybody, and what came early may be taken.
 Status ClusterNode::restart_rows(const std::vector<Slot>& slots) {
+  if (!has_rows()) return {};
   std::vector<float> value(static_cast<size_t>(options_.sync.dim));
   for (const Slot slot : slots)
     for (RowKey key = 2 * static_cast<RowKey>(slot); key < 2 * static_cast<RowKey>(slot) + 2; ++key) {

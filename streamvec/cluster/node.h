@@ -46,7 +46,7 @@
 
 namespace streamvec {
 
-class ClusterNode final : public Synchronizer {
+class ClusterNode final : public StreamSynchronizer {
  public:
   // `tables` are borrowed and hold their initial values; none: it keeps no rows, only who takes part and who trains on
   // which text. The transport must know its peers.
@@ -57,13 +57,12 @@ class ClusterNode final : public Synchronizer {
   Result<bool> await_start(const std::atomic<bool>* stop = nullptr) override;
   Status trained(int64_t words, double lr = 1) override;
   // At the end every node's tables are equal, but for what the codec has left out.
-  Result<TrainedTotals> finish(const TrainedTotals& own) override { return finish(own, Deadline::never()); }
-  // kDeadlineExceeded when the others have not finished by then: it goes on talking, and may be called again.
-  Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline);
+  using StreamSynchronizer::finish;
+  Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline) override;
   void stop_text() override;
   bool leads() const override;
   bool holds_lead() const override;
-  bool failed() const { return failed_; }  // what trained() and finish() say then; a thread that does neither may ask
+  bool failed() const override { return failed_; }
   void saved() override;
   Status await_saved() override;
   ClusterStats stats() const override;

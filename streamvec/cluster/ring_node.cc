@@ -14,7 +14,7 @@ namespace streamvec {
 namespace {
 
 constexpr double kRoundEvery = 0.25;  // at least, also by a node whose text comes slowly: the others wait for it
-constexpr auto kDueLook = std::chrono::milliseconds(5);
+constexpr auto kDueLook = std::chrono::milliseconds(5), kNoTime = std::chrono::milliseconds(0);
 constexpr double kStepLook = 0.02;                             // seconds: of a ring that takes turns
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr size_t kPart = size_t{1} << 20;                      // values of one broadcast
@@ -30,16 +30,24 @@ Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, st
 
 Status RingNode::begin() {
   STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables, .team = options_.team}));
-  values_.resize(static_cast<size_t>(replica_->size()) + 1);
   second_.resize(static_cast<size_t>(replica_->second_size()));
   RingCollective::Options ring;
   ring.interrupted = [this] { return interrupted(); };
   ring.silent_max_s = options_.unheard_after_s;
   ring.in_bf16 = options_.form == RingOptions::Form::kBf16;
-  if (options_.form == RingOptions::Form::kFourBit) left_out_.resize(values_.size());
+  make_room();
+  standing_.rows_met = replica_->rows_met();
   collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
   thread_ = std::thread([this] { run(); });
   return {};
+}
+
+// For the values of the next round. Where they lie elsewhere than before, what was left out is, too.
+void RingNode::make_room() {
+  const auto size = static_cast<size_t>(replica_->size()) + 1;
+  if (values_.size() == size) return;
+  values_.resize(size);
+  if (options_.form == RingOptions::Form::kFourBit) left_out_.assign(size, 0.0f);
 }
 
 RingNode::~RingNode() {
@@ -56,6 +64,7 @@ RingNode::~RingNode() {
 void RingNode::take_view(const View& view) {
   const std::lock_guard lock(mutex_);
   view_ = view;
+  std::erase_if(view_.workers, [&](NodeId node) { return options_.outside.count(node) > 0; });
   told_ = view.epoch;
   changed_.notify_all();
 }
@@ -141,7 +150,11 @@ bool RingNode::await_due() {
       continue;
     }
     lock.unlock();
-    options_.turns->await_step(std::min(kStepLook, options_.idle_max_s));
+    if (collective_->ranks() > 1 && is_idle()) {
+      (void)collective_->is_called(Deadline::after(kDueLook));
+    } else {
+      options_.turns->await_step(std::min(kStepLook, options_.idle_max_s));
+    }
     lock.lock();
   }
   return !stopping_ && !failed_;
@@ -150,14 +163,15 @@ bool RingNode::await_due() {
 // What the last round has cost is to be no more than its share of the time since it began, unless threads wait for the
 // next, or others for this node. One that has no pieces at the moment is in no hurry: most likely all the text is about
 // to be over, and a round that begins before that is known is not the last.
-bool RingNode::is_due(double now_s) const {
+bool RingNode::is_due(double now_s) {
   if (phase_ == Phase::kStarting || phase_ == Phase::kEnded) return false;
   if (phase_ == Phase::kFinished) return true;
   const int64_t words = words_ - begun_words_;
   const double since_s = now_s - begun_s_;
   if (words > options_.words_max || since_s > options_.dead_after_s / 4) return true;
   if (options_.turns) {
-    if (options_.words_min == 0) return options_.turns->stepped() || options_.turns->idle_s() > options_.idle_max_s;
+    if (options_.words_min == 0)
+      return options_.turns->stepped() || (is_idle() && collective_->is_called(Deadline::after(kNoTime)));
     return since_s > kRoundEvery || (options_.turns->stepped() && words >= options_.words_min);
   }
   if (talking_s_ - begun_talking_s_ > options_.talking_share * options_.threads * since_s) return false;
@@ -246,10 +260,12 @@ Status RingNode::round() {
   }
   replica_->set_trained(steps_);
   end_exchange([&] { replica_->take(changes, second_); });
-  const bool last = values_.back() == 0;
-  stand_at({standing_.rounds + 1, !last                       ? RingStanding::Stage::kRounds
-                                  : replica_->rest_size() > 0 ? RingStanding::Stage::kRest
-                                                              : RingStanding::Stage::kOver});
+  // Rows that nobody knew of when it began have a round of their own.
+  const bool last = values_.back() == 0 && replica_->rows_met() == standing_.rows_met;
+  const RingStanding::Stage stage = !last                       ? RingStanding::Stage::kRounds
+                                    : replica_->rest_size() > 0 ? RingStanding::Stage::kRest
+                                                                : RingStanding::Stage::kOver;
+  stand_at({standing_.rounds + 1, stage, replica_->rows_met()});
   return {};
 }
 
@@ -259,12 +275,14 @@ Status RingNode::rest_round() {
   use_tables([&] { replica_->bring_rest(rest); });
   STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(rest, Deadline::never()));
   use_tables([&] { replica_->take_rest(rest); });
-  stand_at({standing_.rounds + 1, RingStanding::Stage::kOver});
+  stand_at({standing_.rounds + 1, RingStanding::Stage::kOver, replica_->rows_met()});
   return {};
 }
 
 void RingNode::stand_at(const RingStanding& standing) {
   standing_ = standing;
+  replica_->take_rows_met(standing.rows_met);
+  make_room();
   if (standing.stage != RingStanding::Stage::kOver) return;
   const std::lock_guard lock(mutex_);
   phase_ = Phase::kEnded;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct RingOptions {
   Form form = Form::kWhole;     // of changes that travel (transport/value_form.h)
   int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
   int64_t words_max = 450'000;  // at most: then training waits
-  double idle_max_s = 0.25;     // a node at no step of `turns` for so long joins rounds that others wait for
+  double idle_max_s = 0.01;     // a node at no step of `turns` for so long joins rounds that others have begun
+  std::set<NodeId> outside;     // of the membership, nodes that have no part in the ring
   double dead_after_s = 10;     // of the membership
   double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
   int32_t threads = 1;          // that train here
@@ -74,9 +76,11 @@ class RingNode final : public Companion {
 
   explicit RingNode(const RingOptions& options) : options_(options) {}
   Status begin();
+  void make_room();
   void run();
   bool await_due();
-  bool is_due(double now_s) const;
+  bool is_due(double now_s);
+  bool is_idle() const { return options_.turns->idle_s() > options_.idle_max_s; }
   bool has_to_regroup() const { return told_ > formed_; }
   Status regroup();
   Status bring_up(const RingAgreement& agreement, const RingStanding& furthest);

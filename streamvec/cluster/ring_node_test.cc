@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int64_t kRingRows = 8, kRingCols = 8;
+constexpr int64_t kRingRows = 8, kRingCols = 8, kRingRowsMax = 200;
 constexpr int kRingNodes = 3, kRingSteps = 20;
 
 // A network that is gone for this node after so many frames.
@@ -43,7 +43,7 @@ class DyingTransport final : public Transport {
   std::atomic<int64_t> frames_;
 };
 
-enum class RingWay { kPlain, kThin, kTurns, kThinTurns, kFourBitTurns };
+enum class RingWay { kPlain, kThin, kTurns, kThinTurns, kFourBitTurns, kGrowingTurns };
 
 // Rings whose members are told who takes part by the test. "Training" adds whole numbers: node i to column i, of two
 // tables.
@@ -53,14 +53,16 @@ class Rings {
   Rings(RingWay way, int64_t frames)
       : thin_(way == RingWay::kThin || way == RingWay::kThinTurns),
         takes_turns_(way >= RingWay::kTurns),
-        in_four_bits_(way == RingWay::kFourBitTurns) {
+        in_four_bits_(way == RingWay::kFourBitTurns),
+        grows_(way == RingWay::kGrowingTurns) {
     for (int i = 0; i < kRingNodes; ++i) {
       RingOptions options;
       for (Matrix& table : tables_[i]) {
-        table = std::move(Matrix::make(kRingRows, kRingCols)).value();
+        table = std::move(Matrix::make(kRingRows, kRingCols, grows_ ? kRingRowsMax : 0)).value();
         DenseTable dense;
         dense.live = &table;
         dense.combine = Combine::kSum;
+        dense.grows = grows_;
         dense.rank = thin_ ? 1 : 0;
         options.tables.push_back(dense);
       }
@@ -118,7 +120,10 @@ class Rings {
       if (takes_turns_) turns_[i]->begin_step();
       {
         const std::lock_guard lock(mutexes_[i]);
-        tables_[i][step % 2].row(step % kRingRows)[i] += 1;
+        Matrix& table = tables_[i][step % 2];
+        const int64_t row = step % kRingRows + (grows_ && step > kRingSteps / 2 ? (i + 1) * 60 : 0);
+        if (row >= table.rows()) table.grow(row + 1);
+        table.row(row)[i] += 1;
       }
       if (takes_turns_) turns_[i]->end_step();
       if (!rings_[i]->trained(10).ok()) return;
@@ -135,7 +140,7 @@ class Rings {
       double sums[kRingNodes] = {};
       for (int i = 0; i < living; ++i)
         for (const Matrix& table : tables_[i])
-          for (int64_t row = 0; row < kRingRows; ++row) sums[i] += table.row(row)[column];
+          for (int64_t row = 0; row < table.rows_max(); ++row) sums[i] += table.row(row)[column];
       for (int i = 0; i < living; ++i) {
         if (std::abs(sums[i] - sums[0]) > slack) return "nodes differ in column " + std::to_string(column);
         // Of a dead node's thin matrices a part of a change may have gone round.
@@ -146,7 +151,7 @@ class Rings {
     return {};
   }
 
-  const bool thin_, takes_turns_, in_four_bits_;
+  const bool thin_, takes_turns_, in_four_bits_, grows_;
   InprocNetwork network_;
   std::mutex mutexes_[kRingNodes];
   Matrix tables_[kRingNodes][2];
@@ -157,8 +162,8 @@ class Rings {
 
 // A round takes some 8 frames of a node, acknowledgements among them, and 16 with thin matrices.
 TEST(RingNode, WhoIsLeftGoesOnAfterWhicheverFrameANodeDies) {
-  for (const RingWay way :
-       {RingWay::kPlain, RingWay::kThin, RingWay::kTurns, RingWay::kThinTurns, RingWay::kFourBitTurns}) {
+  for (const RingWay way : {RingWay::kPlain, RingWay::kThin, RingWay::kTurns, RingWay::kThinTurns,
+                            RingWay::kFourBitTurns, RingWay::kGrowingTurns}) {
     constexpr int64_t kFrames = 40, kAtOnce = 20;
     for (int64_t frames = 0; frames < kFrames; frames += kAtOnce) {
       std::vector<std::thread> threads;

@@ -9,6 +9,7 @@
 
 #include "streamvec/cluster/control.h"
 #include "streamvec/cluster/piece_queue.h"
+#include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
 #include "streamvec/transport/transport.h"
 
@@ -69,6 +70,16 @@ class Synchronizer {
   virtual ClusterStats stats() const = 0;
   // Where the text is handed out: the pieces that this node is to train on. nullptr: it finds its text itself.
   virtual PieceQueue* pieces() { return nullptr; }
+};
+
+// Of a node that trains on streams: the thread that watches over it waits for nothing for long.
+class StreamSynchronizer : public Synchronizer {
+ public:
+  Result<TrainedTotals> finish(const TrainedTotals& own) final { return finish(own, Deadline::never()); }
+  // kDeadlineExceeded when the others have not finished by then: it goes on talking, and may be called again.
+  virtual Result<TrainedTotals> finish(const TrainedTotals& own, Deadline deadline) = 0;
+  // What trained() and finish() say then; a thread that does neither may ask.
+  virtual bool failed() const = 0;
 };
 
 }  // namespace streamvec

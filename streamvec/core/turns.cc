@@ -105,12 +105,13 @@ void Turns::end_exchange(const std::function<void()>& use) {
   exchanges_took_s_[exchanges_++ % exchanges_took_s_.size()] = clock_seconds() - stepped_s_;
   wanted_ = true;
   changed_.wait(lock, [&] { return !working_; });
+  const bool of_step = begun_ > exchanged_;
   exchanged_ = begun_;
   exchanges_over_ = exchanges_begun_;
   unawaited_ = false;
   follows_ = steps_ > begun_ && options_.patience > 0;
   use_wanted(lock, use);
-  free_s_ = clock_seconds();
+  if (of_step) free_s_ = clock_seconds();
 }
 
 void Turns::drop_exchange() {

@@ -19,8 +19,10 @@ namespace streamvec {
 class Turns {
  public:
   struct Options {
-    // A step waits for an exchange while that takes no more than this share of a step; 0: never.
-    double patience = 0.1;
+    // A step waits for an exchange while that takes no more than this share of the time from step to step; 0: never.
+    // The character model's batches learn about as much less from an exchange that comes one late
+    // (docs/BENCHMARKS.md, A round after every batch).
+    double patience = 0.2;
     double wait_max_s = 1;  // an exchange that takes longer than expected is not waited for after so long
   };
   explicit Turns(const Options& options);
@@ -32,7 +34,8 @@ class Turns {
 
   // The other's.
   bool stepped() const;  // a step has ended since the last exchange began
-  // How long the worker has been at no step and waited for none, though it might: no exchange has ended since.
+  // How long the worker has been at no step and waited for none, though it might: no exchange of a step has ended
+  // since.
   double idle_s() const;
   // Returns when a step has ended, or so much time has passed, or nothing is waited for any more.
   void await_step(double seconds);
@@ -66,7 +69,7 @@ class Turns {
   bool follows_ = false;    // one has ended, and the next is to begin before the next step does
   bool closed_ = false;
   double begun_s_ = 0, ended_s_ = 0;  // when the last step did
-  double free_s_ = 0;                 // when that or an exchange ended last
+  double free_s_ = 0;                 // when that or the exchange of a step ended last
   double stepped_s_ = 0;              // when that one ended which the exchange under way is of
   double step_takes_s_ = 0;
   double wait_takes_s_ = 0;                   // of a step for an exchange, in the mean of the last ones

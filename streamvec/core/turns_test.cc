@@ -48,6 +48,10 @@ TEST(Turns, KnowHowLongTheWorkerMightHaveBeenAtAStep) {
   std::this_thread::sleep_for(milliseconds(200));
   turns.end_exchange(kNothing);
   EXPECT_LT(turns.idle_s(), 0.2);
+  std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  turns.end_exchange(kNothing);
+  EXPECT_GE(turns.idle_s(), 0.02) << "that was of no step";
   turns.begin_step();
   EXPECT_EQ(turns.idle_s(), 0);
   turns.end_step();

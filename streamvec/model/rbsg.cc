@@ -109,17 +109,54 @@ Status Rbsg::allocate() {
 }
 
 void Rbsg::set_word(Slot slot, std::string_view word) {
-  const std::lock_guard lock(mutex_);
-  characters_.admit(word);
+  const std::lock_guard lock(told_mutex_);
+  told_words_.emplace_back(slot, word);
+}
+
+void Rbsg::admit(std::u32string_view characters) {
+  const std::lock_guard lock(told_mutex_);
+  told_characters_.append(characters);
+}
+
+void Rbsg::share_characters() {
+  const std::unique_lock lock = lock_told();
+  shares_characters_ = true;
+  for (int side : {kCentre, kContext})
+    encoders_[side].values.draw_all_characters(mix(options_.seed, static_cast<uint64_t>(side)));
+}
+
+// To all that words and characters are asked of: what was told by now counts.
+std::unique_lock<std::mutex> Rbsg::lock_told() {
+  std::unique_lock lock(mutex_);
+  take_told();
+  return lock;
+}
+
+void Rbsg::take_told() {
+  std::vector<std::pair<Slot, std::string>> words;
+  {
+    const std::lock_guard lock(told_mutex_);
+    words.swap(told_words_);
+    characters_.admit(std::exchange(told_characters_, {}));
+  }
+  for (const auto& [slot, word] : words) {
+    if (!shares_characters_) characters_.admit(std::string_view(word));
+    if (static_cast<size_t>(slot) >= spellings_.size()) spellings_.resize(static_cast<size_t>(slot) + 1);
+    characters_.spell(word, spellings_[static_cast<size_t>(slot)]);
+  }
   grow_characters();
-  if (static_cast<size_t>(slot) >= spellings_.size()) spellings_.resize(static_cast<size_t>(slot) + 1);
-  characters_.spell(word, spellings_[static_cast<size_t>(slot)]);
+}
+
+const CharacterTable& Rbsg::characters() {
+  const std::unique_lock lock = lock_told();
+  return characters_;
 }
 
 void Rbsg::grow_characters() {
   const int32_t size = characters_.size();
   if (encoders_[kCentre].values.characters.rows() == size) return;
   come_back();
+  const std::unique_lock values_lock = lock_values();
   for (int side : {kCentre, kContext}) {
     Encoder& encoder = encoders_[side];
     encoder.values.grow(size, mix(options_.seed, static_cast<uint64_t>(side)));
@@ -138,6 +175,11 @@ Status Rbsg::restore_characters(std::span<const char32_t> admitted) {
 }
 
 std::vector<Rbsg::Named> Rbsg::states() {
+  take_told();
+  return states_now();
+}
+
+std::vector<Rbsg::Named> Rbsg::states_now() {
   come_back();
   std::vector<Named> all;
   for (int side : {kCentre, kContext}) {
@@ -154,19 +196,22 @@ std::vector<Rbsg::Named> Rbsg::states() {
   return all;
 }
 
-std::vector<Matrix*> Rbsg::values() {
-  std::vector<Matrix*> all;
+std::vector<Rbsg::SharedTable> Rbsg::shared_tables() {
+  std::vector<SharedTable> all;
   for (Encoder& encoder : encoders_)
-    for (const EncoderParameters::Named& each : encoder.values.all()) all.push_back(each.values);
+    for (const EncoderParameters::Named& each : encoder.values.all())
+      all.push_back({each.values, shares_characters_ && each.values == &encoder.values.characters});
   return all;
 }
 
 Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
   STREAMVEC_CHECK_EQ(batch.centres.size(), batch.contexts.size());
-  const std::lock_guard lock(mutex_);
   BatchStats stats;
   if (batch.pairs() == 0) return stats;
-  if (options_.cuda && batch.form == RbsgBatch::Negatives::kPool) return train_on_card(batch, lr);
+  const bool on_card = options_.cuda && batch.form == RbsgBatch::Negatives::kPool;
+  if (turns_ && !on_card) turns_->begin_step();  // nobody waits here with the lock
+  const std::unique_lock lock = lock_told();
+  if (on_card) return train_on_card(batch, lr);
   come_back();
   stats.pairs = batch.pairs();
   const double flops_before = flops();
@@ -176,7 +221,6 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
     vectors_[side].values.reserve_zeroed(count, options_.dim);
     for (RowBuffer& slopes : vectors_[side].slopes) slopes.reserve_zeroed(count, options_.dim);
   }
-  if (turns_) turns_->begin_step();
   team_.run([&](int32_t member) { encode(member); });
   team_.run([&](int32_t member) { climb_objective(member, batch); });
   team_.run([&](int32_t member) { climb_encoders(member, 1 / static_cast<float>(stats.pairs)); });
@@ -305,9 +349,9 @@ void Rbsg::step_matrices(float lr) {
   muon_->step(parts, lr);
 }
 
-Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const {
+Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) {
   STREAMVEC_CHECK_EQ(out.cols, int64_t{options_.dim});
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock = lock_told();
   const CharacterTable characters = characters_;
   STREAMVEC_ASSIGN_OR_RETURN(const EncoderParameters encoder, copy_encoder(side));
   lock.unlock();
@@ -315,8 +359,8 @@ Status Rbsg::embed(std::span<const std::string_view> words, Side side, int32_t t
 }
 
 // Embedding a vocabulary takes seconds; the copies, a few MB, take milliseconds.
-Status Rbsg::embed_slots(Side side, MatrixView<float> out) const {
-  std::unique_lock lock(mutex_);
+Status Rbsg::embed_slots(Side side, MatrixView<float> out) {
+  std::unique_lock lock = lock_told();
   STREAMVEC_CHECK(out.rows <= static_cast<int64_t>(spellings_.size()));
   const SpellingsCopy words({spellings_.data(), static_cast<size_t>(out.rows)});
   STREAMVEC_ASSIGN_OR_RETURN(const EncoderParameters encoder, copy_encoder(side));
@@ -326,7 +370,7 @@ Status Rbsg::embed_slots(Side side, MatrixView<float> out) const {
 }
 
 // Under the lock.
-Result<EncoderParameters> Rbsg::copy_encoder(Side side) const {
+Result<EncoderParameters> Rbsg::copy_encoder(Side side) {
   come_back();
   const std::unique_lock values_lock = lock_values();
   const EncoderParameters& values = encoders_[side].values;
@@ -340,8 +384,8 @@ Result<EncoderParameters> Rbsg::copy_encoder(Side side) const {
   return copy;
 }
 
-RbsgIndex Rbsg::index() const {
-  const std::lock_guard lock(mutex_);
+RbsgIndex Rbsg::index() {
+  const std::unique_lock lock = lock_told();
   return index_now();
 }
 
@@ -360,18 +404,18 @@ double Rbsg::steps() const {
 }
 
 Result<std::vector<Rbsg::Copy>> Rbsg::copy_states() {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock = lock_told();
   const std::unique_lock values_lock = lock_values();
   std::vector<Copy> copies;
-  for (const Named& each : states()) {
+  for (const Named& each : states_now()) {
     STREAMVEC_ASSIGN_OR_RETURN(Matrix copy, each.values->copy());
     copies.push_back({each.name, std::move(copy)});
   }
   return copies;
 }
 
-Result<std::shared_ptr<const RbsgVectors>> Rbsg::vectors() const {
-  std::unique_lock lock(mutex_);
+Result<std::shared_ptr<const RbsgVectors>> Rbsg::vectors() {
+  std::unique_lock lock = lock_told();
   const RbsgIndex now = index_now();
   STREAMVEC_ASSIGN_OR_RETURN(EncoderParameters copy, copy_encoder(kCentre));
   lock.unlock();

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
@@ -74,8 +75,12 @@ class Rbsg {
   static Result<std::unique_ptr<Rbsg>> make(const RbsgOptions& options);
 
   // Tells the spelling of a slot's word, and again when the slot changes hands. Characters met for the first time get
-  // rows.
+  // rows. Waits for no batch: the next one knows of it.
   void set_word(Slot slot, std::string_view word);
+  // From now on characters get rows by admit() alone, which nodes that learn together tell in the same order, however
+  // they hear of words. Rows that will come have their first values from here on.
+  void share_characters();
+  void admit(std::u32string_view characters);
   // One step on the mean loss of the pairs. REQUIRES: every slot's word was told; the batch's shape holds.
   // On the card it returns before the batch is done, with what earlier ones came to.
   BatchStats train_batch(const RbsgBatch& batch, float lr);
@@ -86,12 +91,12 @@ class Rbsg {
   // Training goes on meanwhile: the vectors are those of the moment of the call.
   // Writes the vector of words[i], any words, to row i of `out`, on `threads` threads.
   // Words that share beginnings cost less together. kInvalidArgument for an empty word.
-  Status embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out) const;
+  Status embed(std::span<const std::string_view> words, Side side, int32_t threads, MatrixView<float> out);
   // The same for the words of slots 0 .. out.rows - 1, on as many threads as train. REQUIRES: they were told.
-  Status embed_slots(Side side, MatrixView<float> out) const;
+  Status embed_slots(Side side, MatrixView<float> out);
 
   // A copy of the centre's encoder, for words never seen.
-  Result<std::shared_ptr<const RbsgVectors>> vectors() const;
+  Result<std::shared_ptr<const RbsgVectors>> vectors();
 
   double steps() const;             // so far
   std::string kernel_name() const;  // "amx+int8": the second one for embed()
@@ -104,16 +109,20 @@ class Rbsg {
   // Not to be used while another thread trains or tells words.
   // "rbsg.centre.input", "rbsg.centre.input.adam.mean", ..., "rbsg.steps". To load: restore_characters(), then fill.
   std::vector<Named> states();
-  const CharacterTable& characters() const { return characters_; }
+  const CharacterTable& characters();
   // The encoders' values, without moments, for a cluster to bring in step between two batches. They stay where they
   // are.
-  std::vector<Matrix*> values();
+  struct SharedTable {
+    Matrix* values;
+    bool grows;  // with characters, where these are shared
+  };
+  std::vector<SharedTable> shared_tables();
   // From now on batches take turns with that. What changes values also holds what lock_values() gives, against those
   // who ask for vectors.
   void take_turns(std::shared_ptr<Turns> turns) { turns_ = std::move(turns); }
   ThreadTeam& team() { return team_; }  // to be used in turns with batches
   std::unique_lock<std::mutex> lock_values() const { return std::unique_lock(values_mutex_); }
-  RbsgIndex index() const;
+  RbsgIndex index();
   // Gives the rows their characters back, those of "rbsg.*.characters" as many. kDataLoss as CharacterTable::restore.
   Status restore_characters(std::span<const char32_t> admitted);
   const RbsgOptions& options() const { return options_; }
@@ -156,8 +165,11 @@ class Rbsg {
   Result<BatchStats> card_totals(bool all);
   Status allocate();
   void grow_characters();
-  Result<EncoderParameters> copy_encoder(Side side) const;
+  void take_told();
+  std::unique_lock<std::mutex> lock_told();
+  Result<EncoderParameters> copy_encoder(Side side);
   RbsgIndex index_now() const;
+  std::vector<Named> states_now();
   void encode(int32_t member);
   void climb_objective(int32_t member, const RbsgBatch& batch);
   void climb_encoders(int32_t member, float scale);
@@ -175,6 +187,10 @@ class Rbsg {
   std::shared_ptr<Turns> turns_;
   std::shared_ptr<const PackedGemm> products_;
   bool embeds_in_int8_ = false;  // an LSTM's levels, as products_ else
+  std::mutex told_mutex_;        // of these, taken after the others
+  std::vector<std::pair<Slot, std::string>> told_words_;
+  std::u32string told_characters_;
+  bool shares_characters_ = false;
   CharacterTable characters_;
   std::vector<Spelling> spellings_;  // by slot
   mutable Encoder encoders_[2];      // as they were when the card took over, until come_back()

@@ -47,7 +47,7 @@ RbsgBatch batch_of_pairs(int32_t pairs, Negatives form, uint64_t seed = 1) {
   return batch;
 }
 
-std::vector<std::vector<double>> vectors(const Rbsg& rbsg, Rbsg::Side side, int32_t threads = 1) {
+std::vector<std::vector<double>> vectors(Rbsg& rbsg, Rbsg::Side side, int32_t threads = 1) {
   const std::vector<std::string_view> views(kSpelledWords.begin(), kSpelledWords.end());
   Matrix out = std::move(Matrix::make(static_cast<int64_t>(views.size()), rbsg.options().dim)).value();
   EXPECT_TRUE(rbsg.embed(views, side, threads, out.view()).ok());
@@ -57,7 +57,7 @@ std::vector<std::vector<double>> vectors(const Rbsg& rbsg, Rbsg::Side side, int3
 }
 
 // The summed loss of a batch, word by word from the vectors.
-double plain_loss(const Rbsg& rbsg, const RbsgBatch& batch) {
+double plain_loss(Rbsg& rbsg, const RbsgBatch& batch) {
   const auto u = vectors(rbsg, Rbsg::kCentre), v = vectors(rbsg, Rbsg::kContext);
   const auto miss = [&](size_t i, Slot output, double sign) {
     double g = 0;
@@ -162,7 +162,7 @@ TEST(Rbsg, TakingTurnsChangesNothingOfWhatIsLearnt) {
   std::atomic<bool> done = false;
   int64_t exchanges = 0;
   std::thread other([&] {
-    const Matrix* recurrent = in_turn->values()[2];
+    const Matrix* recurrent = in_turn->shared_tables()[2].values;
     while (!done) {
       turns->await_step(0.001);
       float seen = 0;
@@ -186,6 +186,64 @@ TEST(Rbsg, TakingTurnsChangesNothingOfWhatIsLearnt) {
   turns->close();
   EXPECT_GT(exchanges, 0);
   EXPECT_EQ(vectors(*alone, Rbsg::kCentre), vectors(*in_turn, Rbsg::kCentre));
+}
+
+// Nodes hear of the same characters, and not of the same words: one that came and went is known to some alone.
+TEST(Rbsg, WhereCharactersAreSharedTheirRowsGoByWhoWasToldThemFirstAndNotByWords) {
+  auto one = spelled_model(), other = spelled_model();
+  for (Rbsg* rbsg : {one.get(), other.get()}) rbsg->share_characters();
+  const auto last = static_cast<Slot>(kSpelledWords.size());
+  one->set_word(last, "яю");  // no row of it yet
+  one->admit(U"λμ");
+  one->admit(U"ж");
+  one->set_word(last, "μж");
+  other->admit(U"λμж");
+  other->set_word(last, "μж");
+  EXPECT_EQ(one->characters().size(), other->characters().size());
+  RbsgBatch batch = batch_of_pairs(50, Negatives::kPool);
+  batch.centres[3] = batch.contexts[5] = last;
+  EXPECT_EQ(one->train_batch(batch, 1e-2f).loss, other->train_batch(batch, 1e-2f).loss);
+  const std::vector<std::string_view> words = {"λ", "μж", "яю"};
+  Matrix out[2];
+  for (const auto& [rbsg, to] : {std::pair{one.get(), &out[0]}, std::pair{other.get(), &out[1]}}) {
+    *to = std::move(Matrix::make(std::ssize(words), rbsg->options().dim)).value();
+    ASSERT_TRUE(rbsg->embed(words, Rbsg::kCentre, 1, to->view()).ok());
+  }
+  for (int64_t i = 0; i < std::ssize(words); ++i)
+    for (int64_t k = 0; k < out[0].cols(); ++k) EXPECT_EQ(out[0].row(i)[k], out[1].row(i)[k]) << words[i];
+}
+
+// What is exchanged of rows that will come is what they would have been drawn as.
+TEST(Rbsg, RowsOfSharedCharactersKeepWhatTheyWereGivenBeforeTheyCame) {
+  auto drawn = spelled_model(), given = spelled_model();
+  for (Rbsg* rbsg : {drawn.get(), given.get()}) rbsg->share_characters();
+  Matrix &before = *given->shared_tables()[0].values, &alike = *drawn->shared_tables()[0].values;
+  ASSERT_TRUE(given->shared_tables()[0].grows);
+  const int64_t next = before.rows();
+  drawn->admit(U"λ");
+  EXPECT_EQ(drawn->characters().size(), next + 1);
+  EXPECT_EQ(before.row(next)[2], alike.row(next)[2]) << "the first value, on all nodes";
+  before.row(next)[2] += 1;
+  given->admit(U"λ");
+  EXPECT_EQ(given->characters().size(), next + 1);
+  EXPECT_EQ(before.row(next)[2], alike.row(next)[2] + 1);
+}
+
+// Words are told by a thread that has others to answer.
+TEST(Rbsg, TellingAWordWaitsForNoBatch) {
+  auto rbsg = spelled_model();
+  const auto turns = std::make_shared<Turns>(Turns::Options{.patience = 1e9, .wait_max_s = 1e9});
+  rbsg->take_turns(turns);
+  const RbsgBatch batch = batch_of_pairs(50, Negatives::kPool);
+  rbsg->train_batch(batch, 1e-2f);
+  ASSERT_TRUE(turns->begin_exchange([] { return false; }, [] {}));
+  std::thread training([&] { rbsg->train_batch(batch, 1e-2f); });  // waits for what goes on
+  std::thread telling([&] {
+    rbsg->set_word(0, "sing");
+    turns->end_exchange([] {});
+  });
+  telling.join();
+  training.join();
 }
 
 TEST(Rbsg, ThreadsShareTheWorkWithoutChangingTheResult) {

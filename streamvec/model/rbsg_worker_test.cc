@@ -74,12 +74,12 @@ TEST(RbsgWorker, NodesThatStepTogetherWarmUpTogetherAndTakeTheRootOfTheirNumberT
     ModelOptions options{.model = "rbsg", .windows = {.window = 2}, .batch = 100'000};
     options.nodes = nodes;
     auto worker = std::move(make_model_worker(options, parameters)).value();
-    const Matrix before = std::move(parameters.rbsg->values()[kBiasPart]->copy()).value();
+    const Matrix before = std::move(parameters.rbsg->shared_tables()[kBiasPart].values->copy()).value();
     Random random(3);
     (void)worker->step(text.chunk, tables, 1e-2f, random);
     float most = 0;
     for (int64_t i = 0; i < before.cols(); ++i)
-      most = std::max(most, std::abs(parameters.rbsg->values()[kBiasPart]->row(0)[i] - before.row(0)[i]));
+      most = std::max(most, std::abs(parameters.rbsg->shared_tables()[kBiasPart].values->row(0)[i] - before.row(0)[i]));
     return 4 * most;
   };
   EXPECT_NEAR(rate_with(1), 1e-2 / 100, 1e-5);

@@ -58,6 +58,12 @@ void append_characters(std::string_view word, std::u32string& out) {
   });
 }
 
+void append_own_characters(std::string_view word, std::u32string& out) {
+  for_each_character(word, [&](char32_t c, std::string_view) {
+    if (may_have_row(c)) out.push_back(c);
+  });
+}
+
 CharacterTable::CharacterTable(const Options& options) : options_(options) {
   STREAMVEC_CHECK(options.size_max >= kFixed && options.size_max <= 65'536);
   STREAMVEC_CHECK(options.length_max >= 2);
@@ -65,10 +71,17 @@ CharacterTable::CharacterTable(const Options& options) : options_(options) {
 
 void CharacterTable::admit(std::string_view word) {
   for_each_character(word, [&](char32_t c, std::string_view) {
-    if (size() >= options_.size_max || ids_.contains(c) || !may_have_row(c)) return;
-    ids_.emplace(c, static_cast<CharacterId>(size()));
-    admitted_.push_back(c);
+    if (may_have_row(c)) admit(c);
   });
+}
+
+void CharacterTable::admit(std::u32string_view characters) {
+  for (const char32_t c : characters) admit(c);
+}
+
+void CharacterTable::admit(char32_t character) {
+  if (size() >= options_.size_max || !ids_.emplace(character, static_cast<CharacterId>(size())).second) return;
+  admitted_.push_back(character);
 }
 
 void CharacterTable::append(char32_t character, std::string_view bytes, Spelling& out) const {

@@ -21,6 +21,9 @@ using Spelling = std::vector<CharacterId>;
 // Appends the characters of `word` as code points, jamo for Hangul; a byte that is no UTF-8 is 0x110000 + the byte.
 void append_characters(std::string_view word, std::u32string& out);
 
+// Those of them that may have a row of their own.
+void append_own_characters(std::string_view word, std::u32string& out);
+
 // Numbers never change once given: 0 the begin mark, 1 the end mark, then the 256 bytes, then characters as they were
 // admitted. spell() is thread-safe while nobody admits.
 class CharacterTable {
@@ -40,6 +43,8 @@ class CharacterTable {
 
   // Gives every character of `word` that may have a row and has none the next one, while there are any.
   void admit(std::string_view word);
+  // Likewise of characters that append_own_characters() has given.
+  void admit(std::u32string_view characters);
   // Replaces `out`. Only marks for the empty string.
   void spell(std::string_view word, Spelling& out) const;
 
@@ -53,6 +58,7 @@ class CharacterTable {
   Status restore(std::span<const char32_t> admitted);
 
  private:
+  void admit(char32_t character);
   void append(char32_t character, std::string_view bytes, Spelling& out) const;
 
   Options options_;

@@ -71,19 +71,23 @@ void EncoderParameters::draw(uint64_t seed) {
   for (Matrix* matrix : {&input, &recurrent, &bias, &output, &output_bias})
     draw_uniform(*matrix, reach, mix(seed, ++place));
   for (int32_t k = hidden(); gates() == kLstmGates && k < 2 * hidden(); ++k) bias.row(0)[k] = 1;
-  draw_characters(0, seed);
+  draw_characters(0, characters.rows(), seed);
 }
 
 void EncoderParameters::grow(int32_t count, uint64_t seed) {
-  const int64_t begin = characters.rows();
-  if (count <= begin) return;
-  characters.grow(count);
-  draw_characters(begin, seed);
+  const int64_t begin = std::max(characters.rows(), drawn_);
+  if (count > characters.rows()) characters.grow(count);
+  draw_characters(begin, characters.rows(), seed);
 }
 
-void EncoderParameters::draw_characters(int64_t begin, uint64_t seed) {
+void EncoderParameters::draw_all_characters(uint64_t seed) {
+  drawn_ = characters.rows_max();
+  draw_characters(characters.rows(), drawn_, seed);
+}
+
+void EncoderParameters::draw_characters(int64_t begin, int64_t end, uint64_t seed) {
   const float reach = std::sqrt(3.0f);  // uniform in +-sqrt(3) has the variance 1
-  for (int64_t i = begin; i < characters.rows(); ++i) {
+  for (int64_t i = begin; i < end; ++i) {
     Random random(mix(seed, uint64_t{0}, static_cast<uint64_t>(i)));
     for (int64_t k = 0; k < characters.cols(); ++k) characters.row(i)[k] = reach * (2 * random.uniform() - 1);
   }

@@ -43,6 +43,8 @@ struct EncoderParameters {
   void draw(uint64_t seed);
   // New characters, each drawn from its own seed.
   void grow(int32_t characters, uint64_t seed);
+  // Draws all that may come, too: growing leaves them as they are from then on.
+  void draw_all_characters(uint64_t seed);
 
   struct Named {
     const char* name;
@@ -62,7 +64,9 @@ struct EncoderParameters {
   Matrix output_bias;  // 1 x D
 
  private:
-  void draw_characters(int64_t begin, uint64_t seed);
+  void draw_characters(int64_t begin, int64_t end, uint64_t seed);
+
+  int64_t drawn_ = 0;  // characters
 };
 
 // The weights of forward_only(), as its products read them.

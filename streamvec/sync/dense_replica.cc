@@ -13,6 +13,7 @@ namespace streamvec {
 namespace {
 
 constexpr uint64_t kSpaceDraws = 11;      // the same on all nodes
+constexpr int64_t kRowsOfBlock = 64;      // that a table which grows grows by
 constexpr int64_t kMeasuredRows = 2'048;  // the most frequent: their lengths stand for those that a row meets
 
 // Tables differ in width, and what stands behind a row of each has to be zero.
@@ -20,8 +21,12 @@ void clear_padding(float* row, int32_t cols) {
   std::fill(row + cols, row + (cols + Matrix::kRowMultiple - 1) / Matrix::kRowMultiple * Matrix::kRowMultiple, 0.0f);
 }
 
-int64_t measured_rows(const Matrix& table) {
-  return std::clamp<int64_t>(table.rows(), 1, kMeasuredRows);
+int64_t measured_rows(int64_t rows) {
+  return std::clamp<int64_t>(rows, 1, kMeasuredRows);
+}
+
+int64_t blocks_of(int64_t rows) {
+  return (rows + kRowsOfBlock - 1) / kRowsOfBlock;
 }
 
 void scale_row(float* row, float factor, int32_t cols) {
@@ -33,17 +38,37 @@ void scale_row(float* row, float factor, int32_t cols) {
 Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options) {
   std::unique_ptr<DenseReplica> replica(new DenseReplica(options.nodes, options.team));
   for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
-  replica->changes_ = replica->size_;
-  for (Table& table : replica->tables_) {
-    if (table.squares < 0) continue;
-    table.squares = replica->size_;
-    replica->size_ += table.options.by_row ? table.base.rows() : 1;
-  }
+  for (const Table& table : replica->tables_)
+    if (table.options.grows)
+      replica->rows_met_ = std::max(replica->rows_met_, blocks_of(table.options.live->rows()) * kRowsOfBlock);
+  replica->lay_out();
   int64_t cols = 0;
   for (const Table& table : replica->tables_) cols = std::max(cols, table.base.cols());
   replica->rows_.reserve_zeroed(kScratchRows * replica->members(), cols);
   replica->sums_.resize(replica->tables_.size() * static_cast<size_t>(replica->members()));
   return replica;
+}
+
+// Where everything lies in a round's values: changes, then squares, then which blocks of rows are in use here.
+void DenseReplica::lay_out() {
+  size_ = met_ = 0;
+  int64_t blocks = 0;
+  for (Table& table : tables_) {
+    if (table.options.grows) {
+      table.rows = std::min(blocks_of(rows_met_) * kRowsOfBlock, table.base.rows());
+      blocks = std::max(blocks, blocks_of(table.base.rows()));
+    }
+    table.changes = size_;
+    size_ += table.low ? table.low->left_size() : table.rows * table.base.cols();
+  }
+  changes_ = size_;
+  for (Table& table : tables_) {
+    if (table.squares < 0) continue;
+    table.squares = size_;
+    size_ += table.options.by_row ? table.rows : 1;
+  }
+  met_ = size_;
+  size_ += blocks;
 }
 
 Status DenseReplica::add_table(const DenseTable& options) {
@@ -62,16 +87,17 @@ Status DenseReplica::add_table(const DenseTable& options) {
     case Combine::kDamped:
       table.way = options.pull.empty() ? Way::kAsLong : Way::kDamped;
   }
-  STREAMVEC_ASSIGN_OR_RETURN(table.base, options.live->copy());
-  const int64_t rows = table.base.rows(), cols = table.base.cols();
+  const int64_t cols = options.live->cols(), rows = options.grows ? options.live->rows_max() : options.live->rows();
+  STREAMVEC_ASSIGN_OR_RETURN(table.base, Matrix::make(rows, cols));
+  for (int64_t row = 0; row < rows; ++row) std::copy_n(options.live->row(row), cols, table.base.row(row));
+  table.rows = rows;
   for (int64_t row = 0; row < std::min(rows, kMeasuredRows); ++row)
     table.length += double{dot(table.base.row(row), table.base.row(row), static_cast<int32_t>(cols))};
-  table.length /= static_cast<double>(measured_rows(table.base));
-  table.changes = size_;
+  table.length /= static_cast<double>(measured_rows(rows));
   table.squares = table.lengthens() ? 0 : -1;
   table.brought = static_cast<int64_t>(brought_.size());
   brought_.resize(brought_.size() + static_cast<size_t>(rows * cols));
-  if (options.rank > 0 && (rows + cols) * options.rank < rows * cols) {
+  if (options.rank > 0 && !options.grows && (rows + cols) * options.rank < rows * cols) {
     table.low = std::make_unique<LowRank>(rows, cols, options.rank, mix(kSpaceDraws, tables_.size()));
     table.squares = -1;  // they are those of its second values
     table.right = second_size_;
@@ -80,7 +106,6 @@ Status DenseReplica::add_table(const DenseTable& options) {
     rest_size_ += rows * cols + 1;
     expanded_.resize(std::max(expanded_.size(), static_cast<size_t>(rows * cols)));
   }
-  size_ += table.low ? table.low->left_size() : rows * cols;
   tables_.push_back(std::move(table));
   return {};
 }
@@ -97,7 +122,7 @@ void DenseReplica::share_rows(const Use& use) {
   std::fill(sums_.begin(), sums_.end(), Sums{});
   const auto share = [&](int32_t member) {
     for (size_t at = 0; at < tables_.size(); ++at) {
-      const int64_t rows = tables_[at].base.rows();
+      const int64_t rows = tables_[at].rows;
       use(at, rows * member / members(), rows * (member + 1) / members(), member);
     }
   };
@@ -111,6 +136,26 @@ void DenseReplica::bring(std::span<float> values) {
   share_rows(
       [&](size_t at, int64_t begin, int64_t end, int32_t member) { bring_rows(at, begin, end, member, values); });
   for (size_t at = 0; at < tables_.size(); ++at) end_bringing(at, values);
+  bring_rows_met(values);
+}
+
+void DenseReplica::bring_rows_met(std::span<float> values) const {
+  int64_t rows = 0;
+  for (const Table& table : tables_)
+    if (table.options.grows) rows = std::max(rows, table.options.live->rows());
+  for (int64_t block = 0; met_ + block < size_; ++block)
+    values[static_cast<size_t>(met_ + block)] = block < blocks_of(rows) ? 1 : 0;
+}
+
+void DenseReplica::find_rows_met(std::span<const float> means) {
+  for (int64_t block = 0; met_ + block < size_; ++block)
+    if (means[static_cast<size_t>(met_ + block)] > 0) rows_met_ = std::max(rows_met_, (block + 1) * kRowsOfBlock);
+}
+
+void DenseReplica::take_rows_met(int64_t rows) {
+  STREAMVEC_CHECK(!under_way_);
+  rows_met_ = std::max(rows_met_, rows);
+  lay_out();
 }
 
 void DenseReplica::bring_rows(size_t at, int64_t begin, int64_t end, int32_t member, std::span<float> values) {
@@ -154,7 +199,7 @@ void DenseReplica::end_bringing(size_t at, std::span<float> values) {
   }
   if (table.squares >= 0 && !table.options.by_row)
     values[static_cast<size_t>(table.squares)] = static_cast<float>(all.change);
-  table.length = all.known / static_cast<double>(measured_rows(table.base));
+  table.length = all.known / static_cast<double>(measured_rows(table.rows));
 }
 
 // What a node has said of its change is all that counts as told; the rest stays for the next round.
@@ -188,6 +233,7 @@ void DenseReplica::take(std::span<const float> means, std::span<const float> sec
   });
   for (Table& table : tables_)
     if (table.low) take_low(table, second_means);
+  find_rows_met(means);
   end_round();
 }
 

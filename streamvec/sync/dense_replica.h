@@ -34,6 +34,9 @@ struct DenseTable {
   // squares, and by no more than the number of nodes: what moves by steps of one length (Adam, Muon) then moves by as
   // much as one node would, in a direction that is surer.
   Combine combine = Combine::kMean;
+  // Rows come into use while the ring goes on, up to live->rows_max(); all of them have their first values already,
+  // the same on all nodes. Rounds take those that are in use anywhere. Such a table has no rank.
+  bool grows = false;
   bool by_row = true;         // lengthening goes by each row; false: by the whole table
   std::vector<float> pull;    // of kDamped, by row (SyncOptions::pull)
   int64_t rank = 0;           // the table's change as two thin matrices (low_rank.h), where that is less; 0: as it is
@@ -53,7 +56,7 @@ class DenseReplica {
   };
   static Result<std::unique_ptr<DenseReplica>> make(const Options& options);
 
-  int64_t size() const { return size_; }             // values that a round takes
+  int64_t size() const { return size_; }             // values that the next round takes
   int64_t changes() const { return changes_; }       // of them; what is behind these are sums, which have to be exact
   void set_nodes(int64_t nodes) { nodes_ = nodes; }  // from the next round on
   // How much was trained here in all, in the units of `pull`; to be told before bring() and take().
@@ -65,6 +68,11 @@ class DenseReplica {
   void bring_second(std::span<const float> means, std::span<float> values);
   // The round's end: the means, over all nodes, of what they brought.
   void take(std::span<const float> means, std::span<const float> second_means = {});
+
+  // Of tables that grow: rows that are in use anywhere, as the last round's means say, and that the next is to take.
+  // Between two rounds, on all nodes alike.
+  int64_t rows_met() const { return rows_met_; }
+  void take_rows_met(int64_t rows);
 
   // A last round, of all that tables of a rank have left out: after it every node has the same. 0: nothing was.
   int64_t rest_size() const { return rest_size_; }
@@ -86,6 +94,7 @@ class DenseReplica {
     Way way = Way::kMean;
     bool lengthens() const { return way == Way::kAdasum || way == Way::kAsLong; }
     Matrix base;
+    int64_t rows = 0;                  // that rounds take: all of base, unless it grows
     int64_t changes = 0, squares = 0;  // where they begin in a round's values; -1: it needs no squares
     int64_t brought = 0;               // where its changes begin in brought_
     std::unique_ptr<LowRank> low;      // its changes are of this; `right` is where they begin in the second values
@@ -106,6 +115,9 @@ class DenseReplica {
     return sums_[table * static_cast<size_t>(members()) + static_cast<size_t>(member)];
   }
   Status add_table(const DenseTable& table);
+  void lay_out();
+  void bring_rows_met(std::span<float> values) const;
+  void find_rows_met(std::span<const float> means);
   RowLocks::Guard locked(const Table& table, int64_t row);
   // Calls use(table's place, its rows from .. to, whose turn it is) so that every row of every table has its turn.
   template <typename Use>
@@ -130,6 +142,8 @@ class DenseReplica {
   std::vector<Table> tables_;
   std::vector<Sums> sums_;
   int64_t size_ = 0, changes_ = 0, second_size_ = 0, rest_size_ = 0;
+  int64_t rows_met_ = 0;
+  int64_t met_ = 0;             // where a round's values tell, to their end, which blocks of rows are in use
   std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
   std::vector<float> expanded_;
   RowBuffer rows_;

@@ -184,6 +184,68 @@ TEST(DenseReplica, WhatIsTrainedWhileARoundIsUnderWayGoesWithTheNext) {
 }
 
 // What a round leaves out is in the next ones, as far as nodes agree on it; the rest goes at the end.
+// Node 0 has a row in use long before the others, node 1 two blocks of them; a table that stays as it is lies behind.
+TEST(DenseReplica, RowsThatComeIntoUseAnywhereGoWithTheNextRounds) {
+  constexpr int64_t kRowsMax = 300, kNodes = 3;
+  std::vector<Matrix> growing, fixed;
+  std::vector<std::unique_ptr<DenseReplica>> replicas;
+  for (int64_t node = 0; node < kNodes; ++node) {
+    growing.push_back(std::move(Matrix::make(kDenseRows, kDenseCols, kRowsMax)).value());
+    fixed.push_back(std::move(Matrix::make(kDenseRows, kDenseCols)).value());
+    for (int64_t row = 0; row < kRowsMax; ++row) growing.back().row(row)[1] = static_cast<float>(row);
+  }
+  for (size_t node = 0; node < kNodes; ++node) {
+    DenseTable first = combined_by(Combine::kSum), second = first;
+    first.live = &growing[node];
+    first.grows = true;
+    second.live = &fixed[node];
+    replicas.push_back(std::move(DenseReplica::make({kNodes, {first, second}})).value());
+  }
+  const int64_t small = replicas[0]->size();
+  const auto round = [&] {
+    std::vector<float> mean(static_cast<size_t>(replicas[0]->size())), values(mean.size());
+    for (auto& replica : replicas) {
+      ASSERT_EQ(replica->size(), std::ssize(mean));
+      replica->bring(values);
+      for (size_t i = 0; i < mean.size(); ++i) mean[i] += values[i] / kNodes;
+    }
+    for (auto& replica : replicas) {
+      replica->take(mean);
+      replica->take_rows_met(replica->rows_met());
+    }
+  };
+  const auto train = [&](size_t node, int64_t row) {
+    if (row >= growing[node].rows()) growing[node].grow(row + 1);
+    growing[node].row(row)[0] += 1;
+    fixed[node].row(row % kDenseRows)[0] += 1;
+  };
+  train(0, 3);
+  train(2, 63);  // still of the first block
+  round();
+  EXPECT_EQ(replicas[0]->size(), small);
+  EXPECT_EQ(growing[0].row(63)[0], 1) << "though it is not in use there";
+  train(0, 70);
+  train(1, 299);
+  round();
+  EXPECT_GT(replicas[0]->size(), small);
+  EXPECT_EQ(growing[2].row(70)[0], 0) << "nobody knew of it when the round began";
+  train(1, 299);
+  train(2, 70);
+  round();
+  for (size_t node = 0; node < kNodes; ++node) {
+    EXPECT_EQ(growing[node].row(70)[0], 2);
+    EXPECT_EQ(growing[node].row(299)[0], 2);
+    EXPECT_EQ(growing[node].row(299)[1], 299);
+    EXPECT_EQ(growing[node].row(200)[1], 200);
+    float trained = 0;
+    for (int64_t row = 0; row < kDenseRows; ++row) trained += fixed[node].row(row)[0];
+    EXPECT_EQ(trained, 6);
+  }
+  const int64_t rows_of_all = replicas[0]->rows_met();
+  EXPECT_GE(rows_of_all, kRowsMax);
+  EXPECT_EQ(replicas[0]->size(), replicas[2]->size());
+}
+
 TEST(DenseReplica, OfARankEveryNodeEndsWithTheSumAllTheSame) {
   DenseTable thin = combined_by(Combine::kSum, false);
   thin.rank = 1;

@@ -17,14 +17,26 @@ constexpr int64_t kPushesOfRun = 100;
 // lose more with a node that dies.
 constexpr int64_t kWordsMin = 10'000, kWordsMost = 1'000'000;
 
+Status check_ring_of_encoders(const ClusterSettings& cluster) {
+  if (cluster.sync != "bsp" && cluster.sync != "ring" && cluster.sync != "hybrid" && cluster.sync != "auto")
+    return error(Code::kInvalidArgument, "--model rbsg has no rows that nodes could own, and --sync ", cluster.sync,
+                 " is about owners; try --sync ring");
+  if (cluster.servers > 0)
+    return error(Code::kInvalidArgument, "--servers is ", cluster.servers, ", and in a ring all nodes train; try ",
+                 "--servers 0");
+  return {};
+}
+
 // What nodes that share a stream cannot do yet.
 Status check_stream_cluster(const TrainOptions& options) {
   const ClusterSettings& cluster = options.cluster;
   const std::string model = options.model.value_or("sgns");
-  if (model != "sgns" && model != "cbow" && model != "hybrid")
-    return error(Code::kUnimplemented, "clusters train --model sgns, cbow and hybrid on streams, not ", model,
+  if (model != "sgns" && model != "cbow" && model != "hybrid" && model != "rbsg")
+    return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg on streams, not ", model,
                  "; try files, or leave out --nodes");
-  if (cluster.sync == "ring" || cluster.sync == "hybrid" || cluster.sync == "sandblaster" || cluster.shard != "no")
+  const bool owns_nothing = cluster.sync == "ring" || cluster.sync == "hybrid" || cluster.sync == "sandblaster";
+  if (model == "rbsg") STREAMVEC_RETURN_IF_ERROR(check_ring_of_encoders(cluster));
+  if (cluster.shard != "no" || (owns_nothing && model != "rbsg"))
     return error(Code::kUnimplemented, "on streams the rows of a cluster have owners, and ",
                  cluster.shard != "no" ? "--shard " + cluster.shard : "--sync " + cluster.sync,
                  " has none; try --sync bsp");
@@ -55,8 +67,8 @@ Status check_cluster(const TrainOptions& options) {
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers, " of ", cluster.nodes.size(),
                  " nodes; at least one has to train");
   const std::string model = options.model.value_or("sgns");
-  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" ||
-                        (!options.stream.on && (model == "rbsg" || model == "hybrid"));
+  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" ||
+                        (!options.stream.on && model == "hybrid");
   if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || cluster.ingest > 0))
     return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
                  has_ring             ? "a ring takes"
@@ -72,11 +84,8 @@ Status check_cluster(const TrainOptions& options) {
   if (model != "sgns" && model != "cbow" && model != "rbsg" && model != "hybrid")
     return error(Code::kUnimplemented, "clusters train --model sgns, cbow, hybrid and rbsg, not ", model,
                  "; leave out --nodes");
-  if (model == "rbsg" && cluster.sync != "bsp" && cluster.sync != "ring" && cluster.sync != "hybrid" &&
-      cluster.sync != "auto")
-    return error(Code::kInvalidArgument, "--model rbsg has no rows that nodes could own, and --sync ", cluster.sync,
-                 " is about owners; try --sync ring");
-  if (cluster.servers > 0 && (cluster.sync == "ring" || model == "rbsg" || model == "hybrid"))
+  if (model == "rbsg") STREAMVEC_RETURN_IF_ERROR(check_ring_of_encoders(cluster));
+  if (cluster.servers > 0 && (cluster.sync == "ring" || model == "hybrid"))
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers, ", and in a ring all nodes train; try ",
                  "--servers 0");
   return scheme_of(cluster, options.dim.value_or(0)).status();

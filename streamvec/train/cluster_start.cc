@@ -13,6 +13,7 @@
 #include "streamvec/train/cluster_network.h"
 #include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/counting.h"
+#include "streamvec/train/stream_cluster.h"
 #include "streamvec/vocab/sampling.h"
 
 namespace streamvec {
@@ -39,6 +40,9 @@ uint64_t with_rows(uint64_t hash, const Parameters& parameters) {
   for (const Matrix* table : {&parameters.input.rows, &parameters.output.rows})
     for (int64_t i = 0; i < table->rows(); i += 1 + table->rows() / 64)
       hash = XXH3_64bits_withSeed(table->row(i), sizeof(float) * static_cast<size_t>(table->cols()), hash);
+  if (parameters.rbsg == nullptr) return hash;
+  for (const Rbsg::SharedTable& table : parameters.rbsg->shared_tables())
+    hash = XXH3_64bits_withSeed(table.values->row(0), sizeof(float) * static_cast<size_t>(table.values->cols()), hash);
   return hash;
 }
 
@@ -141,6 +145,14 @@ std::string pair_options_text(const TrainOptions& options) {
   return text.str();
 }
 
+// Of the character model, which a checkpoint may have made otherwise than the options say.
+std::string encoder_text(const Parameters& parameters) {
+  if (parameters.rbsg == nullptr) return "";
+  const RbsgOptions& made = parameters.rbsg->options();
+  return ", --hidden " + std::to_string(made.hidden) + ", --char-dim " + std::to_string(made.character_dim) +
+         ", --cell " + (made.cell == RecurrentCell::kGru ? "gru" : "lstm");
+}
+
 // Of streams, whose words are compared only as they come. Files of stop words and lemmas may lie elsewhere on each
 // node.
 std::string stream_options_text(const TrainOptions& options) {
@@ -187,9 +199,10 @@ RingOptions::Form ring_form(const std::string& codec) {
 // The character model's encoders: each matrix as a whole, since no row of it is one word's. A round follows every
 // batch, or comes when so many words were trained as were asked for.
 void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, RingOptions& ring) {
-  for (Matrix* values : rbsg.values()) {
+  for (const Rbsg::SharedTable& table : rbsg.shared_tables()) {
     DenseTable dense;
-    dense.live = values;
+    dense.live = table.values;
+    dense.grows = table.grows;
     dense.combine = combine;
     dense.by_row = false;
     dense.rank = settings.ring_rank;
@@ -202,7 +215,6 @@ void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, 
     turns.patience = 0;  // many batches pass between two rounds
   } else if (settings.staleness == 0) {
     turns = {.patience = 1e9, .wait_max_s = 2 * settings.dead_after_s};
-    ring.idle_max_s = 0.01;
   }
   ring.turns = std::make_shared<Turns>(turns);
   rbsg.take_turns(ring.turns);
@@ -234,7 +246,7 @@ Status add_counts(Hybrid& hybrid, RingOptions& ring) {
   return {};
 }
 
-RingOptions ring_options(const TrainOptions& options, const TrainingStart& start) {
+RingOptions ring_options(const TrainOptions& options, int32_t threads) {
   RingOptions ring;
   const PushInterval interval = push_interval(options.cluster, 0);
   ring.words_min = interval.words_min;
@@ -242,7 +254,7 @@ RingOptions ring_options(const TrainOptions& options, const TrainingStart& start
   ring.dead_after_s = options.cluster.dead_after_s;
   // By then who is dead has long been left out, two leaders one after the other included.
   ring.unheard_after_s = (options.cluster.registry != nullptr ? 4 : 2) * options.cluster.dead_after_s;
-  ring.threads = start.threads;
+  ring.threads = threads;
   return ring;
 }
 
@@ -310,16 +322,17 @@ Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOption
   cluster.trained_before = {state.tokens, state.pairs, 0, 0};
   std::ostringstream text;
   text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
-       << " pieces of text, --model " << start.model << sync_options_text(options.cluster);
+       << " pieces of text, --model " << start.model << encoder_text(start.parameters)
+       << sync_options_text(options.cluster);
   set_fingerprint(vocabulary_fingerprint(options, start), text.str(), cluster);
   cluster.fingerprint_of += place_text(state);  // which those need not have alike who join later
   return {};
 }
 
-template <typename Node>
-Result<std::unique_ptr<Synchronizer>> as_synchronizer(Result<std::unique_ptr<Node>> node) {
+template <typename Seam, typename Node>
+Result<std::unique_ptr<Seam>> as(Result<std::unique_ptr<Node>> node) {
   if (!node.ok()) return node.status();
-  return std::unique_ptr<Synchronizer>(std::move(*node));
+  return std::unique_ptr<Seam>(std::move(*node));
 }
 
 }  // namespace
@@ -344,7 +357,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   STREAMVEC_ASSIGN_OR_RETURN(const Combine combine, parse_combine(settings.combine));
   start.row_pulls = row_pulls(options, start.model, start.vocabulary);
   Parameters& parameters = start.parameters;
-  RingOptions ring = ring_options(options, start);
+  RingOptions ring = ring_options(options, start.threads);
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
   if (rows_in_ring) add_rows(combine, start, ring);
   if (parameters.rbsg != nullptr) add_encoders(settings, combine, *parameters.rbsg, ring);
@@ -365,34 +378,46 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   members.fingerprint_of = cluster_fingerprint_text(options, start);
   STREAMVEC_RETURN_IF_ERROR(add_text(options, start, members));
   use_registry(settings, ring.tables.empty(), members);
-  if (ring.tables.empty()) return as_synchronizer(ClusterNode::start(members, std::move(transport), tables));
-  return as_synchronizer(HybridNode::start(members, tables, ring, std::move(transport)));
+  if (ring.tables.empty()) return as<Synchronizer>(ClusterNode::start(members, std::move(transport), tables));
+  return as<Synchronizer>(HybridNode::start(members, tables, ring, std::move(transport)));
 }
 
-Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const std::string& model,
-                                                 const StreamVocabulary& vocabulary, Parameters& parameters,
-                                                 const std::vector<float>& row_pulls, int32_t threads,
-                                                 StreamExchange& exchange) {
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(options.cluster));
-  STREAMVEC_ASSIGN_OR_RETURN(
-      ClusterOptions cluster,
-      owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), 0, row_pulls, threads));
-  // Rows of new words, of which no pull is known, are due all the time. Those of a text that was counted are due when
-  // training has moved them: it need not say so (docs/BENCHMARKS.md, Rows that need no mark).
-  parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
-  cluster.changed = parameters.changed.get();
+Result<std::unique_ptr<StreamSynchronizer>> join_stream(const TrainOptions& options, const std::string& model,
+                                                        const StreamVocabulary& vocabulary, Parameters& parameters,
+                                                        const std::vector<float>& row_pulls, int32_t threads,
+                                                        StreamExchange& exchange) {
+  const ClusterSettings& settings = options.cluster;
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, open_transport(settings));
+  ClusterOptions cluster = member_options(settings, threads);
+  const bool has_rows = parameters.rbsg == nullptr;
+  if (has_rows) {
+    STREAMVEC_ASSIGN_OR_RETURN(
+        cluster, owner_options(options, parameters, static_cast<int64_t>(row_pulls.size() / 2), 0, row_pulls, threads));
+    // Rows of new words, of which no pull is known, are due all the time. Those of a text that was counted are due when
+    // training has moved them: it need not say so (docs/BENCHMARKS.md, Rows that need no mark).
+    parameters.changed = std::make_unique<RowMarks>(int64_t{cluster.sync.key_end});
+    cluster.changed = parameters.changed.get();
+    cluster.sync.generations = &exchange.generations();
+  }
   cluster.stream = &exchange;
-  cluster.sync.generations = &exchange.generations();
   // Those who join have no words yet; words and rows are compared by those who begin.
   cluster.rows = with_rows(fingerprint(options, vocabulary, parameters), parameters);
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
-       << options.seed << ", --model " << model << ", --ingest " << options.cluster.ingest
-       << roles_text(options.cluster) << stream_options_text(options) << sync_options_text(options.cluster);
+       << options.seed << ", --model " << model << encoder_text(parameters) << ", --ingest " << settings.ingest
+       << roles_text(settings) << stream_options_text(options) << sync_options_text(settings);
   set_fingerprint(0, text.str(), cluster);
   cluster.fingerprint_of += ", " + std::to_string(vocabulary.size()) + " words known before";
-  use_registry(options.cluster, true, cluster);
-  return ClusterNode::start(cluster, std::move(transport), {&parameters.input.rows, &parameters.output.rows});
+  use_registry(settings, has_rows, cluster);
+  if (has_rows)
+    return as<StreamSynchronizer>(
+        ClusterNode::start(cluster, std::move(transport), {&parameters.input.rows, &parameters.output.rows}));
+  STREAMVEC_ASSIGN_OR_RETURN(const Combine combine, parse_combine(settings.combine));
+  RingOptions ring = ring_options(options, threads);
+  if (!only_reads(settings)) add_encoders(settings, combine, *parameters.rbsg, ring);
+  for (const NodeId node : cluster_nodes(settings, settings.workers() - settings.ingest, settings.ingest))
+    ring.outside.insert(node);
+  return as<StreamSynchronizer>(HybridNode::start(cluster, {}, ring, std::move(transport)));
 }
 
 void add_cluster(const ClusterStats& cluster, TrainProgress& progress) {

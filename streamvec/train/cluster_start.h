@@ -19,10 +19,10 @@ namespace streamvec {
 Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, TrainingStart& start);
 
 // The same for a stream, whose words the exchange shares. All is borrowed; as many rows as there will be words at most.
-Result<std::unique_ptr<ClusterNode>> join_stream(const TrainOptions& options, const std::string& model,
-                                                 const StreamVocabulary& vocabulary, Parameters& parameters,
-                                                 const std::vector<float>& row_pulls, int32_t threads,
-                                                 StreamExchange& exchange);
+Result<std::unique_ptr<StreamSynchronizer>> join_stream(const TrainOptions& options, const std::string& model,
+                                                        const StreamVocabulary& vocabulary, Parameters& parameters,
+                                                        const std::vector<float>& row_pulls, int32_t threads,
+                                                        StreamExchange& exchange);
 // What a report says of the cluster.
 void add_cluster(const ClusterStats& cluster, TrainProgress& progress);
 

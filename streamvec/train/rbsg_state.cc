@@ -63,7 +63,7 @@ bool has_variances(Rbsg& rbsg) {
   return false;
 }
 
-Result<Matrix> vectors_of(const Rbsg& rbsg, Rbsg::Side side, int64_t rows) {
+Result<Matrix> vectors_of(Rbsg& rbsg, Rbsg::Side side, int64_t rows) {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix vectors, Matrix::make(rows, rbsg.options().dim));
   STREAMVEC_RETURN_IF_ERROR(rbsg.embed_slots(side, vectors.view()));
   return vectors;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "streamvec/cluster/chunk_relay.h"
-#include "streamvec/cluster/node.h"
 #include "streamvec/cluster/stream_exchange.h"
+#include "streamvec/cluster/synchronizer.h"
 #include "streamvec/core/status.h"
 #include "streamvec/ingest/intake.h"
 #include "streamvec/model/parameters.h"
@@ -132,7 +132,7 @@ class StreamCluster {
   std::thread relay_;
   std::atomic<bool> relay_stop_{false}, relay_over_{false};
   std::unique_ptr<StreamExchange> exchange_;
-  std::unique_ptr<ClusterNode> node_;  // goes before what it borrows
+  std::unique_ptr<StreamSynchronizer> node_;  // goes before what it borrows
 };
 
 }  // namespace streamvec

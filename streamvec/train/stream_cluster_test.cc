@@ -283,10 +283,16 @@ TEST_F(StreamCluster, WhatNodesCannotShareYetIsNamed) {
   const TrainOptions good = options_;
   options_.vocab_max = 0;
   EXPECT_THAT(refusal(), HasSubstr("--vocab-max"));
-  for (const char* model : {"glove", "subword", "rbsg"}) {
+  for (const char* model : {"glove", "subword"}) {
     options_ = good;
     options_.model = model;
     EXPECT_THAT(refusal(), HasSubstr(std::string("not ") + model));
+  }
+  for (const char* sync : {"ssp", "async", "sandblaster"}) {
+    options_ = good;
+    options_.model = "rbsg";
+    options_.cluster.sync = sync;
+    EXPECT_THAT(refusal(), HasSubstr(std::string("--sync ") + sync + " is about owners"));
   }
   for (const char* sync : {"ring", "sandblaster"}) {
     options_ = good;

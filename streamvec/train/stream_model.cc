@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "streamvec/core/random.h"
+#include "streamvec/model/spelling.h"
 #include "streamvec/text/word_filter.h"
 #include "streamvec/train/subword_state.h"
 #include "streamvec/train/training_start.h"
@@ -18,7 +19,8 @@ constexpr const char* kHalfSubwords = ".subword.buckets";
 constexpr Slot kWordsOfAPart = 4'096;  // some 20 ms
 constexpr std::chrono::milliseconds kBetweenParts{1};
 
-StreamVocabulary::Options vocabulary_options(const TrainOptions& options, FormOf form_of) {
+// `spells`: the words' characters have rows that several nodes learn together.
+StreamVocabulary::Options vocabulary_options(const TrainOptions& options, FormOf form_of, bool spells) {
   StreamVocabulary::Options limits;
   limits.min_count = options.min_count;
   limits.vocab_max = options.vocab_max;
@@ -27,6 +29,10 @@ StreamVocabulary::Options vocabulary_options(const TrainOptions& options, FormOf
   limits.form_of = std::move(form_of);
   limits.seed = options.seed;
   limits.slots_max = kTableRowsMax;
+  if (spells) {
+    limits.characters_of = append_own_characters;
+    limits.characters_max = CharacterTable::Options().size_max - CharacterTable::kFixed;
+  }
   return limits;
 }
 
@@ -54,9 +60,9 @@ Result<std::unique_ptr<StreamModel>> StreamModel::make(const TrainOptions& optio
                                                        int32_t threads, bool writes,
                                                        std::optional<Checkpoint>& existing) {
   STREAMVEC_ASSIGN_OR_RETURN(FormOf form_of, open_word_filter(options));
-  const StreamVocabulary::Options limits = vocabulary_options(options, std::move(form_of));
-  STREAMVEC_ASSIGN_OR_RETURN(StreamVocabulary words, make_vocabulary(limits, existing));
   const bool clustered = options.cluster.on();
+  const StreamVocabulary::Options limits = vocabulary_options(options, std::move(form_of), clustered && kind == "rbsg");
+  STREAMVEC_ASSIGN_OR_RETURN(StreamVocabulary words, make_vocabulary(limits, existing));
   StreamVocabulary own_words = clustered ? StreamVocabulary::follower(limits, words) : std::move(words);
   std::unique_ptr<StreamModel> model(
       new StreamModel(std::move(own_words), options.sample, row_pace_options(options, kind, stream_passes(options))));
@@ -67,6 +73,7 @@ Result<std::unique_ptr<StreamModel>> StreamModel::make(const TrainOptions& optio
   STREAMVEC_RETURN_IF_ERROR(model->make_parameters(options, kind, threads, options.stream.drift && writes, existing));
   if (clustered && !writes && model->parameters.hybrid != nullptr)
     STREAMVEC_RETURN_IF_ERROR(model->parameters.hybrid->only_count());
+  if (clustered && model->parameters.rbsg != nullptr) model->share_characters();
   return model;
 }
 
@@ -125,7 +132,24 @@ std::array<Parameters*, 2> StreamModel::halves() {
   return {halves_[0] ? &*halves_[0] : nullptr, halves_[1] ? &*halves_[1] : nullptr};
 }
 
+// They get rows in the order of the vocabulary from now on.
+void StreamModel::share_characters() {
+  parameters.rbsg->share_characters();
+  const std::span<const char32_t> admitted = parameters.rbsg->characters().admitted();
+  vocabulary.begin_characters(admitted);
+  if (shared) shared->begin_characters(admitted);
+  characters_told_ = admitted.size();
+}
+
+void StreamModel::tell_characters() {
+  std::u32string next;
+  for (const MetCharacter& met : vocabulary.characters().subspan(characters_told_)) next.push_back(met.character);
+  characters_told_ += next.size();
+  if (!next.empty()) parameters.rbsg->admit(next);
+}
+
 void StreamModel::start_rows(std::span<const Slot> slots) {
+  if (parameters.rbsg != nullptr) tell_characters();
   for (const Slot slot : slots)
     for (Parameters* table : {&parameters, halves()[0], halves()[1]}) {
       if (table == nullptr) continue;

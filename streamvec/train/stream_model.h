@@ -53,9 +53,12 @@ class StreamModel {
       : vocabulary(std::move(words)), tables({.sample = sample, .pace = pace}) {}
   Status make_parameters(const TrainOptions& options, const std::string& kind, int32_t threads, bool with_halves,
                          std::optional<Checkpoint>& existing);
+  void share_characters();
+  void tell_characters();
   Status make_halves(const Parameters::Options& shape, const Vocabulary& words, std::map<std::string, Matrix> saved);
 
   std::optional<Parameters> halves_[2];
+  size_t characters_told_ = 0;  // of those that nodes share, to the character model
 };
 
 }  // namespace streamvec

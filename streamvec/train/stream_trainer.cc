@@ -288,6 +288,7 @@ class StreamTraining {
     StreamLearner::Options options;
     options.model = model_options(options_, kind_, threads_);
     options.model.stream = true;
+    if (clustered()) options.model.nodes = options_.cluster.workers() - options_.cluster.ingest;
     options.threads = worker_count(options.model);
     options.lr = static_cast<float>(lr_);
     options.seed = options_.seed;

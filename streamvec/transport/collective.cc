@@ -133,6 +133,14 @@ Status RingCollective::broadcast(std::string& bytes, int root, Deadline deadline
   return keep(receive_bytes(bytes, place(rank_ + 1) != root, deadline));
 }
 
+bool RingCollective::is_called(Deadline deadline) {
+  if (!stash_.empty()) return true;
+  std::string frame;
+  if (!broken_.ok() || ranks() == 1 || !take(deadline, frame).ok()) return false;
+  stash_.push_back(std::move(frame));
+  return true;
+}
+
 Status RingCollective::send_bytes(std::string_view bytes, Deadline deadline) {
   const auto chunk = static_cast<size_t>(std::max<int64_t>(1, options_.chunk_bytes));
   size_t at = 0;

@@ -72,6 +72,8 @@ class RingCollective final : public Collective {
                                       Deadline deadline);
   Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override;
   Status broadcast(std::string& bytes, int root, Deadline deadline) override;
+  // The rank before has begun an operation that this one has not, or does so in time.
+  bool is_called(Deadline deadline);
 
  private:
   enum class Kind : uint32_t { kReduce, kBytes, kAlive };

@@ -260,6 +260,21 @@ TEST_F(Ring, ReportsRanksThatDoNotBringAsManyValues) {
   });
 }
 
+TEST_F(Ring, ARankKnowsThatTheOneBeforeItHasBegun) {
+  std::atomic<int> looked = 0;
+  run_ranks(2, [&](RingCollective& ring) {
+    const Deadline now = Deadline::after(seconds(0));
+    EXPECT_FALSE(ring.is_called(now));
+    for (++looked; looked < 2;) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_TRUE(ring.rank() == 0 || ring.is_called(soon()));
+    EXPECT_EQ(ring.is_called(now), ring.rank() == 1) << "and is told so again";
+    std::vector<float> values(10, static_cast<float>(ring.rank()));
+    EXPECT_TRUE(ring.all_reduce_mean(values, soon()).ok());
+    EXPECT_EQ(values, std::vector<float>(10, 0.5f));
+    EXPECT_FALSE(ring.is_called(now));
+  });
+}
+
 // Two of three go on: one of them knows so before the other, which is still in the round that the third has left.
 TEST_F(Ring, AGroupThatIsFormedAnewHearsNothingOfTheOneBefore) {
   const std::vector<NodeId> all = {kFirst, kFirst + 1, kFirst + 2}, left = {kFirst, kFirst + 1};

@@ -46,6 +46,7 @@ VocabularyChanges SharedVocabulary::take_changes() {
   for (const Slot slot : std::exchange(changed_, {}))
     changes.changes.push_back(
         {slot, vocabulary_.born(slot), vocabulary_.weight(slot), std::string(vocabulary_.word(slot))});
+  changes.characters = vocabulary_.characters_since(changes.after);
   if (!counts_due()) return changes;
   told_at_tokens_ = changes.tokens;
   changes.counts = counts_now().counts;

@@ -9,6 +9,7 @@ namespace streamvec {
 namespace {
 
 constexpr uint64_t kTimesMax = uint64_t{1} << 53;
+constexpr uint64_t kCharacterMax = 0x10FFFF;
 
 Status unreadable(const char* what, size_t offset) {
   return error(Code::kInvalidArgument, "a message about ", what, " that nobody can read from byte ", offset,
@@ -110,6 +111,11 @@ std::string encode(const VocabularyChanges& changes) {
     out.put_text(change.word);
     next = static_cast<uint64_t>(change.slot) + 1;
   }
+  out.put(static_cast<uint64_t>(changes.characters.size()));
+  for (const MetCharacter& met : changes.characters) {
+    out.put_varint(met.character);
+    out.put_varint(met.born);
+  }
   out.put(static_cast<uint64_t>(changes.counts.size()));
   out.put_all(std::span<const float>(changes.counts));
   return out.take();
@@ -134,6 +140,14 @@ Result<VocabularyChanges> decode_vocabulary_changes(std::string_view bytes) {
     if (change.born > changes.stamp || change.word.empty()) in.fail();
     if (change.born <= changes.after && changes.after > 0) in.fail();
     changes.changes.push_back(std::move(change));
+  }
+  const int64_t characters = in.get_count(2);
+  uint64_t last = changes.after + 1;
+  for (int64_t i = 0; i < characters && in.ok(); ++i) {
+    const uint64_t character = in.get_varint(), born = in.get_varint();
+    if (character > kCharacterMax || born < last || born > changes.stamp) in.fail();
+    last = born;
+    changes.characters.push_back({static_cast<char32_t>(character), born});
   }
   const int64_t counts = in.get_count(sizeof(float));
   changes.counts.resize(static_cast<size_t>(counts));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "streamvec/core/status.h"
+#include "streamvec/vocab/character_list.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
@@ -39,6 +40,7 @@ struct VocabularyChanges {
   double now = 0;                 // the latest time
   std::vector<Change> changes;    // by rising slot: of slots that have changed hands several times the last
   std::vector<float> counts;      // by slot, decayed; none: not told this time
+  std::vector<MetCharacter> characters = {};  // born after `after`, in their order; of vocabularies that keep them
 };
 
 std::string encode(const VocabularyReport& report);

@@ -34,10 +34,19 @@ struct Node {
   StreamVocabulary words;
 };
 
+std::u32string characters_of(std::span<const MetCharacter> met) {
+  std::u32string all;
+  for (const MetCharacter& each : met) all.push_back(each.character);
+  return all;
+}
+
 class Shared : public testing::Test {
  protected:
-  void begin(int64_t vocab_max, int64_t min_count = 2) {
+  void begin(int64_t vocab_max, int64_t min_count = 2, int64_t characters_max = 0) {
     options = bounded(vocab_max, min_count);
+    options.characters_max = characters_max;
+    if (characters_max > 0)
+      options.characters_of = [](std::string_view word, std::u32string& to) { to.append(word.begin(), word.end()); };
     leader.emplace(StreamVocabulary(options), true);
     for (int i = 0; i < 2; ++i) nodes.emplace_back(*leader, options);
   }
@@ -80,6 +89,30 @@ TEST_F(Shared, WordsOfAllNodesHaveTheSameSlotsEverywhere) {
   EXPECT_EQ(nodes[0].map({"c"}), nodes[1].map({"c"}));
   EXPECT_NE(nodes[0].slot_of("b"), kNoSlot);
   EXPECT_EQ(nodes[0].slot_of("d"), kNoSlot);
+}
+
+// One node is told after every report, the other once: of words that came and went in between it never hears.
+TEST_F(Shared, CharactersComeInOneOrderHoweverWordsAreHeardOf) {
+  begin(2, 2, 6);
+  const std::u32string known = U"z";
+  StreamVocabulary begun(options);
+  begun.begin_characters(known);
+  leader.emplace(std::move(begun), true);
+  for (Node& node : nodes) node.words.begin_characters(known);
+  std::vector<Slot> admitted;
+  for (const char* word : {"cab", "zd", "bae", "fgh"}) {
+    nodes[0].map(std::vector<std::string>(static_cast<size_t>(4 + 10 * leader->vocabulary().stamp()), word));
+    report(0);
+    ASSERT_TRUE(nodes[0].words.follow(leader->take_changes(), admitted).ok());
+  }
+  ASSERT_GT(leader->vocabulary().statistics().evicted, 1) << "the test is about words that go";
+  ASSERT_TRUE(nodes[1].words.follow(leader->changes_since(0), admitted).ok());
+  ASSERT_TRUE(nodes[1].words.follow(leader->changes_since(1), admitted).ok()) << "what is known already";
+  EXPECT_EQ(nodes[1].slot_of("cab"), kNoSlot);
+  const StreamVocabulary next = StreamVocabulary::successor(nodes[1].words);
+  const std::vector<const StreamVocabulary*> all = {&leader->vocabulary(), &nodes[0].words, &nodes[1].words, &next};
+  for (const StreamVocabulary* const each : all)
+    EXPECT_EQ(characters_of(each->characters()), U"zcabde") << "no more than so many";
 }
 
 TEST_F(Shared, CountsWhatOneProcessWouldCount) {
@@ -285,7 +318,8 @@ TEST_F(Shared, AFollowerMakesItAnewWhenItsLeaderIsGoneAndTellsEachWhatItLacks) {
 
 TEST(SharedVocabularyMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   const VocabularyReport report{3, 70'000, 2.5, 10, 4, {{0, 1}, {5, 300}, {200'000, 2}}, {{"a", 1}, {"öl", 77}}, {}};
-  const VocabularyChanges changes{5, 9, 1'000, 3.5, {{0, 6, 2.5, "a"}, {130, 9, 1, "b"}}, {1.5f, 2}};
+  const VocabularyChanges changes{
+      5, 9, 1'000, 3.5, {{0, 6, 2.5, "a"}, {130, 9, 1, "b"}}, {1.5f, 2}, {{U'a', 6}, {U'b', 6}, {0x10FFFF, 9}}};
   const auto got = decode_vocabulary_report(encode(report));
   ASSERT_TRUE(got.ok());
   EXPECT_EQ(got->slots, report.slots);
@@ -297,6 +331,8 @@ TEST(SharedVocabularyMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   EXPECT_EQ(told->changes[1].slot, 130);
   EXPECT_EQ(told->changes[1].word, "b");
   EXPECT_EQ(told->counts, changes.counts);
+  EXPECT_EQ(characters_of(told->characters), characters_of(changes.characters));
+  EXPECT_EQ(told->characters[2].born, 9u);
   for (const std::string& whole : {encode(report), encode(changes)})
     for (size_t size = 0; size < whole.size(); ++size) {
       EXPECT_FALSE(decode_vocabulary_report(whole.substr(0, size)).ok() && whole == encode(report));
@@ -305,6 +341,11 @@ TEST(SharedVocabularyMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {
   VocabularyChanges impossible = changes;
   impossible.changes[0].born = 5;  // before these changes
   EXPECT_FALSE(decode_vocabulary_changes(encode(impossible)).ok());
+  for (const MetCharacter wrong : {MetCharacter{U'c', 8}, MetCharacter{U'c', 10}, MetCharacter{0x110000, 9}}) {
+    impossible = changes;
+    impossible.characters.push_back(wrong);  // earlier than the one before, later than all, none
+    EXPECT_FALSE(decode_vocabulary_changes(encode(impossible)).ok());
+  }
 }
 
 }  // namespace

@@ -261,6 +261,7 @@ Slot StreamVocabulary::admit(Slot slot) {
   call_admitted_at_.push_back(call_position_);
   if (!listed) call_admitted_->push_back(slot);
   ++statistics_.admitted;
+  if (options_.characters_of) meet_characters(slot);
   return slot;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "streamvec/core/status.h"
 #include "streamvec/vocab/admission_sketch.h"
 #include "streamvec/vocab/births.h"
+#include "streamvec/vocab/character_list.h"
 #include "streamvec/vocab/counter.h"
 #include "streamvec/vocab/form.h"
 #include "streamvec/vocab/form_cache.h"
@@ -54,10 +56,13 @@ class StreamVocabulary {
     double half_life = ForwardDecay::kForever;  // in the unit of map()'s t; smaller: follows the stream faster
     bool half_life_seconds = false;             // that unit: the documents' time; else tokens
     FormOf form_of = {};                        // stop words, stems; empty: every word as it is
-    uint64_t seed = 1;                          // of all hashing; should be unknown to whoever writes the text
-    int64_t sketch_bytes = 0;                   // 0: 64 a slot of vocab_max, at least 1 MB (16 MB without vocab_max)
-    int64_t slots_max = int64_t{1} << 31;       // without vocab_max: nobody is admitted past so many words
-    bool follows = false;                       // who has a slot is decided elsewhere (follow()); map() admits nobody
+    // Appends the characters of a word that are to be kept (characters()), at most so many; empty: none are.
+    std::function<void(std::string_view word, std::u32string& to)> characters_of = {};
+    int64_t characters_max = 0;
+    uint64_t seed = 1;                     // of all hashing; should be unknown to whoever writes the text
+    int64_t sketch_bytes = 0;              // 0: 64 a slot of vocab_max, at least 1 MB (16 MB without vocab_max)
+    int64_t slots_max = int64_t{1} << 31;  // without vocab_max: nobody is admitted past so many words
+    bool follows = false;                  // who has a slot is decided elsewhere (follow()); map() admits nobody
   };
   struct Statistics {      // since the stream began, restarts included
     int64_t tokens = 0;    // words given to map()
@@ -84,6 +89,11 @@ class StreamVocabulary {
   // What one lacks that has heard of the changes up to there, without counts; of none, all words, those too that were
   // there before the first. REQUIRES: stamp <= stamp().
   VocabularyChanges changes_since(uint64_t stamp) const;
+  // Characters as they were met, the same on all nodes that have heard of the same changes. begin_characters(): those
+  // that all know from before the first.
+  void begin_characters(std::span<const char32_t> known);
+  std::span<const MetCharacter> characters() const { return characters_.all(); }
+  std::vector<MetCharacter> characters_since(uint64_t stamp) const;
   // What map() has counted since the last report. Of the words outside at most kWaitingMax types wait for a report:
   // occurrences of further ones are not counted. REQUIRES for these three: options().follows.
   static constexpr int64_t kWaitingMax = 1 << 16;
@@ -175,6 +185,7 @@ class StreamVocabulary {
   Slot append(std::string_view word, uint64_t hash, double count);
   void occupy(Slot slot, std::string_view word, uint64_t hash, double count);
   Slot admit(Slot slot);
+  void meet_characters(Slot slot);
   void evict(Slot slot);
   Slot next_leaver();
   void choose_leavers();
@@ -191,6 +202,7 @@ class StreamVocabulary {
   std::vector<bool> has_other_form_;  // with form_of, by slot: met in the text, its word counts for another
   double held_sum_ = 0;
   std::unique_ptr<Births> births_;
+  CharacterList characters_;
   std::optional<AdmissionSketch> sketch_;  // none: plain counting
   WordCounter candidates_;                 // of plain counting; of a follower: words outside since the last report
   std::vector<int64_t> unreported_;        // of a follower, by slot

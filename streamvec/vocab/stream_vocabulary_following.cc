@@ -41,6 +41,23 @@ void StreamVocabulary::copy_words(const StreamVocabulary& other) {
     births_->set(slot, other.born(slot));
   }
   statistics_ = other.statistics_;
+  characters_ = other.characters_;
+}
+
+void StreamVocabulary::begin_characters(std::span<const char32_t> known) {
+  for (const char32_t character : known) characters_.add(character, 0);
+}
+
+std::vector<MetCharacter> StreamVocabulary::characters_since(uint64_t stamp) const {
+  const std::span<const MetCharacter> met = characters_.since(stamp);
+  return {met.begin(), met.end()};
+}
+
+void StreamVocabulary::meet_characters(Slot slot) {
+  std::u32string characters;
+  options_.characters_of(word(slot), characters);
+  for (const char32_t character : characters)
+    if (std::ssize(characters_.all()) < options_.characters_max) characters_.add(character, born(slot));
 }
 
 VocabularyChanges StreamVocabulary::changes_since(uint64_t stamp) const {
@@ -52,6 +69,7 @@ VocabularyChanges StreamVocabulary::changes_since(uint64_t stamp) const {
   for (Slot slot = 0; slot < size(); ++slot)
     if (born(slot) > stamp || stamp == 0)
       changes.changes.push_back({slot, born(slot), weight(slot), std::string(word(slot))});
+  changes.characters = characters_since(stamp);
   return changes;
 }
 
@@ -115,6 +133,10 @@ Status StreamVocabulary::follow(const VocabularyChanges& changes, std::vector<Sl
     ++statistics_.admitted;
     admitted.push_back(change.slot);
   }
+  for (const MetCharacter& met : changes.characters)
+    if (met.born > stamp() && !characters_.add(met.character, met.born))
+      return error(Code::kDataLoss, "the shared vocabulary has met character ", static_cast<uint32_t>(met.character),
+                   " twice; start the cluster again");
   births_->set_count(changes.stamp);
   statistics_.tokens = std::max(statistics_.tokens, changes.tokens);
   if (changes.counts.size() != held_.size()) return {};
