@@ -12,6 +12,10 @@ import pytest
 import support
 
 
+SMALL_RBSG = ["--model", "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512"]
+MARKS_AND_BYTES = 258  # rows of characters that every character model has
+
+
 def start_nodes(tmp_path, count, *options, per_node=None):
     """Nodes started by hand, as on several machines; the first is the leader."""
     nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(count))
@@ -39,6 +43,12 @@ def start_and_kill(tmp_path, count, victim, *options):
             node.wait()
         shutil.rmtree(tmp_path / "model")
     raise AssertionError("no run was long enough")
+
+
+def assert_letters_were_trained(model):
+    """Every letter of the text; only marks and bytes have rows before it is read."""
+    means = support.tensor_rows(model, "rbsg.centre.characters.adam.mean")
+    assert len(means) > MARKS_AND_BYTES and all(any(row) for row in means[MARKS_AND_BYTES:])
 
 
 def progress_saved(tmp_path):
@@ -92,10 +102,9 @@ class TestLaunch:
     @pytest.mark.parametrize("rank", [0, 2])
     def test_the_character_model_is_trained_by_a_ring(self, rank, tmp_path):
         (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
-        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
-                               "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512", "--epochs", "2",
-                               "--sync-words", "1000", "--threads", "1", "--ring-rank", str(rank), "--json"], cwd=tmp_path,
-                              capture_output=True, text=True, timeout=120)
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model",
+                               *SMALL_RBSG, "--epochs", "2", "--sync-words", "1000", "--threads", "1", "--ring-rank",
+                               str(rank), "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         assert report["nodes"] == 2 and report["pushes"] > 1
@@ -103,15 +112,17 @@ class TestLaunch:
         nearest = json.loads(support.run("nearest", tmp_path / "model", "neverseen", "--json", exit=0).out)
         assert len(nearest[0]["neighbours"]) == 10
 
-    def test_every_batch_of_the_character_model_can_wait_for_the_round_of_the_last(self, tmp_path):
+    @pytest.mark.parametrize("options", [[], ["--codec", "fp16"], ["--staleness", "0"]], ids=["few-bits", "bf16", "apart"])
+    def test_every_batch_of_the_character_model_can_wait_for_the_round_of_the_last(self, options, tmp_path):
         (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
-        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
-                               "rbsg", "--dim", "16", "--hidden", "32", "--char-dim", "8", "--batch", "512", "--threads",
-                               "1", "--staleness", "0", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model",
+                               *SMALL_RBSG, "--threads", "1", *options, "--json"], cwd=tmp_path, capture_output=True,
+                              text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         batches_of_a_node = report["pairs"] / 512 / 2
         assert report["pushes"] >= 0.95 * batches_of_a_node  # without: rounds take longer than such batches
+        assert_letters_were_trained(tmp_path / "model")
 
     def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",
@@ -326,6 +337,21 @@ class TestNodes:
         epochs = int(nodes[0].args[nodes[0].args.index("--epochs") + 1])
         assert json.loads(out)["nodes"] == 2 and json.loads(out)["tokens"] == epochs * len(corpus.read_text().split())
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
+
+    def test_the_character_models_ring_goes_on_when_a_node_is_killed(self, tmp_path):
+        (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
+        nodes = start_nodes(tmp_path, 3, *SMALL_RBSG, "--epochs", 1_000_000, "--dead-after", 2, "--checkpoint-every", 0.2)
+        trained = lambda: progress_saved(tmp_path).get("tokens", 0)
+        support.wait_for(lambda: trained() > 0, "a checkpoint")
+        nodes[1].kill()
+        nodes[1].communicate()
+        before = trained()
+        support.wait_for(lambda: trained() > before + 50_000, "training without it")
+        nodes[0].send_signal(signal.SIGTERM)
+        (out, err), (_, others) = nodes[0].communicate(timeout=support.TIMEOUT_S), nodes[2].communicate(timeout=60)
+        assert nodes[0].returncode == 0 and nodes[2].returncode == 0, err + others
+        assert json.loads(out)["nodes"] == 2 and json.loads(out)["notes"] == ["node 2 fell silent and was left out"]
+        assert_letters_were_trained(tmp_path / "model")
 
     def test_nodes_end_with_an_error_when_the_leader_is_killed(self, corpus, tmp_path):
         nodes = start_and_kill(tmp_path, 2, victim=0)

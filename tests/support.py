@@ -142,11 +142,24 @@ def weights(model):
     return (newest(model) / "model.safetensors").read_bytes()
 
 
-def tensor_shapes(model):
-    data = weights(model)
+def tensor_entries(data):
+    """Of a file of weights: what it says of each tensor, and where they begin."""
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
-    return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
+    return {name: entry for name, entry in header.items() if name != "__metadata__"}, 8 + size
+
+
+def tensor_shapes(model):
+    return {name: entry["shape"] for name, entry in tensor_entries(weights(model))[0].items()}
+
+
+def tensor_rows(model, name):
+    data = weights(model)
+    entries, start = tensor_entries(data)
+    begin, end = entries[name]["data_offsets"]
+    values = memoryview(data)[start + begin:start + end].cast("f").tolist()
+    cols = entries[name]["shape"][1]
+    return [values[at:at + cols] for at in range(0, len(values), cols)]
 
 
 def vocabulary(model):

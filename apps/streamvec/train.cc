@@ -209,7 +209,7 @@ Status set_cluster_options(const Arguments& arguments, ClusterSettings& cluster)
   cluster.sync = arguments.text("sync");
   cluster.combine = arguments.text("combine");
   cluster.codec = arguments.text("codec");
-  cluster.staleness = arguments.integer("staleness");
+  if (arguments.given("staleness")) cluster.staleness = arguments.integer("staleness");
   cluster.shard = arguments.text("shard");
   cluster.lbfgs_history = static_cast<int32_t>(arguments.integer("lbfgs-history"));
   cluster.ring_rank = arguments.integer("ring-rank");

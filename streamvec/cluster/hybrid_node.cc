@@ -12,7 +12,7 @@ constexpr uint32_t kRowsChannel = 1, kRingChannel = 2;
 Result<std::unique_ptr<HybridNode>> HybridNode::start(ClusterOptions rows, std::vector<Matrix*> tables,
                                                       const RingOptions& ring, std::unique_ptr<Transport> transport) {
   std::unique_ptr<HybridNode> node(new HybridNode(std::move(transport)));
-  if (!ring.tables.empty()) {
+  if (!ring.keeps_nothing()) {
     STREAMVEC_ASSIGN_OR_RETURN(node->ring_, RingNode::start(ring, node->channels_.open(kRingChannel)));
     rows.companion = node->ring_.get();
   }

@@ -9,6 +9,7 @@
 
 #include "streamvec/core/clock.h"
 #include "streamvec/core/thread_time.h"
+#include "streamvec/sync/shared_step.h"
 
 namespace streamvec {
 namespace {
@@ -29,7 +30,11 @@ Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, st
 }
 
 Status RingNode::begin() {
-  STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables, .team = options_.team}));
+  if (options_.slopes != nullptr) {
+    STREAMVEC_ASSIGN_OR_RETURN(replica_, SharedStep::make(*options_.slopes, *options_.team, "simd"));
+  } else {
+    STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables, .team = options_.team}));
+  }
   second_.resize(static_cast<size_t>(replica_->second_size()));
   RingCollective::Options ring;
   ring.interrupted = [this] { return interrupted(); };
@@ -47,7 +52,7 @@ void RingNode::make_room() {
   const auto size = static_cast<size_t>(replica_->size()) + 1;
   if (values_.size() == size) return;
   values_.resize(size);
-  if (options_.form == RingOptions::Form::kFourBit) left_out_.assign(size, 0.0f);
+  if (options_.form == RingOptions::Form::kFewBits) left_out_.assign(size, 0.0f);
 }
 
 RingNode::~RingNode() {
@@ -202,7 +207,7 @@ Status RingNode::regroup() {
   const RingAgreement agreement = agree(all);
   const RingStanding& furthest = all[agreement.furthest];
   if (standing_.rounds == furthest.rounds) {
-    replica_->undo();
+    use_tables([&] { replica_->undo(); });
     if (options_.turns) options_.turns->drop_exchange();
   }
   if (agreement.differ) STREAMVEC_RETURN_IF_ERROR(bring_up(agreement, furthest));
@@ -218,7 +223,7 @@ Status RingNode::regroup() {
 Status RingNode::bring_up(const RingAgreement& agreement, const RingStanding& furthest) {
   const int teller = static_cast<int>(agreement.furthest);
   std::vector<float> agreed(static_cast<size_t>(replica_->agreed_size()));
-  if (collective_->rank() == teller) replica_->copy_agreed(agreed);
+  if (collective_->rank() == teller) use_tables([&] { replica_->copy_agreed(agreed); });
   for (size_t at = 0; at < agreed.size(); at += kPart) {
     const std::span<float> part(agreed.data() + at, std::min(kPart, agreed.size() - at));
     std::string bytes;
@@ -248,12 +253,7 @@ Status RingNode::round() {
   }
   replica_->set_trained(steps_);
   if (!begin_exchange([&] { replica_->bring(changes); })) return error(Code::kAborted, "another ring is formed");
-  if (left_out_.empty()) {
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(values_, Deadline::never()));
-  } else {
-    const auto whole = values_.size() - static_cast<size_t>(replica_->changes());
-    STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean_in_four_bits(values_, whole, left_out_, Deadline::never()));
-  }
+  STREAMVEC_RETURN_IF_ERROR(reduce());
   if (!second_.empty()) {
     replica_->bring_second(changes, second_);
     STREAMVEC_RETURN_IF_ERROR(collective_->all_reduce_mean(second_, Deadline::never()));
@@ -267,6 +267,22 @@ Status RingNode::round() {
                                                                 : RingStanding::Stage::kOver;
   stand_at({standing_.rounds + 1, stage, replica_->rows_met()});
   return {};
+}
+
+Status RingNode::reduce() {
+  const auto whole = values_.size() - static_cast<size_t>(replica_->changes());
+  const bool few_bits = !left_out_.empty();
+  if (replica_->parts().empty())
+    return few_bits ? collective_->all_reduce_mean_in_four_bits(values_, whole, left_out_, Deadline::never())
+                    : collective_->all_reduce_mean(values_, Deadline::never());
+  std::vector<size_t> begins(replica_->parts().begin(), replica_->parts().end());
+  begins.back() = values_.size();  // with what this node adds
+  const RingCollective::Parts parts{
+      begins, [this](size_t part, std::span<float> means) {
+        options_.turns->go_on([&] { use_tables([&] { replica_->make_part(part, means); }); });
+      }};
+  return few_bits ? collective_->all_reduce_made_in_few_bits(values_, whole, left_out_, parts, Deadline::never())
+                  : collective_->all_reduce_made(values_, parts, Deadline::never());
 }
 
 // Nobody trains any more.

@@ -2,7 +2,8 @@
 // all-reduce). A thread of its own does the talking while training goes on. A round begins when every node has trained
 // enough, or a while has passed; it costs the same whatever has changed, so it suits parameters that every step changes
 // all of (the character model's encoders), and is the yardstick for rows that owners keep. Where training steps all
-// values at once it may take turns with the ring (core/turns.h): then a round follows every step.
+// values at once it may take turns with the ring (core/turns.h): then a round follows every step, and where all nodes
+// make one step together (sync/shared_step.h) the next batch waits for it.
 //
 // Who takes part it is told (companion.h): a ring begins with the first membership, and with every later one it is
 // formed anew by those that are left (ring_standing.h). A node that hears nothing of the one before it, which others
@@ -25,7 +26,9 @@
 #include "streamvec/core/status.h"
 #include "streamvec/core/thread_team.h"
 #include "streamvec/core/turns.h"
+#include "streamvec/optim/shared_slopes.h"
 #include "streamvec/sync/dense_replica.h"
+#include "streamvec/sync/round_values.h"
 #include "streamvec/transport/collective.h"
 #include "streamvec/transport/reliable_transport.h"
 #include "streamvec/transport/transport.h"
@@ -34,13 +37,17 @@ namespace streamvec {
 
 struct RingOptions {
   std::vector<DenseTable> tables;  // borrowed, the same shapes and initial values everywhere
+  // Borrowed, in place of tables: all nodes make one step of their slopes, after every batch (sync/shared_step.h).
+  // `turns` always wait then, and there is a team.
+  SharedSlopes* slopes = nullptr;
   // Calls what it is given when tables may be read and changed, as far as they are not trained on without locks.
   // Training threads are held between two pieces of text while it waits. None: threads train on them meanwhile.
   std::function<void(const std::function<void()>&)> with_tables;
   std::shared_ptr<Turns> turns;  // of training; it is closed when the ring has ended or failed
   ThreadTeam* team = nullptr;    // borrowed: it works for the ring when it is the ring's turn (DenseReplica::Options)
-  enum class Form { kWhole, kBf16, kFourBit };
-  Form form = Form::kWhole;     // of changes that travel (transport/value_form.h)
+  // Of what travels (transport/value_form.h); few bits are four of changes and steps, eight of sums of slopes.
+  enum class Form { kWhole, kBf16, kFewBits };
+  Form form = Form::kWhole;
   int64_t words_min = 10'000;   // trained here between two rounds at least; less: closer to one node, and more to send
   int64_t words_max = 450'000;  // at most: then training waits
   double idle_max_s = 0.01;     // a node at no step of `turns` for so long joins rounds that others have begun
@@ -49,6 +56,7 @@ struct RingOptions {
   double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
   int32_t threads = 1;          // that train here
   double talking_share = 0.2;   // of their time, at most, goes into talking
+  bool keeps_nothing() const { return tables.empty() && slopes == nullptr; }
 };
 
 // Thread-safe. Destroying it parts at once, also from those whose ring is not over: the cluster has to have ended.
@@ -85,6 +93,7 @@ class RingNode final : public Companion {
   Status regroup();
   Status bring_up(const RingAgreement& agreement, const RingStanding& furthest);
   Status round();
+  Status reduce();
   Status rest_round();
   void stand_at(const RingStanding& standing);
   bool begin_exchange(const std::function<void()>& use);
@@ -94,7 +103,7 @@ class RingNode final : public Companion {
 
   const RingOptions options_;
   std::unique_ptr<ReliableTransport> transport_;
-  std::unique_ptr<DenseReplica> replica_;
+  std::unique_ptr<RoundValues> replica_;
   std::unique_ptr<RingCollective> collective_;
   RingStanding standing_;
   std::vector<float> values_;    // of a round, and whether this node still has text

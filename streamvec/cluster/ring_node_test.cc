@@ -43,36 +43,72 @@ class DyingTransport final : public Transport {
   std::atomic<int64_t> frames_;
 };
 
-enum class RingWay { kPlain, kThin, kTurns, kThinTurns, kFourBitTurns, kGrowingTurns };
+enum class RingWay { kPlain, kThin, kTurns, kThinTurns, kFourBitTurns, kGrowingTurns, kOneStep, kFewBitOneStep };
+
+// What a node leaves of its batches where all nodes make one step of them.
+struct RingSlopes {
+  struct Table {
+    Matrix values, slopes, mean, variance;
+  };
+  Table matrix = made(kRingRows, 40), bias = made(1, 5);
+  Matrix steps = std::move(Matrix::make(1, 1)).value();
+  SharedSlopes shared;
+  ThreadTeam team{1};
+
+  RingSlopes() {
+    for (Table* table : {&matrix, &bias})
+      shared.tables.push_back(
+          {&table->values, &table->slopes, &table->mean, &table->variance, table == &matrix});
+    shared.steps = &steps;
+    shared.rate = 0.1f;
+  }
+  static Table made(int64_t rows, int64_t cols) {
+    const auto one = [&] { return std::move(Matrix::make(rows, cols)).value(); };
+    return {one(), one(), one(), one()};
+  }
+  // Whether all of the batch before has been taken by then.
+  bool leave(int node, int step) {
+    bool taken = shared.pairs == 0;
+    for (Table* table : {&matrix, &bias})
+      for (int64_t row = 0; row < table->slopes.rows(); ++row)
+        for (float& slope : table->slopes.view().row_span(row)) {
+          taken = taken && slope == 0;
+          slope +=
+              std::sin(static_cast<float>((row + 1) * (node + 2) * (step + 1) + (&slope - table->slopes.row(row))));
+        }
+    shared.pairs += 100;
+    return taken;
+  }
+  std::vector<float> all() const {
+    std::vector<float> values(bias.values.row(0), bias.values.row(0) + bias.values.cols());
+    for (int64_t row = 0; row < kRingRows; ++row)
+      values.insert(values.end(), matrix.values.row(row), matrix.values.row(row) + matrix.values.cols());
+    values.push_back(*steps.row(0));
+    return values;
+  }
+};
 
 // Rings whose members are told who takes part by the test. "Training" adds whole numbers: node i to column i, of two
-// tables.
+// tables; or leaves slopes.
 class Rings {
  public:
   // The last node's network is gone after so many frames.
   Rings(RingWay way, int64_t frames)
       : thin_(way == RingWay::kThin || way == RingWay::kThinTurns),
         takes_turns_(way >= RingWay::kTurns),
-        in_four_bits_(way == RingWay::kFourBitTurns),
-        grows_(way == RingWay::kGrowingTurns) {
+        in_four_bits_(way == RingWay::kFourBitTurns || way == RingWay::kFewBitOneStep),
+        grows_(way == RingWay::kGrowingTurns),
+        one_step_(way == RingWay::kOneStep || way == RingWay::kFewBitOneStep) {
     for (int i = 0; i < kRingNodes; ++i) {
-      RingOptions options;
-      for (Matrix& table : tables_[i]) {
-        table = std::move(Matrix::make(kRingRows, kRingCols, grows_ ? kRingRowsMax : 0)).value();
-        DenseTable dense;
-        dense.live = &table;
-        dense.combine = Combine::kSum;
-        dense.grows = grows_;
-        dense.rank = thin_ ? 1 : 0;
-        options.tables.push_back(dense);
-      }
+      RingOptions options = one_step_ ? with_slopes(i) : with_tables(i);
       if (takes_turns_)
-        options.turns = turns_[i] = std::make_shared<Turns>(Turns::Options{.patience = 1, .wait_max_s = 0.1});
+        options.turns = turns_[i] =
+            std::make_shared<Turns>(Turns::Options{.patience = 1, .wait_max_s = 0.1, .always = one_step_});
       options.with_tables = [this, i](const std::function<void()>& use) {
         const std::lock_guard lock(mutexes_[i]);
         use();
       };
-      if (in_four_bits_) options.form = RingOptions::Form::kFourBit;
+      if (in_four_bits_) options.form = RingOptions::Form::kFewBits;
       options.words_min = takes_turns_ ? 0 : 50;
       options.words_max = 1'000;
       auto transport = std::make_unique<DyingTransport>(network_.join(static_cast<NodeId>(i + 1)),
@@ -109,6 +145,26 @@ class Rings {
   }
 
  private:
+  RingOptions with_tables(int i) {
+    RingOptions options;
+    for (Matrix& table : tables_[i]) {
+      table = std::move(Matrix::make(kRingRows, kRingCols, grows_ ? kRingRowsMax : 0)).value();
+      DenseTable dense;
+      dense.live = &table;
+      dense.combine = Combine::kSum;
+      dense.grows = grows_;
+      dense.rank = thin_ ? 1 : 0;
+      options.tables.push_back(dense);
+    }
+    return options;
+  }
+  RingOptions with_slopes(int i) {
+    RingOptions options;
+    options.slopes = &slopes_[i].shared;
+    options.team = &slopes_[i].team;
+    return options;
+  }
+
   bool over(int i) const {
     const Result<bool> over = rings_[i]->over();
     return over.ok() && *over;
@@ -120,10 +176,7 @@ class Rings {
       if (takes_turns_) turns_[i]->begin_step();
       {
         const std::lock_guard lock(mutexes_[i]);
-        Matrix& table = tables_[i][step % 2];
-        const int64_t row = step % kRingRows + (grows_ && step > kRingSteps / 2 ? (i + 1) * 60 : 0);
-        if (row >= table.rows()) table.grow(row + 1);
-        table.row(row)[i] += 1;
+        one_step_ ? leave_slopes(i, step) : add_one(tables_[i][step % 2], i, step);
       }
       if (takes_turns_) turns_[i]->end_step();
       if (!rings_[i]->trained(10).ok()) return;
@@ -132,7 +185,18 @@ class Rings {
     rings_[i]->finish();
   }
 
+  void add_one(Matrix& table, int i, int step) {
+    const int64_t row = step % kRingRows + (grows_ && step > kRingSteps / 2 ? (i + 1) * 60 : 0);
+    if (row >= table.rows()) table.grow(row + 1);
+    table.row(row)[i] += 1;
+  }
+  // One that is left out is told so while its last batch waits.
+  void leave_slopes(int i, int step) {
+    if (!slopes_[i].leave(i, step) && !(i + 1 == kRingNodes && dying_->dead())) untaken_ = true;
+  }
+
   std::string differences(int living) const {
+    if (one_step_) return differences_of_steps(living);
     const double slack = thin_ ? 0.05 : in_four_bits_ ? 1e-3 : 0;
     // Half a step of a value may be left out in the end, and when a ring is formed anew.
     const double left_out = in_four_bits_ ? 2 : slack;
@@ -151,10 +215,23 @@ class Rings {
     return {};
   }
 
-  const bool thin_, takes_turns_, in_four_bits_, grows_;
+  std::string differences_of_steps(int living) const {
+    if (untaken_) return "a batch came while the one before had not been stepped";
+    for (int i = 0; i < living; ++i) {
+      if (slopes_[i].shared.pairs != 0) return "the last batch was not stepped";
+      if (slopes_[i].all() != slopes_[0].all()) return "nodes differ";
+    }
+    const float steps = *slopes_[0].steps.row(0);
+    // A node that joins late steps by itself in the end.
+    return steps >= kRingSteps && steps <= kRingNodes * kRingSteps ? "" : std::to_string(steps) + " steps";
+  }
+
+  const bool thin_, takes_turns_, in_four_bits_, grows_, one_step_;
   InprocNetwork network_;
   std::mutex mutexes_[kRingNodes];
   Matrix tables_[kRingNodes][2];
+  RingSlopes slopes_[kRingNodes];
+  std::atomic<bool> untaken_ = false;
   std::shared_ptr<Turns> turns_[kRingNodes];
   DyingTransport* dying_ = nullptr;
   std::unique_ptr<RingNode> rings_[kRingNodes];
@@ -162,8 +239,9 @@ class Rings {
 
 // A round takes some 8 frames of a node, acknowledgements among them, and 16 with thin matrices.
 TEST(RingNode, WhoIsLeftGoesOnAfterWhicheverFrameANodeDies) {
-  for (const RingWay way : {RingWay::kPlain, RingWay::kThin, RingWay::kTurns, RingWay::kThinTurns,
-                            RingWay::kFourBitTurns, RingWay::kGrowingTurns}) {
+  for (const RingWay way :
+       {RingWay::kPlain, RingWay::kThin, RingWay::kTurns, RingWay::kThinTurns, RingWay::kFourBitTurns,
+        RingWay::kGrowingTurns, RingWay::kOneStep, RingWay::kFewBitOneStep}) {
     constexpr int64_t kFrames = 40, kAtOnce = 20;
     for (int64_t frames = 0; frames < kFrames; frames += kAtOnce) {
       std::vector<std::thread> threads;

@@ -23,7 +23,7 @@ struct RingStanding {
   };
   int64_t rounds = 0;  // that have ended
   Stage stage = Stage::kRounds;
-  int64_t rows_met = 0;  // of tables that grow, which the next round takes (DenseReplica)
+  int64_t rows_met = 0;  // of tables that grow, which the next round takes (RoundValues)
 };
 
 struct RingAgreement {

@@ -20,19 +20,24 @@ void Turns::begin_step() {
   coming_ = true;
   const double now = clock_seconds();
   if (begun_s_ > 0) step_takes_s_ = now - begun_s_;
-  const std::chrono::duration<double> wait_max(options_.wait_max_s);
-  // One that is under way and knows of no step here is waited for, too, but not those after it.
-  const int64_t awaited = exchanges_begun_;
-  const auto exchanged = [&] { return closed_ || (exchanged_ == steps_ && exchanges_over_ >= awaited); };
-  changed_.wait_for(lock, wait_max, [&] { return closed_ || !follows_; });
-  follows_ = false;
-  if (!exchanged() && is_worth_waiting(now)) unawaited_ = !changed_.wait_for(lock, wait_max, exchanged);
+  await_exchange(lock, now);
   changed_.wait(lock, [&] { return !wanted_; });
   coming_ = false;
   working_ = true;
   begun_s_ = clock_seconds();
   wait_takes_s_ += kNewWait * (begun_s_ - now - wait_takes_s_);
   waited_s_ += begun_s_ - now;
+}
+
+void Turns::await_exchange(std::unique_lock<std::mutex>& lock, double now_s) {
+  if (options_.always) return changed_.wait(lock, [&] { return closed_ || may_step(); });
+  // One that is under way and knows of no step here is waited for, too, but not those after it.
+  const int64_t awaited = exchanges_begun_;
+  const auto exchanged = [&] { return closed_ || (exchanged_ == steps_ && exchanges_over_ >= awaited); };
+  const std::chrono::duration<double> wait_max(options_.wait_max_s);
+  changed_.wait_for(lock, wait_max, [&] { return closed_ || !follows_; });
+  follows_ = false;
+  if (!exchanged() && is_worth_waiting(now_s)) unawaited_ = !changed_.wait_for(lock, wait_max, exchanged);
 }
 
 double Turns::exchange_takes_s() const {
@@ -83,8 +88,16 @@ void Turns::use_wanted(std::unique_lock<std::mutex>& lock, const std::function<v
   changed_.notify_all();
 }
 
+// Of a worker that waits for all: no exchange is under way, nor is one of its last step to come.
+bool Turns::may_step() const {
+  return exchanged_ == steps_ && exchanges_over_ == exchanges_begun_;
+}
+
 bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use) {
   std::unique_lock lock(mutex_);
+  // A worker that has waited for the last one has its step before the next.
+  const auto steps_first = [&] { return options_.always && coming_ && may_step() && !closed_; };
+  while (steps_first() && !interrupted()) changed_.wait_for(lock, kInterruptionLook);
   wanted_ = true;
   follows_ = false;
   while (working_ && !interrupted()) changed_.wait_for(lock, kInterruptionLook);
@@ -98,6 +111,13 @@ bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::
   ++exchanges_begun_;
   use_wanted(lock, use);
   return true;
+}
+
+void Turns::go_on(const std::function<void()>& use) {
+  std::unique_lock lock(mutex_);
+  wanted_ = true;
+  changed_.wait(lock, [&] { return !working_; });
+  use_wanted(lock, use);
 }
 
 void Turns::end_exchange(const std::function<void()>& use) {

@@ -4,8 +4,9 @@
 // The worker's next step waits for the exchange of the last one where that is soon over, so that it knows of it. Where
 // it would take too long the step goes on without: what the exchange ends with then comes between this step and the
 // next, and that next one waits until the exchange of this has begun, so that every step has its own as long as
-// exchanges take no longer than steps do; where they do, several steps share one. Whichever it is, the other never
-// looks at or changes the values while the worker is at a step.
+// exchanges take no longer than steps do; where they do, several steps share one. Where a step is nothing without its
+// exchange, every one waits (Options::always). Whichever it is, the other never looks at or changes the values while
+// the worker is at a step.
 #pragma once
 
 #include <array>
@@ -24,6 +25,7 @@ class Turns {
     // (docs/BENCHMARKS.md, A round after every batch).
     double patience = 0.2;
     double wait_max_s = 1;  // an exchange that takes longer than expected is not waited for after so long
+    bool always = false;    // a step waits for every exchange, however long that takes: the two above mean nothing then
   };
   explicit Turns(const Options& options);
 
@@ -42,6 +44,8 @@ class Turns {
   // Calls use() while the worker is not at a step. False, and nothing was called, where `interrupted` comes true
   // before.
   bool begin_exchange(const std::function<bool()>& interrupted, const std::function<void()>& use);
+  // In between: calls use() while the worker is not at a step.
+  void go_on(const std::function<void()>& use);
   void end_exchange(const std::function<void()>& use);
   void drop_exchange();  // it came to nothing, and what was stepped is to be exchanged once more
 
@@ -53,6 +57,8 @@ class Turns {
   // exchange come as late as they like; once all have waited for one, all begin the next together.
   double exchange_takes_s() const;
   bool is_worth_waiting(double now_s) const;
+  void await_exchange(std::unique_lock<std::mutex>& lock, double now_s);
+  bool may_step() const;
   void use_wanted(std::unique_lock<std::mutex>& lock, const std::function<void()>& use);
 
   const Options options_;

@@ -166,6 +166,79 @@ TEST(Turns, AStepThatAnExchangeDidNotKnowOfHasItsOwnBeforeTheNextStep) {
   turns.end_exchange(kNothing);
 }
 
+TEST(Turns, WhereAllExchangesAreAwaitedAStepWaitsHoweverLongTheyTake) {
+  Turns turns({.patience = 0, .wait_max_s = 1e-3, .always = true});
+  turns.begin_step();
+  turns.end_step();
+  std::atomic<bool> begun = false;
+  std::thread worker([&] {
+    turns.begin_step();
+    begun = true;
+    turns.end_step();
+  });
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(30));
+  turns.drop_exchange();
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_FALSE(begun) << "what came to nothing is to be exchanged once more";
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  std::this_thread::sleep_for(milliseconds(30));
+  turns.go_on([&] { EXPECT_FALSE(begun); });
+  turns.end_exchange([&] { EXPECT_FALSE(begun); });
+  worker.join();
+  EXPECT_TRUE(begun);
+}
+
+TEST(Turns, WhereAllExchangesAreAwaitedNoStepBeginsInTheMidstOfOne) {
+  Turns turns({.always = true});
+  std::atomic<bool> ended = false;
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));  // of no step
+  std::thread worker([&] {
+    turns.begin_step();
+    EXPECT_TRUE(ended);
+    turns.end_step();
+  });
+  std::this_thread::sleep_for(milliseconds(30));
+  turns.end_exchange([&] { ended = true; });
+  worker.join();
+}
+
+// As begun by a node that has been told of no step for long. One that trained during an exchange which it has nothing
+// in would leave slopes that the exchange's end takes for exchanged.
+TEST(Turns, WhereAllExchangesAreAwaitedTheWorkersStepComesBeforeTheNextOne) {
+  for (int turn = 0; turn < 50; ++turn) {
+    Turns turns({.always = true});
+    turns.begin_step();
+    turns.end_step();
+    std::atomic<bool> stepped = false;
+    std::thread worker([&] {
+      turns.begin_step();
+      stepped = true;
+      turns.end_step();
+    });
+    ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+    EXPECT_TRUE(eventually("the worker to wait for its step", [&] { return turns.idle_s() == 0; }));
+    turns.end_exchange(kNothing);
+    ASSERT_TRUE(turns.begin_exchange(kNever, [&] { EXPECT_TRUE(stepped); }));
+    turns.end_exchange(kNothing);
+    worker.join();
+    EXPECT_FALSE(turns.stepped()) << "the exchange was of that step";
+  }
+}
+
+TEST(Turns, AnExchangeGoesOnWhileTheWorkerIsAtNoStep) {
+  Turns turns({.patience = 0});
+  ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
+  turns.begin_step();
+  std::atomic<bool> ended = false;
+  std::thread other([&] { turns.go_on([&] { EXPECT_TRUE(ended); }); });
+  std::this_thread::sleep_for(milliseconds(30));
+  ended = true;
+  turns.end_step();
+  other.join();
+  turns.end_exchange(kNothing);
+}
+
 TEST(Turns, AnExchangeThatIsInterruptedHasNotBegun) {
   Turns turns({});
   turns.begin_step();

@@ -17,5 +17,6 @@ struct MuonRates {
 // reached exactly.
 constexpr float kMuonLinear = 3.4445f, kMuonCubic = -4.7750f, kMuonQuintic = 2.0315f;
 constexpr double kMuonSquareMin = 1e-30;  // of slopes that are all 0
+constexpr double kMuonSquareMost = 1e30;  // of slopes that mean anything
 
 }  // namespace streamvec

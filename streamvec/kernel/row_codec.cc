@@ -113,8 +113,8 @@ void onebit_add(const uint8_t* HWY_RESTRICT bits, OneBitLevels levels, float sca
   });
 }
 
-constexpr int32_t kFourBitZero = 8;        // stands for no step
-constexpr float kFourBitStepMin = 1e-30f;  // of less nothing is said
+constexpr int32_t kFourBitZero = 8;  // stands for no step
+constexpr float kStepMin = 1e-30f;   // of less nothing is said
 // Stored at once: a load of what two stores have written waits for both.
 using Pair = uint64_t __attribute__((vector_size(16)));
 
@@ -199,35 +199,90 @@ void fourbit_add(const uint8_t* HWY_RESTRICT nibbles, float step, float scale, i
   });
 }
 
-float fourbit_pass_on(const float* HWY_RESTRICT values, const uint8_t* came, float came_step, float scale,
-                      int32_t count, float* HWY_RESTRICT left, uint8_t* nibbles) {
+// left += scale * (values + what came), count of them, and the largest magnitude of that; add_came(take) calls
+// take(k, values + what came).
+template <class Came>
+HWY_INLINE float add_to_left(float scale, float* HWY_RESTRICT left, Came&& add_came) {
   const D d;
-  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale);
   // Magnitudes as whole numbers, whose order is theirs, with NaN above infinity: a Max of floats may lose it.
   const hn::RebindToSigned<D> bits;
   auto most = hn::Zero(bits);
-  const auto take = [&](int32_t k, auto sum) HWY_ATTR {
+  add_came([&](int32_t k, auto sum) HWY_ATTR {
     const auto all = hn::MulAdd(factor, sum, hn::LoadU(d, left + k));
     hn::StoreU(all, d, left + k);
     most = hn::Max(most, hn::BitCast(bits, hn::Abs(all)));
-  };
-  if (came == nullptr) {
-    for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
-  } else {
-    decode_nibbles(came, came_step, count,
-                   [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
-  }
-  const float step = hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(bits, most))) / kFourBitMost;
-  const auto of_one = hn::Set(d, step);
+  });
+  return hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(bits, most)));
+}
+
+// Takes from `left` what so many whole steps say of it.
+template <class Steps>
+HWY_INLINE void take_said(float step, Steps steps, float* HWY_RESTRICT left) {
+  const D d;
+  const auto said = hn::Mul(hn::Set(d, step), hn::ConvertTo(d, steps));
+  hn::StoreU(hn::Sub(hn::LoadU(d, left), said), d, left);
+}
+
+float fourbit_pass_on(const float* HWY_RESTRICT values, const uint8_t* came, float came_step, float scale,
+                      int32_t count, float* HWY_RESTRICT left, uint8_t* nibbles) {
+  const D d;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const float most = add_to_left(scale, left, [&](auto&& take) HWY_ATTR {
+    if (came == nullptr) {
+      for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
+    } else {
+      decode_nibbles(came, came_step, count,
+                     [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
+    }
+  });
+  const float step = most / kFourBitMost;
   for (int32_t at = 0; at < count; at += 16) {
     const uint64_t group = steps_of_group(
-        step > kFourBitStepMin ? 1 / step : 0, [&](int32_t k) HWY_ATTR { return hn::LoadU(d, left + at + k); },
-        [&](int32_t k, auto steps) HWY_ATTR {
-          const auto said = hn::Mul(of_one, hn::ConvertTo(d, steps));
-          hn::StoreU(hn::Sub(hn::LoadU(d, left + at + k), said), d, left + at + k);
-        });
+        step > kStepMin ? 1 / step : 0, [&](int32_t k) HWY_ATTR { return hn::LoadU(d, left + at + k); },
+        [&](int32_t k, auto steps) HWY_ATTR { take_said(step, steps, left + at + k); });
     std::memcpy(nibbles + at / 2, &group, 8);
+  }
+  return step;
+}
+
+// Calls use(k, values) with what the numbers stand for, a vector at a time.
+template <class Use>
+void decode_numbers(const int8_t* numbers, float step, int32_t count, Use&& use) {
+  const D d;
+  const hn::RebindToSigned<D> whole;
+  const hn::Rebind<int8_t, D> d8;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, step);
+  for (int32_t k = 0; k < count; k += lanes)
+    use(k, hn::Mul(factor, hn::ConvertTo(d, hn::PromoteTo(whole, hn::LoadU(d8, numbers + k)))));
+}
+
+void eightbit_decode(const int8_t* HWY_RESTRICT numbers, float step, int32_t count, float* HWY_RESTRICT row) {
+  const D d;
+  decode_numbers(numbers, step, count, [&](int32_t k, auto values) HWY_ATTR { hn::StoreU(values, d, row + k); });
+}
+
+float eightbit_pass_on(const float* HWY_RESTRICT values, const int8_t* came, float came_step, float scale,
+                       int32_t count, float* HWY_RESTRICT left, int8_t* numbers) {
+  const D d;
+  const hn::Rebind<int8_t, D> d8;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  const float largest = add_to_left(scale, left, [&](auto&& take) HWY_ATTR {
+    if (came == nullptr) {
+      for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
+    } else {
+      decode_numbers(came, came_step, count,
+                     [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
+    }
+  });
+  const float step = largest / kEightBitMost;
+  const auto factor = hn::Set(d, step > kStepMin ? 1 / step : 0), most = hn::Set(d, static_cast<float>(kEightBitMost)),
+             least = hn::Neg(most);
+  for (int32_t k = 0; k < count; k += lanes) {
+    const auto steps = hn::NearestInt(hn::Min(hn::Max(hn::Mul(factor, hn::LoadU(d, left + k)), least), most));
+    take_said(step, steps, left + k);
+    hn::StoreU(hn::DemoteTo(d8, steps), d8, numbers + k);
   }
   return step;
 }
@@ -355,6 +410,8 @@ HWY_EXPORT(fourbit_encode);
 HWY_EXPORT(fourbit_decode);
 HWY_EXPORT(fourbit_add);
 HWY_EXPORT(fourbit_pass_on);
+HWY_EXPORT(eightbit_decode);
+HWY_EXPORT(eightbit_pass_on);
 HWY_EXPORT(half_encode);
 HWY_EXPORT(half_decode);
 HWY_EXPORT(largest_magnitude);
@@ -393,6 +450,15 @@ void fourbit_add(const uint8_t* nibbles, float step, float scale, int32_t dim, f
 float fourbit_pass_on(const float* values, const uint8_t* came, float came_step, float scale, int32_t count,
                       float* left, uint8_t* nibbles) {
   return HWY_DYNAMIC_DISPATCH(fourbit_pass_on)(values, came, came_step, scale, count, left, nibbles);
+}
+
+void eightbit_decode(const int8_t* numbers, float step, int32_t count, float* row) {
+  HWY_DYNAMIC_DISPATCH(eightbit_decode)(numbers, step, count, row);
+}
+
+float eightbit_pass_on(const float* values, const int8_t* came, float came_step, float scale, int32_t count,
+                       float* left, int8_t* numbers) {
+  return HWY_DYNAMIC_DISPATCH(eightbit_pass_on)(values, came, came_step, scale, count, left, numbers);
 }
 
 void half_encode(const float* row, float scale, int32_t dim, uint16_t* halves) {

@@ -34,6 +34,11 @@ void fourbit_add(const uint8_t* nibbles, float step, float scale, int32_t dim, f
 // address will do. REQUIRES: count is a multiple of 16.
 float fourbit_pass_on(const float* values, const uint8_t* came, float came_step, float scale, int32_t count,
                       float* left, uint8_t* nibbles);
+// The same in eight bits, a byte each: whole steps from -kEightBitMost to that.
+constexpr int32_t kEightBitMost = 127;
+void eightbit_decode(const int8_t* numbers, float step, int32_t count, float* row);
+float eightbit_pass_on(const float* values, const int8_t* came, float came_step, float scale, int32_t count,
+                       float* left, int8_t* numbers);
 constexpr int32_t fourbit_bytes(int32_t dim) {
   return dim / 16 * 8 + (dim % 16 < 8 ? dim % 16 : 8);
 }

@@ -16,7 +16,7 @@ void add_scaled(const float* HWY_RESTRICT from, float scale, int32_t dim, float*
   const D d;
   const auto factor = hn::Set(d, scale);
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d)))
-    hn::Store(hn::MulAdd(factor, hn::Load(d, from + k), hn::Load(d, to + k)), d, to + k);
+    hn::Store(hn::MulAdd(factor, hn::LoadU(d, from + k), hn::Load(d, to + k)), d, to + k);
 }
 
 void subtract_from(const float* HWY_RESTRICT from, int32_t dim, float* HWY_RESTRICT to) {
@@ -129,7 +129,7 @@ float mean_square(const float* HWY_RESTRICT row, int32_t dim) {
   const D d;
   auto sum = hn::Zero(d);
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
-    const auto value = hn::Load(d, row + k);
+    const auto value = hn::LoadU(d, row + k);
     sum = hn::MulAdd(value, value, sum);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum)) / static_cast<float>(dim);
@@ -166,10 +166,10 @@ void nesterov_step(float momentum, int32_t dim, float* HWY_RESTRICT mean, float*
   const D d;
   const auto keep = hn::Set(d, momentum), rest = hn::Set(d, 1 - momentum);
   for (int32_t k = 0; k < dim; k += static_cast<int32_t>(hn::Lanes(d))) {
-    const auto now = hn::Load(d, slope + k), before = hn::Load(d, mean + k);
+    const auto now = hn::LoadU(d, slope + k), before = hn::LoadU(d, mean + k);
     const auto after = hn::MulAdd(rest, hn::Sub(now, before), before);
-    hn::Store(after, d, mean + k);
-    hn::Store(hn::MulAdd(keep, hn::Sub(after, now), now), d, slope + k);
+    hn::StoreU(after, d, mean + k);
+    hn::StoreU(hn::MulAdd(keep, hn::Sub(after, now), now), d, slope + k);
   }
 }
 

@@ -6,7 +6,7 @@
 
 namespace streamvec {
 
-// to += scale * from
+// to += scale * from, which may begin anywhere if dim is a multiple of 16.
 void add_scaled(const float* from, float scale, int32_t dim, float* to);
 // to = from - to
 void subtract_from(const float* from, int32_t dim, float* to);
@@ -27,7 +27,7 @@ void add_scaled_to_rows(const float* step, const float* scales, int32_t dim, flo
 // One coordinate of ridge regression's dual: with residual r = target - change, change = (r - noise * dual) / (noise +
 // gain), dual += change. Returns the sum of r^2. REQUIRES: noise + gain > 0.
 float dual_step(const float* target, float noise, float gain, int32_t dim, float* dual, float* change);
-// The mean of the squares.
+// The mean of the squares. The row may begin anywhere if dim is a multiple of 16.
 float mean_square(const float* row, int32_t dim);
 
 struct AdamRates {
@@ -40,6 +40,7 @@ struct AdamRates {
 void adam_step(const float* gradient, float lr, int64_t step, const AdamRates& rates, int32_t dim, float* mean,
                float* variance, float* row);
 // Nesterov's momentum: mean += (1 - momentum) * (slope - mean), and the slope is drawn to that by `momentum`.
+// Rows may begin anywhere if dim is a multiple of 16.
 void nesterov_step(float momentum, int32_t dim, float* mean, float* slope);
 
 }  // namespace streamvec

@@ -182,6 +182,14 @@ TEST_P(RowOps, NesterovStepMovesTheMeanAndDrawsTheSlopeToIt) {
   }
 }
 
+TEST_P(RowOps, NesterovStepTakesRowsThatBeginAnywhere) {
+  constexpr int32_t kDim = 48;
+  Row mean(kDim + 1, 1), slope(kDim + 3, 2);
+  const std::vector<double> means = mean.values(), slopes = slope.values();
+  nesterov_step(0.75f, kDim, mean.data() + 1, slope.data() + 3);
+  for (size_t d = 0; d < kDim; ++d) EXPECT_NEAR(mean.data()[d + 1], 0.75 * means[d + 1] + 0.25 * slopes[d + 3], 1e-6);
+}
+
 TEST_P(RowOps, AdamStepIsBoundedWhereAVarianceWasLost) {
   constexpr int32_t kDim = 20;
   Row mean(kDim, 1), variance(kDim, 0), row(kDim, 0), gradient(kDim, 0);

@@ -197,6 +197,7 @@ std::vector<Rbsg::Named> Rbsg::states_now() {
 }
 
 std::vector<Rbsg::SharedTable> Rbsg::shared_tables() {
+  const std::unique_lock lock = lock_told();
   std::vector<SharedTable> all;
   for (Encoder& encoder : encoders_)
     for (const EncoderParameters::Named& each : encoder.values.all())
@@ -223,7 +224,8 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
   }
   team_.run([&](int32_t member) { encode(member); });
   team_.run([&](int32_t member) { climb_objective(member, batch); });
-  team_.run([&](int32_t member) { climb_encoders(member, 1 / static_cast<float>(stats.pairs)); });
+  const double summed = shared_ ? SharedSlopes::kUnit : static_cast<double>(stats.pairs);
+  team_.run([&](int32_t member) { climb_encoders(member, static_cast<float>(1 / summed)); });
   team_.run([&](int32_t member) { add_slopes(member); });
   double square = 0;
   for (const Lane& lane : lanes_) {
@@ -231,9 +233,7 @@ Rbsg::BatchStats Rbsg::train_batch(const RbsgBatch& batch, float lr) {
     square += lane.square;
   }
   stats.refused = !std::isfinite(square) || !std::isfinite(stats.loss);
-  if (!stats.refused) *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
-  team_.run([&](int32_t member) { step(member, lr, stats.refused); });
-  if (muon_ && !stats.refused) step_matrices(lr);
+  shared_ ? leave_slopes(lr, stats) : step_all(lr, stats.refused);
   if (turns_) turns_->end_step();
   for (const Lane& lane : lanes_)
     for (const Part& part : lane.sides) {
@@ -320,6 +320,38 @@ void Rbsg::add_slopes(int32_t member) {
   lanes_[static_cast<size_t>(member)].square = square;
 }
 
+void Rbsg::step_all(float lr, bool refused) {
+  if (!refused) *steps_.row(0) = std::min(*steps_.row(0) + 1, 1e6f);
+  team_.run([&](int32_t member) { step(member, lr, refused); });
+  if (muon_ && !refused) step_matrices(lr);
+}
+
+void Rbsg::leave_slopes(float lr, const BatchStats& stats) {
+  if (stats.refused) {
+    team_.run([&](int32_t member) { step(member, lr, true); });
+    shared_->pairs = 0;
+    return;
+  }
+  shared_->pairs += static_cast<double>(stats.pairs);
+  shared_->rate = lr;
+}
+
+SharedSlopes& Rbsg::share_slopes() {
+  const std::unique_lock lock = lock_told();
+  shared_ = std::make_unique<SharedSlopes>();
+  for (int side : {kCentre, kContext}) {
+    Encoder& encoder = encoders_[side];
+    const auto values = encoder.values.all(), means = encoder.mean.all(), variances = encoder.variance.all();
+    const auto slopes = lanes_[0].sides[side].slopes.all();
+    for (size_t m = 0; m < values.size(); ++m)
+      shared_->tables.push_back(
+          {values[m].values, slopes[m].values, means[m].values, variances[m].values, muon_ && is_matrix(m)});
+  }
+  shared_->steps = &steps_;
+  shared_->adam_share = adam_rate(1);
+  return *shared_;
+}
+
 float Rbsg::adam_rate(float lr) const {
   return options_.muon ? kAdamBesideMuon * lr : lr;
 }
@@ -400,6 +432,7 @@ RbsgIndex Rbsg::index_now() const {
 
 double Rbsg::steps() const {
   const std::lock_guard lock(mutex_);
+  const std::unique_lock values_lock = lock_values();  // who takes turns with batches may be at a step
   return double{*steps_.row(0)};
 }
 

@@ -28,6 +28,7 @@
 #include "streamvec/model/spelling.h"
 #include "streamvec/model/trie_lstm.h"
 #include "streamvec/optim/muon.h"
+#include "streamvec/optim/shared_slopes.h"
 #include "streamvec/vocab/vocabulary.h"
 
 namespace streamvec {
@@ -59,7 +60,8 @@ class Rbsg {
     int64_t pairs = 0;
     double loss = 0;       // summed over the pairs, taken before the step
     bool refused = false;  // a slope was not finite: nothing was changed
-    // What the batch cost: beginnings computed, those of them that cost rows of products, flops of all products.
+    // What the batch cost: beginnings computed, those of them that cost rows of products, flops of all products (but
+    // for those of a step that nodes share).
     int64_t nodes = 0, inner = 0;
     double flops = 0;
   };
@@ -111,12 +113,15 @@ class Rbsg {
   std::vector<Named> states();
   const CharacterTable& characters();
   // The encoders' values, without moments, for a cluster to bring in step between two batches. They stay where they
-  // are.
+  // are, and as large as they are unless characters are shared: no words with new ones may be told then.
   struct SharedTable {
     Matrix* values;
     bool grows;  // with characters, where these are shared
   };
   std::vector<SharedTable> shared_tables();
+  // From now on a batch leaves its slopes there, and steps nothing: whoever takes turns with batches does. Where it
+  // does not, they go with the next batch. No words with new characters may be told any more.
+  SharedSlopes& share_slopes();
   // From now on batches take turns with that. What changes values also holds what lock_values() gives, against those
   // who ask for vectors.
   void take_turns(std::shared_ptr<Turns> turns) { turns_ = std::move(turns); }
@@ -177,6 +182,8 @@ class Rbsg {
   float adam_rate(float lr) const;
   void step(int32_t member, float lr, bool refused);
   void step_matrices(float lr);
+  void step_all(float lr, bool refused);
+  void leave_slopes(float lr, const BatchStats& stats);
   template <typename OnRow>
   void for_each_row(int32_t member, const OnRow& on_row);
   double flops() const;
@@ -201,6 +208,7 @@ class Rbsg {
   std::vector<Lane> lanes_;
   ThreadTeam team_;
   std::optional<Muon> muon_;
+  std::unique_ptr<SharedSlopes> shared_;  // nullptr: batches step by themselves
 };
 
 }  // namespace streamvec

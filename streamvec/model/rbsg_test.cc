@@ -76,6 +76,69 @@ double plain_loss(Rbsg& rbsg, const RbsgBatch& batch) {
   return loss;
 }
 
+RbsgBatch some_pairs(const RbsgBatch& batch, size_t begin, size_t end) {
+  RbsgBatch some;
+  some.form = batch.form;
+  const size_t each = batch.negatives.size() / batch.centres.size();
+  some.centres.assign(batch.centres.begin() + begin, batch.centres.begin() + end);
+  some.contexts.assign(batch.contexts.begin() + begin, batch.contexts.begin() + end);
+  some.negatives.assign(batch.negatives.begin() + begin * each, batch.negatives.begin() + end * each);
+  return some;
+}
+
+// As they are summed up: of one pair, by how many there are.
+std::vector<double> shared_slopes(const SharedSlopes& shared) {
+  std::vector<double> all;
+  for (const SharedSlopes::Table& table : shared.tables)
+    for (int64_t row = 0; row < table.slopes->rows(); ++row)
+      for (int64_t col = 0; col < table.slopes->cols(); ++col)
+        all.push_back(double{table.slopes->row(row)[col]} * SharedSlopes::kUnit);
+  return all;
+}
+
+TEST(Rbsg, WhereSlopesAreSharedBatchesAddTheirsUpAndStepNothing) {
+  const RbsgBatch batch = batch_of_pairs(60, Negatives::kPerPair);
+  auto parts = spelled_model(2), stepped = spelled_model(1, false);
+  const auto before = vectors(*parts, Rbsg::kCentre);
+  SharedSlopes& shared = parts->share_slopes();
+  parts->train_batch(some_pairs(batch, 0, 20), 0.01f);
+  parts->train_batch(some_pairs(batch, 20, 60), 0.02f);
+  EXPECT_EQ(vectors(*parts, Rbsg::kCentre), before);
+  EXPECT_EQ(parts->steps(), 0);
+  EXPECT_EQ(shared.pairs, 60);
+  EXPECT_EQ(shared.rate, 0.02f);
+  // Adam's mean after its first step is a tenth of the slope of the mean loss.
+  stepped->train_batch(batch, 0.01f);
+  const std::vector<double> slopes = shared_slopes(shared);
+  size_t at = 0;
+  double most = 0;
+  for (const SharedSlopes::Table& table : stepped->share_slopes().tables)
+    for (int64_t row = 0; row < table.mean->rows(); ++row)
+      for (int64_t col = 0; col < table.mean->cols(); ++col, ++at) {
+        ASSERT_NEAR(slopes.at(at) / 60, 10 * table.mean->row(row)[col], 1e-5) << "value " << at;
+        most = std::max(most, std::abs(slopes[at]));
+      }
+  EXPECT_EQ(at, slopes.size());
+  EXPECT_GT(most, 0.1);
+}
+
+// A run's words are told before its nodes find each other, and its first batch comes later.
+TEST(Rbsg, WhatIsSharedHasTheLettersOfTheWordsThatWereTold) {
+  auto slopes = spelled_model(), values = spelled_model();
+  EXPECT_GT(slopes->share_slopes().tables[0].values->rows(), CharacterTable::kFixed);
+  EXPECT_GT(values->shared_tables()[0].values->rows(), CharacterTable::kFixed);
+}
+
+TEST(Rbsg, WhereSlopesAreSharedThoseThatAreNotFiniteAreRefused) {
+  auto model = spelled_model();
+  SharedSlopes& shared = model->share_slopes();
+  for (int64_t row = 0; row < shared.tables[0].values->rows(); ++row)
+    shared.tables[0].values->row(row)[1] = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(model->train_batch(batch_of_pairs(20, Negatives::kPool), 0.01f).refused);
+  EXPECT_EQ(shared.pairs, 0);
+  for (const double slope : shared_slopes(shared)) ASSERT_EQ(slope, 0);
+}
+
 TEST(Rbsg, ReportsTheLossOfItsVectorsBeforeTheStep) {
   for (const Negatives form : {Negatives::kPool, Negatives::kPerPair}) {
     auto rbsg = spelled_model();

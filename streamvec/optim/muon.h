@@ -33,34 +33,53 @@ class Muon {
     Matrix* slopes;    // left zeroed
   };
 
+  // What is evened out by itself: some rows of a matrix or, `turned`, some columns of one that is higher than wide.
+  struct Cut {
+    bool turned;
+    int64_t begin, end;
+  };
+  static std::vector<Cut> cuts_of(int64_t rows, int64_t cols, const MuonRates& rates = {});
+  static MatrixView<float> part_of(const MatrixView<float>& matrix, const Cut& cut);
+  // Of the products that one takes whose rows, or columns, are so long.
+  static double flops_of(const Cut& cut, int64_t length, const MuonRates& rates = {});
+  struct Band {
+    MatrixView<float> momentum, slopes;  // of equal shape, as in the matrix
+    bool turned;
+  };
+
   // The team is borrowed. REQUIRES: products of floats, `reference` or `simd`.
   Muon(std::shared_ptr<const PackedGemm> products, ThreadTeam& team);
 
   // One step of each part up its slopes, which are finite.
   void step(std::span<const Part> parts, float lr, const MuonRates& rates = {});
+  // The same of bands whose values somebody else steps: leaves in `slopes` how far they go at a rate of 1. Bands whose
+  // slopes are all 0 keep their momentum, and go nowhere; so do those whose slopes are not finite, or beyond any use.
+  void even_out(std::span<const Band> bands, const MuonRates& rates = {});
   double flops() const { return flops_; }  // of all products so far
 
  private:
-  // Some rows of a matrix, or some columns of one that is higher than wide.
-  struct Band {
+  struct PartBand {
     const Part* part;
-    bool turned;
-    int64_t begin, end;
+    Cut cut;
   };
   // What a member needs of its own.
   struct Lane {
-    RowBuffer gram, factor, power, next;
+    RowBuffer gram, factor, power, next, way;
     PackedFactor packed;
   };
 
   void take_momentum(std::span<const Part> parts, float momentum, int32_t member);
-  void step_band(const Band& band, float lr, const MuonRates& rates, Lane& lane);
+  void step_band(const PartBand& band, float lr, const MuonRates& rates, Lane& lane);
+  void even_out_band(const Band& band, const MuonRates& rates, Lane& lane);
+  // to = what `slopes` are evened out, times lr, or to +=. Where they are not turned `to` may be the slopes.
+  void go(const MatrixView<float>& slopes, bool turned, float lr, const MuonRates& rates, bool add,
+          const MatrixView<float>& to, Lane& lane);
   // Of lane.gram: lane.power times X has singular values of about 1.
   void find_power(int32_t iterations, Lane& lane);
 
   std::shared_ptr<const PackedGemm> products_;
   ThreadTeam& team_;
-  std::vector<Band> bands_;
+  std::vector<PartBand> bands_;
   std::vector<Lane> lanes_;
   double flops_ = 0;
 };

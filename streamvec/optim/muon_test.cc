@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -187,6 +188,62 @@ TEST(Muon, SlopesOfZeroMoveNothing) {
   const Muon::Part part = weights.part();
   muon.step({&part, 1}, 1);
   EXPECT_EQ(Plain(weights.values).values, Plain(drawn_matrix(16, 32, 1)).values);
+}
+
+// The slopes of a band, which lie together elsewhere, row by row.
+std::vector<float> slopes_of(Matrix& slopes, const Muon::Cut& cut) {
+  const MatrixView<float> band = Muon::part_of(slopes.view(), cut);
+  std::vector<float> all;
+  for (int64_t i = 0; i < band.rows; ++i) all.insert(all.end(), band.row(i), band.row(i) + band.cols);
+  return all;
+}
+
+Muon::Band band_of(Matrix& momentum, const Muon::Cut& cut, std::vector<float>& slopes) {
+  const MatrixView<float> means = Muon::part_of(momentum.view(), cut);
+  return {means, {slopes.data(), means.rows, means.cols, means.cols}, cut.turned};
+}
+
+TEST(Muon, BandsThatSomebodyElseStepsGoWhereAStepGoes) {
+  MuonRates rates;
+  rates.band_max = 16;
+  ThreadTeam team(3);
+  Muon muon(std::move(make_packed_gemm("simd")).value(), team);
+  for (const Weights& stepped : after_steps("simd", 1, 3, 16)) {
+    const int64_t rows = stepped.values.rows(), cols = stepped.values.cols();
+    Weights weights(rows, cols);
+    const std::vector<Muon::Cut> cuts = Muon::cuts_of(rows, cols, rates);
+    for (int step = 0; step < 3; ++step) {
+      Matrix slopes = soft_slopes(rows, cols, step);
+      std::vector<std::vector<float>> lying_together;
+      for (const Muon::Cut& cut : cuts) lying_together.push_back(slopes_of(slopes, cut));
+      std::vector<Muon::Band> bands;
+      for (size_t i = 0; i < cuts.size(); ++i) bands.push_back(band_of(weights.momentum, cuts[i], lying_together[i]));
+      muon.even_out(bands, rates);
+      for (size_t i = 0; i < cuts.size(); ++i) {
+        const MatrixView<float> values = Muon::part_of(weights.values.view(), cuts[i]);
+        for (int64_t row = 0; row < values.rows; ++row)
+          for (int64_t col = 0; col < values.cols; ++col) values.row(row)[col] += 0.01f * bands[i].slopes.row(row)[col];
+      }
+    }
+    EXPECT_LT(furthest(Plain(weights.values), Plain(stepped.values)), 1e-5) << rows << " x " << cols;
+    EXPECT_LT(furthest(Plain(weights.momentum), Plain(stepped.momentum)), 1e-9);
+  }
+}
+
+TEST(Muon, BandsWithoutSlopesOrWithSuchAsAreNotFiniteGoNowhereAndKeepTheirMomentum) {
+  for (const float slope :
+       {0.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e18f}) {
+    Weights weights(8, 32);
+    for (int64_t i = 0; i < 8; ++i) std::fill_n(weights.momentum.row(i), 32, 0.5f);
+    std::vector<float> slopes(8 * 32);
+    slopes[40] = slope;
+    ThreadTeam team(1);
+    Muon muon(std::move(make_packed_gemm("simd")).value(), team);
+    const Muon::Band band = band_of(weights.momentum, {false, 0, 8}, slopes);
+    muon.even_out({&band, 1});
+    EXPECT_EQ(slopes, std::vector<float>(8 * 32)) << slope;
+    EXPECT_EQ(weights.momentum.row(1)[8], 0.5f) << slope;
+  }
 }
 
 TEST(Muon, WhatComesOutDoesNotDependOnTheNumberOfThreads) {

@@ -13,7 +13,6 @@ namespace streamvec {
 namespace {
 
 constexpr uint64_t kSpaceDraws = 11;      // the same on all nodes
-constexpr int64_t kRowsOfBlock = 64;      // that a table which grows grows by
 constexpr int64_t kMeasuredRows = 2'048;  // the most frequent: their lengths stand for those that a row meets
 
 // Tables differ in width, and what stands behind a row of each has to be zero.
@@ -23,10 +22,6 @@ void clear_padding(float* row, int32_t cols) {
 
 int64_t measured_rows(int64_t rows) {
   return std::clamp<int64_t>(rows, 1, kMeasuredRows);
-}
-
-int64_t blocks_of(int64_t rows) {
-  return (rows + kRowsOfBlock - 1) / kRowsOfBlock;
 }
 
 void scale_row(float* row, float factor, int32_t cols) {
@@ -39,8 +34,7 @@ Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options)
   std::unique_ptr<DenseReplica> replica(new DenseReplica(options.nodes, options.team));
   for (const DenseTable& table : options.tables) STREAMVEC_RETURN_IF_ERROR(replica->add_table(table));
   for (const Table& table : replica->tables_)
-    if (table.options.grows)
-      replica->rows_met_ = std::max(replica->rows_met_, blocks_of(table.options.live->rows()) * kRowsOfBlock);
+    if (table.options.grows) replica->rows_met_.add(*table.options.live);
   replica->lay_out();
   int64_t cols = 0;
   for (const Table& table : replica->tables_) cols = std::max(cols, table.base.cols());
@@ -51,13 +45,9 @@ Result<std::unique_ptr<DenseReplica>> DenseReplica::make(const Options& options)
 
 // Where everything lies in a round's values: changes, then squares, then which blocks of rows are in use here.
 void DenseReplica::lay_out() {
-  size_ = met_ = 0;
-  int64_t blocks = 0;
+  size_ = 0;
   for (Table& table : tables_) {
-    if (table.options.grows) {
-      table.rows = std::min(blocks_of(rows_met_) * kRowsOfBlock, table.base.rows());
-      blocks = std::max(blocks, blocks_of(table.base.rows()));
-    }
+    if (table.options.grows) table.rows = rows_met_.rows_of(*table.options.live);
     table.changes = size_;
     size_ += table.low ? table.low->left_size() : table.rows * table.base.cols();
   }
@@ -68,7 +58,7 @@ void DenseReplica::lay_out() {
     size_ += table.options.by_row ? table.rows : 1;
   }
   met_ = size_;
-  size_ += blocks;
+  size_ += rows_met_.values();
 }
 
 Status DenseReplica::add_table(const DenseTable& options) {
@@ -136,25 +126,12 @@ void DenseReplica::bring(std::span<float> values) {
   share_rows(
       [&](size_t at, int64_t begin, int64_t end, int32_t member) { bring_rows(at, begin, end, member, values); });
   for (size_t at = 0; at < tables_.size(); ++at) end_bringing(at, values);
-  bring_rows_met(values);
-}
-
-void DenseReplica::bring_rows_met(std::span<float> values) const {
-  int64_t rows = 0;
-  for (const Table& table : tables_)
-    if (table.options.grows) rows = std::max(rows, table.options.live->rows());
-  for (int64_t block = 0; met_ + block < size_; ++block)
-    values[static_cast<size_t>(met_ + block)] = block < blocks_of(rows) ? 1 : 0;
-}
-
-void DenseReplica::find_rows_met(std::span<const float> means) {
-  for (int64_t block = 0; met_ + block < size_; ++block)
-    if (means[static_cast<size_t>(met_ + block)] > 0) rows_met_ = std::max(rows_met_, (block + 1) * kRowsOfBlock);
+  rows_met_.bring(values.subspan(static_cast<size_t>(met_)));
 }
 
 void DenseReplica::take_rows_met(int64_t rows) {
   STREAMVEC_CHECK(!under_way_);
-  rows_met_ = std::max(rows_met_, rows);
+  rows_met_.take(rows);
   lay_out();
 }
 
@@ -233,7 +210,7 @@ void DenseReplica::take(std::span<const float> means, std::span<const float> sec
   });
   for (Table& table : tables_)
     if (table.low) take_low(table, second_means);
-  find_rows_met(means);
+  rows_met_.find(means.subspan(static_cast<size_t>(met_)));
   end_round();
 }
 

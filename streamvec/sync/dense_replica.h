@@ -4,10 +4,6 @@
 //
 // As with owners of rows (replica.h) there are two values, the live one that training goes on with and `base`, what all
 // agree on, counting the round under way: training need not wait for it.
-//
-// A round that a node's death has cut short is over on some nodes and not on others. Where nobody has its means, all
-// take back what they brought (undo()) and bring it to the next, with what they have trained since. Where one has them,
-// every node's part is in what that one agreed to: the others get it as it is (adopt()).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +18,8 @@
 #include "streamvec/model/row_locks.h"
 #include "streamvec/sync/combiner.h"
 #include "streamvec/sync/low_rank.h"
+#include "streamvec/sync/round_values.h"
+#include "streamvec/sync/rows_met.h"
 
 namespace streamvec {
 
@@ -46,7 +44,7 @@ struct DenseTable {
 };
 
 // Used by one thread, while others may train on the live tables, as in Replica.
-class DenseReplica {
+class DenseReplica final : public RoundValues {
  public:
   struct Options {
     int64_t nodes = 1;
@@ -56,36 +54,23 @@ class DenseReplica {
   };
   static Result<std::unique_ptr<DenseReplica>> make(const Options& options);
 
-  int64_t size() const { return size_; }             // values that the next round takes
-  int64_t changes() const { return changes_; }       // of them; what is behind these are sums, which have to be exact
-  void set_nodes(int64_t nodes) { nodes_ = nodes; }  // from the next round on
-  // How much was trained here in all, in the units of `pull`; to be told before bring() and take().
-  void set_trained(double steps) { trained_ = steps; }
-  // A new round: writes what changed here since the last one. REQUIRES: values.size() == size(); the last was taken.
-  void bring(std::span<float> values);
-  // Tables of a rank need the mean of what all brought, and bring so many values more; 0: there are none.
-  int64_t second_size() const { return second_size_; }
-  void bring_second(std::span<const float> means, std::span<float> values);
-  // The round's end: the means, over all nodes, of what they brought.
-  void take(std::span<const float> means, std::span<const float> second_means = {});
-
-  // Of tables that grow: rows that are in use anywhere, as the last round's means say, and that the next is to take.
-  // Between two rounds, on all nodes alike.
-  int64_t rows_met() const { return rows_met_; }
-  void take_rows_met(int64_t rows);
-
-  // A last round, of all that tables of a rank have left out: after it every node has the same. 0: nothing was.
-  int64_t rest_size() const { return rest_size_; }
-  void bring_rest(std::span<float> values);
-  void take_rest(std::span<const float> means);
-
-  // The round under way, if there is one, comes to nothing.
-  void undo();
-  // What all agreed on by the last round, and what the next begins from. REQUIRES: no round is under way.
-  int64_t agreed_size() const;
-  void copy_agreed(std::span<float> values);
-  // In place of take() or take_rest(), by a node that has not the means: what one that took them agreed to.
-  void adopt(std::span<const float> agreed);
+  int64_t size() const override { return size_; }
+  int64_t changes() const override { return changes_; }
+  void set_nodes(int64_t nodes) override { nodes_ = nodes; }
+  void set_trained(double steps) override { trained_ = steps; }
+  void bring(std::span<float> values) override;
+  int64_t second_size() const override { return second_size_; }  // of tables of a rank
+  void bring_second(std::span<const float> means, std::span<float> values) override;
+  void take(std::span<const float> means, std::span<const float> second_means = {}) override;
+  int64_t rows_met() const override { return rows_met_.rows(); }
+  void take_rows_met(int64_t rows) override;
+  int64_t rest_size() const override { return rest_size_; }  // what tables of a rank have left out
+  void bring_rest(std::span<float> values) override;
+  void take_rest(std::span<const float> means) override;
+  void undo() override;
+  int64_t agreed_size() const override;
+  void copy_agreed(std::span<float> values) override;
+  void adopt(std::span<const float> agreed) override;
 
  private:
   enum class Way { kSum, kMean, kAdasum, kAsLong, kDamped };  // by options.combine and whether there is a pull
@@ -116,8 +101,6 @@ class DenseReplica {
   }
   Status add_table(const DenseTable& table);
   void lay_out();
-  void bring_rows_met(std::span<float> values) const;
-  void find_rows_met(std::span<const float> means);
   RowLocks::Guard locked(const Table& table, int64_t row);
   // Calls use(table's place, its rows from .. to, whose turn it is) so that every row of every table has its turn.
   template <typename Use>
@@ -142,7 +125,7 @@ class DenseReplica {
   std::vector<Table> tables_;
   std::vector<Sums> sums_;
   int64_t size_ = 0, changes_ = 0, second_size_ = 0, rest_size_ = 0;
-  int64_t rows_met_ = 0;
+  RowsMet rows_met_;
   int64_t met_ = 0;             // where a round's values tell, to their end, which blocks of rows are in use
   std::vector<float> brought_;  // the changes of this node in the round under way, as they were made or said
   std::vector<float> expanded_;

@@ -112,7 +112,7 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim) {
   STREAMVEC_ASSIGN_OR_RETURN(scheme.codec, parse_codec(cluster.codec, dim));
   scheme.finds_codec = cluster.codec == "auto" && scheme.codec == CodecKind::kFourBit;
   scheme.adaptive = cluster.sync == "auto";
-  scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness;
+  scheme.staleness = scheme.adaptive ? StalenessFinder::kInStep : cluster.staleness.value_or(scheme.staleness);
   scheme.backups = cluster.backups;
   scheme.group = cluster.group;
   return scheme;

@@ -146,11 +146,12 @@ std::string pair_options_text(const TrainOptions& options) {
 }
 
 // Of the character model, which a checkpoint may have made otherwise than the options say.
-std::string encoder_text(const Parameters& parameters) {
+std::string encoder_text(const ClusterSettings& settings, const Parameters& parameters) {
   if (parameters.rbsg == nullptr) return "";
   const RbsgOptions& made = parameters.rbsg->options();
   return ", --hidden " + std::to_string(made.hidden) + ", --char-dim " + std::to_string(made.character_dim) +
-         ", --cell " + (made.cell == RecurrentCell::kGru ? "gru" : "lstm");
+         ", --cell " + (made.cell == RecurrentCell::kGru ? "gru" : "lstm") + ", " +
+         (settings.words_min > 0 ? "" : "no ") + "--sync-words";
 }
 
 // Of streams, whose words are compared only as they come. Files of stop words and lemmas may lie elsewhere on each
@@ -193,11 +194,23 @@ void add_rows(Combine combine, TrainingStart& start, RingOptions& ring) {
 
 RingOptions::Form ring_form(const std::string& codec) {
   if (codec == "fp32") return RingOptions::Form::kWhole;
-  return codec == "fp16" ? RingOptions::Form::kBf16 : RingOptions::Form::kFourBit;
+  return codec == "fp16" ? RingOptions::Form::kBf16 : RingOptions::Form::kFewBits;
 }
 
-// The character model's encoders: each matrix as a whole, since no row of it is one word's. A round follows every
-// batch, or comes when so many words were trained as were asked for.
+// A round of the ring follows every batch, or comes when so many words were trained as were asked for.
+void take_turns(const ClusterSettings& settings, const Turns::Options& turns, Rbsg& rbsg, RingOptions& ring) {
+  ring.words_min = settings.words_min;
+  if (settings.ring_rank == 0) ring.form = ring_form(settings.codec);
+  ring.turns = std::make_shared<Turns>(turns);
+  rbsg.take_turns(ring.turns);
+  ring.team = &rbsg.team();
+  ring.with_tables = [&rbsg](const std::function<void()>& use) {
+    const auto held = rbsg.lock_values();
+    use();
+  };
+}
+
+// The changes of the character model's encoders: each matrix as a whole, since no row of it is one word's.
 void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, RingOptions& ring) {
   for (const Rbsg::SharedTable& table : rbsg.shared_tables()) {
     DenseTable dense;
@@ -208,21 +221,26 @@ void add_encoders(const ClusterSettings& settings, Combine combine, Rbsg& rbsg, 
     dense.rank = settings.ring_rank;
     ring.tables.push_back(std::move(dense));
   }
-  ring.words_min = settings.words_min;
-  if (settings.ring_rank == 0) ring.form = ring_form(settings.codec);
   Turns::Options turns;
   if (settings.words_min > 0) {
     turns.patience = 0;  // many batches pass between two rounds
   } else if (settings.staleness == 0) {
     turns = {.patience = 1e9, .wait_max_s = 2 * settings.dead_after_s};
   }
-  ring.turns = std::make_shared<Turns>(turns);
-  rbsg.take_turns(ring.turns);
-  ring.team = &rbsg.team();
-  ring.with_tables = [&rbsg](const std::function<void()>& use) {
-    const auto held = rbsg.lock_values();
-    use();
-  };
+  take_turns(settings, turns, rbsg, ring);
+}
+
+// Whether all nodes make one step, or each one of its own and then tells what has changed. Of many batches as one Muon
+// learns nearly as much as of each, if the rate falls; Adam does not. What is asked for beside that has a meaning for
+// changes alone.
+bool steps_together(const ClusterSettings& settings, Combine combine, const Rbsg& rbsg) {
+  return rbsg.options().muon && settings.words_min == 0 && settings.ring_rank == 0 && combine == Combine::kDamped &&
+         !settings.staleness;
+}
+
+void add_shared_step(const ClusterSettings& settings, Rbsg& rbsg, RingOptions& ring) {
+  ring.slopes = &rbsg.share_slopes();
+  take_turns(settings, {.always = true}, rbsg, ring);
 }
 
 // How often words were met, which the hybrid model's generator goes by: sums. The generator itself is made of rows and
@@ -309,8 +327,8 @@ void use_registry(const ClusterSettings& settings, bool joinable, ClusterOptions
 std::string sync_options_text(const ClusterSettings& settings) {
   std::ostringstream text;
   text << ", --sync " << settings.sync << ", --combine " << settings.combine << ", --codec " << settings.codec
-       << ", --staleness " << settings.staleness << ", --backups " << settings.backups << ", --group " << settings.group
-       << ", --ring-rank " << settings.ring_rank;
+       << ", --staleness " << (settings.staleness ? std::to_string(*settings.staleness) : "as usual") << ", --backups "
+       << settings.backups << ", --group " << settings.group << ", --ring-rank " << settings.ring_rank;
   return text.str();
 }
 
@@ -322,7 +340,7 @@ Status add_text(const TrainOptions& options, TrainingStart& start, ClusterOption
   cluster.trained_before = {state.tokens, state.pairs, 0, 0};
   std::ostringstream text;
   text << cluster.fingerprint_of << step_options_text(options, start) << ", " << start.epoch_pieces
-       << " pieces of text, --model " << start.model << encoder_text(start.parameters)
+       << " pieces of text, --model " << start.model << encoder_text(options.cluster, start.parameters)
        << sync_options_text(options.cluster);
   set_fingerprint(vocabulary_fingerprint(options, start), text.str(), cluster);
   cluster.fingerprint_of += place_text(state);  // which those need not have alike who join later
@@ -360,7 +378,9 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   RingOptions ring = ring_options(options, start.threads);
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
   if (rows_in_ring) add_rows(combine, start, ring);
-  if (parameters.rbsg != nullptr) add_encoders(settings, combine, *parameters.rbsg, ring);
+  if (Rbsg* rbsg = parameters.rbsg.get(); rbsg != nullptr)
+    steps_together(settings, combine, *rbsg) ? add_shared_step(settings, *rbsg, ring)
+                                             : add_encoders(settings, combine, *rbsg, ring);
   if (parameters.hybrid != nullptr) {
     parameters.hybrid->set_distilling_nodes(combine == Combine::kMean ? 1 : settings.workers());
     STREAMVEC_RETURN_IF_ERROR(add_counts(*parameters.hybrid, ring));
@@ -377,8 +397,8 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   members.rows = cluster_fingerprint(options, start);
   members.fingerprint_of = cluster_fingerprint_text(options, start);
   STREAMVEC_RETURN_IF_ERROR(add_text(options, start, members));
-  use_registry(settings, ring.tables.empty(), members);
-  if (ring.tables.empty()) return as<Synchronizer>(ClusterNode::start(members, std::move(transport), tables));
+  use_registry(settings, ring.keeps_nothing(), members);
+  if (ring.keeps_nothing()) return as<Synchronizer>(ClusterNode::start(members, std::move(transport), tables));
   return as<Synchronizer>(HybridNode::start(members, tables, ring, std::move(transport)));
 }
 
@@ -404,8 +424,8 @@ Result<std::unique_ptr<StreamSynchronizer>> join_stream(const TrainOptions& opti
   cluster.rows = with_rows(fingerprint(options, vocabulary, parameters), parameters);
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
-       << options.seed << ", --model " << model << encoder_text(parameters) << ", --ingest " << settings.ingest
-       << roles_text(settings) << stream_options_text(options) << sync_options_text(settings);
+       << options.seed << ", --model " << model << encoder_text(settings, parameters) << ", --ingest "
+       << settings.ingest << roles_text(settings) << stream_options_text(options) << sync_options_text(settings);
   set_fingerprint(0, text.str(), cluster);
   cluster.fingerprint_of += ", " + std::to_string(vocabulary.size()) + " words known before";
   use_registry(settings, has_rows, cluster);

@@ -60,7 +60,9 @@ struct ClusterSettings {
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto, sandblaster
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "auto";      // auto, onebit, fourbit, strom, fp16, fp32
-  int64_t staleness = 2;           // of ssp; of rbsg's ring: 0, every batch waits for the last one's round
+  // Of ssp: how far ahead a node may be; unset: 2. Of rbsg's ring: unset, on files, all nodes make one step of a batch
+  // of each (sync/shared_step.h); else each steps by itself, and with 0 waits after every batch for what others did.
+  std::optional<int64_t> staleness;
   int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
   std::string shard = "no";        // rows: each lies with its owner alone; columns: some with each; no: all with all
   int32_t lbfgs_history = 10;      // of sandblaster: steps that L-BFGS remembers

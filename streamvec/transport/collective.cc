@@ -35,6 +35,11 @@ std::span<float> segment(std::span<float> values, int part, int parts) {
   return values.subspan(begin, end - begin);
 }
 
+std::span<float> part_of(std::span<float> values, const RingCollective::Parts& parts, int part) {
+  const auto i = static_cast<size_t>(part);
+  return values.subspan(parts.begins[i], parts.begins[i + 1] - parts.begins[i]);
+}
+
 size_t place_in(std::span<const float> values, std::span<const float> part) {
   return static_cast<size_t>(part.data() - values.data());
 }
@@ -61,39 +66,93 @@ void RingCollective::form(std::vector<NodeId> ring, uint32_t number) {
 }
 
 Status RingCollective::all_reduce_mean(std::span<float> values, Deadline deadline) {
-  STREAMVEC_RETURN_IF_ERROR(broken_);
   const std::unique_ptr<ValueForm> form = options_.in_bf16 ? bf16_form() : whole_form();
-  return ranks() == 1 ? Status() : keep(reduce(values, *form, deadline));
+  return reduce(values, nullptr, {*form, *form}, deadline);
 }
 
 Status RingCollective::all_reduce_mean_in_four_bits(std::span<float> values, size_t whole, std::span<float> left_out,
                                                     Deadline deadline) {
   STREAMVEC_CHECK(whole <= values.size() && left_out.size() == values.size());
-  STREAMVEC_RETURN_IF_ERROR(broken_);
   const std::unique_ptr<ValueForm> form = fourbit_form(values.size() - whole, left_out);
-  return ranks() == 1 ? Status() : keep(reduce(values, *form, deadline));
+  return reduce(values, nullptr, {*form, *form}, deadline);
 }
 
-// Every segment goes round twice less a step: first it is summed up, then the mean is handed out. Who has received a
-// chunk sends it on at once.
-Status RingCollective::reduce(std::span<float> values, ValueForm& form, Deadline deadline) {
-  const size_t chunk =
+Status RingCollective::all_reduce_made(std::span<float> values, const Parts& parts, Deadline deadline) {
+  const std::unique_ptr<ValueForm> form = options_.in_bf16 ? bf16_form() : whole_form();
+  return reduce(values, &parts, {*form, *form}, deadline);
+}
+
+Status RingCollective::all_reduce_made_in_few_bits(std::span<float> values, size_t whole, std::span<float> left_out,
+                                                   const Parts& parts, Deadline deadline) {
+  STREAMVEC_CHECK(whole <= values.size() && left_out.size() == values.size());
+  const std::unique_ptr<ValueForm> sums = eightbit_form(values.size() - whole, left_out);
+  const std::unique_ptr<ValueForm> made = fourbit_form(values.size() - whole, left_out);
+  return reduce(values, &parts, {*sums, *made}, deadline);
+}
+
+template <typename Use>
+Status RingCollective::for_each_chunk(std::span<float> part, const Use& use) const {
+  const size_t most =
       static_cast<size_t>(std::max<int64_t>(1, options_.chunk_bytes / static_cast<int64_t>(sizeof(float))));
-  const std::span<float> mine = segment(values, rank_, ranks());
-  for (size_t at = 0; at < mine.size(); at += chunk) {
-    const std::span<float> part = mine.subspan(at, std::min(chunk, mine.size() - at));
-    const size_t begin = place_in(values, part);
-    std::string bytes(form.bytes(begin, part.size()), '\0');
-    form.encode(begin, part, bytes.data());
-    STREAMVEC_RETURN_IF_ERROR(send_chunk(Kind::kReduce, std::ssize(values), bytes, deadline));
+  for (size_t at = 0; at < part.size(); at += most)
+    STREAMVEC_RETURN_IF_ERROR(use(part.subspan(at, std::min(most, part.size() - at))));
+  return {};
+}
+
+// Every part goes round twice less a step: first it is summed up, then the mean is handed out. Who has received a
+// chunk sends it on at once, unless the part is its own to make something of.
+Status RingCollective::reduce(std::span<float> values, const Parts* parts, Forms forms, Deadline deadline) {
+  STREAMVEC_RETURN_IF_ERROR(broken_);
+  const auto count = static_cast<size_t>(ranks());
+  STREAMVEC_CHECK(parts == nullptr || (parts->begins.size() == count + 1 && parts->begins.back() == values.size()));
+  if (count == 1) {
+    if (parts != nullptr) parts->make(0, values);
+    return {};
   }
+  const auto part_at = [&](int64_t rank) {
+    return parts == nullptr ? segment(values, place(rank), ranks()) : part_of(values, *parts, place(rank));
+  };
+  STREAMVEC_RETURN_IF_ERROR(keep(send_part(values, part_at(rank_), forms.sums, deadline)));
   for (int64_t step = 0; step < 2 * (ranks() - 1); ++step) {
-    const std::span<float> part = segment(values, place(rank_ - 1 - step), ranks());
-    for (size_t at = 0; at < part.size(); at += chunk)
-      STREAMVEC_RETURN_IF_ERROR(
-          reduce_chunk(step, values, part.subspan(at, std::min(chunk, part.size() - at)), form, deadline));
+    const std::span<float> part = part_at(rank_ - 1 - step);
+    const bool summed_up = step == ranks() - 2;
+    STREAMVEC_RETURN_IF_ERROR(keep(summed_up && parts != nullptr ? make_part(values, part, *parts, forms, deadline)
+                                                                 : reduce_part(step, values, part, forms, deadline)));
   }
   return {};
+}
+
+Status RingCollective::send_part(std::span<const float> values, std::span<float> part, ValueForm& form,
+                                 Deadline deadline) {
+  std::string bytes;
+  return for_each_chunk(part,
+                        [&](std::span<float> chunk) { return send_values(values, chunk, form, bytes, deadline); });
+}
+
+// `bytes`: what was sent.
+Status RingCollective::send_values(std::span<const float> values, std::span<const float> chunk, ValueForm& form,
+                                   std::string& bytes, Deadline deadline) {
+  const size_t begin = place_in(values, chunk);
+  bytes.resize(form.bytes(begin, chunk.size()));
+  form.encode(begin, chunk, bytes.data());
+  return send_chunk(Kind::kReduce, std::ssize(values), bytes, deadline);
+}
+
+Status RingCollective::receive_values(std::span<const float> values, std::span<const float> chunk,
+                                      const ValueForm& form, std::string& frame, Deadline deadline) {
+  int64_t their_size = 0;
+  STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kReduce, frame, their_size, deadline));
+  if (their_size == std::ssize(values) && frame.size() == kHeader + form.bytes(place_in(values, chunk), chunk.size()))
+    return {};
+  return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ", values.size(),
+               ", or in another form");
+}
+
+Status RingCollective::reduce_part(int64_t step, std::span<float> values, std::span<float> part, Forms forms,
+                                   Deadline deadline) {
+  ValueForm& form = step > ranks() - 2 ? forms.outcome : forms.sums;
+  return for_each_chunk(part,
+                        [&](std::span<float> chunk) { return reduce_chunk(step, values, chunk, form, deadline); });
 }
 
 Status RingCollective::reduce_chunk(int64_t step, std::span<float> values, std::span<float> chunk, ValueForm& form,
@@ -101,15 +160,33 @@ Status RingCollective::reduce_chunk(int64_t step, std::span<float> values, std::
   const int64_t summed = ranks() - 2, last = 2 * ranks() - 3;
   const size_t begin = place_in(values, chunk);
   std::string frame;
-  int64_t their_size = 0;
-  STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kReduce, frame, their_size, deadline));
-  if (their_size != std::ssize(values) || frame.size() != kHeader + form.bytes(begin, chunk.size()))
-    return error(Code::kInvalidArgument, "node ", previous(), " brings ", their_size, " values, this one ",
-                 values.size(), ", or in another form");
+  STREAMVEC_RETURN_IF_ERROR(receive_values(values, chunk, form, frame, deadline));
   char* bytes = frame.data() + kHeader;
   if (step <= summed) form.add(begin, chunk, step == summed ? static_cast<float>(ranks()) : 1, bytes);
   if (step >= summed) form.decode(begin, bytes, chunk);  // as all have it, rounded
   return step == last ? Status() : pass_on(std::move(frame), deadline);
+}
+
+// The sums of the others and this rank's own, whole; then what is made of their mean, as all get it.
+Status RingCollective::make_part(std::span<float> values, std::span<float> part, const Parts& parts, Forms forms,
+                                 Deadline deadline) {
+  std::string bytes;
+  std::vector<float> came;
+  const float share = 1 / static_cast<float>(ranks());
+  const auto find_mean = [&](std::span<float> chunk) -> Status {
+    STREAMVEC_RETURN_IF_ERROR(receive_values(values, chunk, forms.sums, bytes, deadline));
+    came.resize(chunk.size());
+    forms.sums.decode(place_in(values, chunk), bytes.data() + kHeader, came);
+    for (size_t i = 0; i < chunk.size(); ++i) chunk[i] = share * (came[i] + chunk[i]);
+    return {};
+  };
+  STREAMVEC_RETURN_IF_ERROR(for_each_chunk(part, find_mean));
+  parts.make(static_cast<size_t>(place(rank_ + 1)), part);
+  return for_each_chunk(part, [&](std::span<float> chunk) -> Status {
+    STREAMVEC_RETURN_IF_ERROR(send_values(values, chunk, forms.outcome, bytes, deadline));
+    forms.outcome.decode(place_in(values, chunk), bytes.data(), chunk);
+    return {};
+  });
 }
 
 Status RingCollective::all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) {

@@ -67,9 +67,19 @@ class RingCollective final : public Collective {
   Status all_reduce_mean(std::span<float> values, Deadline deadline) override;
   // The same in four bits a value (fourbit_form()), all but the last `whole`. What that leaves out of a rank's sums
   // goes with the next call: `left_out`, as long as values, is this rank's; all zeros at first, and when a group was
-  // formed.
+  // formed or parts begin elsewhere, here and below.
   Status all_reduce_mean_in_four_bits(std::span<float> values, size_t whole, std::span<float> left_out,
                                       Deadline deadline);
+  // Of all values each rank has one part, also one of none.
+  struct Parts {
+    std::span<const size_t> begins;                                 // of each, and the end
+    std::function<void(size_t part, std::span<float> means)> make;  // called once, for this rank's own
+  };
+  // Leaves every rank with what the ranks made of the means of their parts.
+  Status all_reduce_made(std::span<float> values, const Parts& parts, Deadline deadline);
+  // The same with sums in eight bits a value (eightbit_form()), and in four what is made of them.
+  Status all_reduce_made_in_few_bits(std::span<float> values, size_t whole, std::span<float> left_out,
+                                     const Parts& parts, Deadline deadline);
   Status all_gather(std::string_view mine, std::vector<std::string>& all, Deadline deadline) override;
   Status broadcast(std::string& bytes, int root, Deadline deadline) override;
   // The rank before has begun an operation that this one has not, or does so in time.
@@ -81,9 +91,22 @@ class RingCollective final : public Collective {
   NodeId next() const { return ring_[place(rank_ + 1)]; }
   NodeId previous() const { return ring_[place(rank_ - 1)]; }
 
-  Status reduce(std::span<float> values, ValueForm& form, Deadline deadline);
+  // In what form sums go round, and then their means or what is made of them: the same where `parts` is null.
+  struct Forms {
+    ValueForm &sums, &outcome;
+  };
+  Status reduce(std::span<float> values, const Parts* parts, Forms forms, Deadline deadline);
+  template <typename Use>
+  Status for_each_chunk(std::span<float> part, const Use& use) const;
+  Status send_part(std::span<const float> values, std::span<float> part, ValueForm& form, Deadline deadline);
+  Status reduce_part(int64_t step, std::span<float> values, std::span<float> part, Forms forms, Deadline deadline);
+  Status send_values(std::span<const float> values, std::span<const float> chunk, ValueForm& form, std::string& bytes,
+                     Deadline deadline);
+  Status receive_values(std::span<const float> values, std::span<const float> chunk, const ValueForm& form,
+                        std::string& frame, Deadline deadline);
   Status reduce_chunk(int64_t step, std::span<float> values, std::span<float> chunk, ValueForm& form,
                       Deadline deadline);
+  Status make_part(std::span<float> values, std::span<float> part, const Parts& parts, Forms forms, Deadline deadline);
   Status send_bytes(std::string_view bytes, Deadline deadline);
   Status receive_bytes(std::string& bytes, bool on, Deadline deadline);
   // A frame of its own for the next rank; `size` is that of the whole.

@@ -181,6 +181,64 @@ TEST_F(Ring, InFourBitsARoundOfNumbersThatAreNotFiniteLeavesNothingForTheNext) {
   });
 }
 
+// Parts of any length, also of none. The last is as long as no other.
+std::vector<size_t> uneven_begins(int ranks) {
+  std::vector<size_t> begins = {0};
+  for (int rank = 0; rank < ranks; ++rank) begins.push_back(begins.back() + static_cast<size_t>(rank * rank * 60));
+  begins.back() += 9;
+  return begins;
+}
+
+// What a rank makes of the mean of its part; nobody could tell it from the mean alone.
+float made_of(float mean, size_t part) {
+  return 2 * mean + static_cast<float>(part);
+}
+
+// The sum of all rounds' values, as each rank has them.
+std::vector<std::vector<double>> sums_of_made_parts(const RankRunner& run, int ranks, int rounds, bool few_bits) {
+  const std::vector<size_t> begins = uneven_begins(ranks);
+  const size_t size = begins.back();
+  std::vector<std::vector<double>> sums(static_cast<size_t>(ranks), std::vector<double>(size));
+  std::vector<std::atomic<int>> made(static_cast<size_t>(ranks));
+  run(ranks, [&](RingCollective& ring) {
+    std::vector<float> left_out(size);
+    const RingCollective::Parts parts{begins, [&](size_t part, std::span<float> means) {
+                                        ++made[part];
+                                        ASSERT_EQ(means.size(), begins[part + 1] - begins[part]);
+                                        for (float& mean : means) mean = made_of(mean, part);
+                                      }};
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<float> values = values_of(ring.rank(), size);
+      const Deadline deadline = Deadline::after(seconds(20));
+      ASSERT_TRUE((few_bits ? ring.all_reduce_made_in_few_bits(values, 3, left_out, parts, deadline)
+                            : ring.all_reduce_made(values, parts, deadline))
+                      .ok());
+      for (size_t i = 0; i < size; ++i) sums[static_cast<size_t>(ring.rank())][i] += values[i];
+    }
+  });
+  for (const auto& times : made) EXPECT_EQ(times, rounds) << "each part by one rank";
+  return sums;
+}
+
+class RingParts : public Ring, public ::testing::WithParamInterface<std::tuple<int, bool>> {};
+
+TEST_P(RingParts, AllGetWhatARankMadeOfTheMeansOfItsPart) {
+  const auto [ranks, few_bits] = GetParam();
+  const int rounds = few_bits ? 40 : 2;
+  const std::vector<size_t> begins = uneven_begins(ranks);
+  const auto sums = sums_of_made_parts(runner(), ranks, rounds, few_bits);
+  for (const auto& sum : sums) EXPECT_EQ(sum, sums[0]);
+  // Half a step of what was made, of the means twice what is left out of them.
+  const double slack = few_bits ? (2 * 50 + ranks) / 14.0 + 2 * 50.0 / 254 * ranks + 0.1 : 1e-3;
+  for (size_t part = 0; part + 1 < begins.size(); ++part)
+    for (size_t i = begins[part]; i < begins[part + 1]; ++i)
+      ASSERT_NEAR(sums[0][i], rounds * made_of(static_cast<float>(mean_of_ranks(ranks, begins.back(), i)), part), slack)
+          << "value " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(RanksAndForms, RingParts,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 5), ::testing::Bool()));
+
 INSTANTIATE_TEST_SUITE_P(RanksAndValues, RingSizes,
                          ::testing::Combine(::testing::Values(1, 2, 3, 4, 7),
                                             ::testing::Values(0, 1, 5, 1'000, 1'003)));

@@ -56,9 +56,25 @@ struct Block {
   float values[kBlock] = {};
 };
 
-class FourBitForm final : public ValueForm {
+// The numbers of a group of 16, as they travel.
+struct FourBits {
+  using Number = uint8_t;
+  static constexpr size_t kGroupBytes = kGroup / 2;
+  static constexpr auto decode = fourbit_decode;
+  static constexpr auto pass_on = fourbit_pass_on;
+};
+
+struct EightBits {
+  using Number = int8_t;
+  static constexpr size_t kGroupBytes = kGroup;
+  static constexpr auto decode = eightbit_decode;
+  static constexpr auto pass_on = eightbit_pass_on;
+};
+
+template <typename Bits>
+class FewBitForm final : public ValueForm {
  public:
-  FourBitForm(size_t whole_from, std::span<float> left_out) : whole_from_(whole_from), left_out_(left_out) {
+  FewBitForm(size_t whole_from, std::span<float> left_out) : whole_from_(whole_from), left_out_(left_out) {
     STREAMVEC_CHECK(whole_from <= left_out.size());
   }
 
@@ -107,17 +123,17 @@ class FourBitForm final : public ValueForm {
 
   // A step, and its numbers; of those that are no multiple of 16 the last group is filled up.
   static size_t block_bytes(size_t count, bool whole) {
-    return whole ? count * sizeof(float) : sizeof(float) + filled(count) / 2;
+    return whole ? count * sizeof(float) : sizeof(float) + filled(count) / kGroup * Bits::kGroupBytes;
   }
 
   static void decode_block(const char* bytes, std::span<float> values) {
     float step = 0;
     std::memcpy(&step, bytes, sizeof step);
-    const auto* nibbles = reinterpret_cast<const uint8_t*>(bytes) + sizeof step;
+    const auto* numbers = reinterpret_cast<const typename Bits::Number*>(bytes + sizeof step);
     if (values.size() % kGroup == 0)
-      return fourbit_decode(nibbles, step, static_cast<int32_t>(values.size()), values.data());
+      return Bits::decode(numbers, step, static_cast<int32_t>(values.size()), values.data());
     Block block;
-    fourbit_decode(nibbles, step, static_cast<int32_t>(filled(values.size())), block.values);
+    Bits::decode(numbers, step, static_cast<int32_t>(filled(values.size())), block.values);
     std::copy_n(block.values, values.size(), values.begin());
   }
 
@@ -125,10 +141,10 @@ class FourBitForm final : public ValueForm {
     const std::span<float> left = left_out_.subspan(at, values.size());
     float came_step = 0;
     std::memcpy(&came_step, bytes, sizeof came_step);
-    auto* nibbles = reinterpret_cast<uint8_t*>(bytes) + sizeof came_step;
+    auto* numbers = reinterpret_cast<typename Bits::Number*>(bytes + sizeof came_step);
     const auto step_of = [&](const float* from, size_t count, float* rest) {
-      return fourbit_pass_on(from, came ? nibbles : nullptr, came_step, scale, static_cast<int32_t>(count), rest,
-                             nibbles);
+      return Bits::pass_on(from, came ? numbers : nullptr, came_step, scale, static_cast<int32_t>(count), rest,
+                           numbers);
     };
     float step = 0;
     if (values.size() % kGroup == 0) {
@@ -160,7 +176,11 @@ std::unique_ptr<ValueForm> bf16_form() {
 }
 
 std::unique_ptr<ValueForm> fourbit_form(size_t whole_from, std::span<float> left_out) {
-  return std::make_unique<FourBitForm>(whole_from, left_out);
+  return std::make_unique<FewBitForm<FourBits>>(whole_from, left_out);
+}
+
+std::unique_ptr<ValueForm> eightbit_form(size_t whole_from, std::span<float> left_out) {
+  return std::make_unique<FewBitForm<EightBits>>(whole_from, left_out);
 }
 
 }  // namespace streamvec

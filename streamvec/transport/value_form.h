@@ -29,5 +29,7 @@ std::unique_ptr<ValueForm> bf16_form();
 // and always at the same moment of it (the same ranks in the same order). Nothing is left where values are not finite.
 // `left_out` is borrowed; zeros at first.
 std::unique_ptr<ValueForm> fourbit_form(size_t whole_from, std::span<float> left_out);
+// The same with whole steps of a 127th: a byte a value.
+std::unique_ptr<ValueForm> eightbit_form(size_t whole_from, std::span<float> left_out);
 
 }  // namespace streamvec
