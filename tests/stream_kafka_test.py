@@ -74,18 +74,8 @@ class TestSharedTopic:
         nodes.stop()
         assert_each_counted_once(tmp_path / "model", "doc", 200)
 
-    def test_other_numbers_of_nodes_go_on_and_lose_nothing_and_read_nothing_twice(self, nodes, tmp_path):
-        for count in (2, 3, 1, 2):
-            nodes.add(50)
-            nodes.start(count)
-            nodes.assert_all_read_once()
-            nodes.add(50)
-            nodes.stop()  # in the midst of it
-            found = counts(tmp_path / "model")
-            assert all(found.get(f"doc{n}", 1) == 1 for n in range(nodes.added)), found
-        nodes.start(1)
-        nodes.assert_all_read_once()
-        nodes.stop()
+    def test_other_numbers_of_nodes_go_on_and_lose_nothing_and_read_nothing_twice(self, nodes):
+        nodes.assert_other_numbers_go_on(documents=50)
 
     def test_a_newcomer_gets_partitions_and_what_it_read_is_read_again_when_it_is_killed(self, found, tmp_path):
         found.add(120)

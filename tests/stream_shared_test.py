@@ -32,18 +32,8 @@ class TestSharedStream:
         nodes.stop()
         assert_each_counted_once(tmp_path / "model", "doc", 400)
 
-    def test_other_numbers_of_nodes_go_on_and_lose_nothing_and_read_nothing_twice(self, nodes, tmp_path):
-        for count in (2, 3, 1, 2):
-            nodes.add(100)
-            nodes.start(count)
-            nodes.assert_all_read_once()
-            nodes.add(100)
-            nodes.stop()  # in the midst of it
-            found = counts(tmp_path / "model")
-            assert all(found.get(f"doc{n}", 1) == 1 for n in range(nodes.added)), found
-        nodes.start(1)
-        nodes.assert_all_read_once()
-        nodes.stop()
+    def test_other_numbers_of_nodes_go_on_and_lose_nothing_and_read_nothing_twice(self, nodes):
+        nodes.assert_other_numbers_go_on(documents=100)
 
     def test_a_newcomer_has_its_share_and_the_next_leader_divides_anew(self, etcd, nodes, nats, tmp_path):
         ports = support.free_ports(3)

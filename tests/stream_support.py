@@ -334,6 +334,20 @@ class SharingNodes:
         wait_for(lambda: (model / "latest").read_text() != counted or ended(), "the next checkpoint")
         assert_each_counted_once(model, "doc", self.added)
 
+    def assert_other_numbers_go_on(self, documents):
+        """So many are published twice for each number of nodes, which is stopped with the second of them half read."""
+        for count in (2, 3, 1, 2):
+            self.add(documents)
+            self.start(count)
+            self.assert_all_read_once()
+            self.add(documents)
+            self.stop()
+            found = counts(self.tmp_path / "model")
+            assert all(found.get(f"doc{n}", 1) == 1 for n in range(self.added)), found
+        self.start(1)
+        self.assert_all_read_once()
+        self.stop()
+
     def kill(self, process):
         process.kill()
         process.communicate()

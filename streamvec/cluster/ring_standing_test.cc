@@ -14,6 +14,7 @@
 
 #include "streamvec/core/random.h"
 #include "streamvec/sync/dense_replica.h"
+#include "streamvec/sync/shared_step.h"
 
 namespace streamvec {
 namespace {
@@ -27,28 +28,29 @@ constexpr int kNoticedAfterMost = 60;  // ticks from a death to the membership w
 // What a driver of replicas may get wrong. The checks have to find each.
 enum class Mistake { kNone, kNothingTakenBack, kNobodyTells, kStageNotTold, kOldCount };
 
+// What goes round: changes of a table, as they are or as two thin matrices, or slopes, of which all make one step.
+enum class Kind { kChanges, kThin, kOneStep };
+
 struct Setting {
   uint64_t seed = 1;
   std::vector<int> deaths;  // ticks at which a node, drawn by the seed, dies
-  bool thin = false;        // the table goes as two thin matrices
+  Kind kind = Kind::kChanges;
   Mistake mistake = Mistake::kNone;
 };
 
 // Rings as nodes see them, without a network: nobody has what comes of a meeting (a reduction, or what is told) before
 // everybody of that ring has brought its part, and of those where somebody has died each gets it or not, by chance.
-// "Training" adds whole numbers, each node to its own column.
+// "Training" adds whole numbers, each node to its own column; or leaves slopes of so many pairs that their sum tells
+// whose batches it is of.
 class SimulatedRings {
  public:
   explicit SimulatedRings(const Setting& setting) : setting_(setting), random_(setting.seed) {
     for (int id = 0; id < kSimulatedNodes; ++id) {
       Node& node = nodes_[static_cast<size_t>(id)];
       node.id = id;
-      node.table = std::move(Matrix::make(kSimulatedRows, kSimulatedCols)).value();
-      DenseTable dense;
-      dense.live = &node.table;
-      dense.combine = Combine::kSum;
-      dense.rank = setting.thin ? 1 : 0;
-      node.replica = std::move(DenseReplica::make({.tables = {dense}})).value();
+      for (Matrix* matrix : {&node.table, &node.slopes, &node.momentum, &node.variance})
+        *matrix = std::move(Matrix::make(kSimulatedRows, kSimulatedCols)).value();
+      node.replica = setting.kind == Kind::kOneStep ? one_step(node) : changes(node);
       members_[1].insert(id);
     }
   }
@@ -74,12 +76,14 @@ class SimulatedRings {
 
  private:
   using Stage = RingStanding::Stage;
-  enum class At { kWaiting, kFirst, kSecond, kRest, kGathering, kTelling };
+  enum class At { kWaiting, kFirst, kSecond, kMade, kRest, kGathering, kTelling };
   struct Node {
     int id = 0;
     bool dead = false;
-    Matrix table;
-    std::unique_ptr<DenseReplica> replica;
+    Matrix table, slopes, momentum, variance;
+    Matrix steps = std::move(Matrix::make(1, 1)).value();
+    SharedSlopes shared;
+    std::unique_ptr<RoundValues> replica;
     RingStanding standing;
     uint32_t ring = 0;
     int meeting = 0;  // of that ring
@@ -95,6 +99,20 @@ class SimulatedRings {
     std::map<int, std::vector<float>> brought;
     std::map<int, bool> reaches;  // after a death
   };
+
+  std::unique_ptr<RoundValues> changes(Node& node) const {
+    DenseTable dense;
+    dense.live = &node.table;
+    dense.combine = Combine::kSum;
+    dense.rank = setting_.kind == Kind::kThin ? 1 : 0;
+    return std::move(DenseReplica::make({.tables = {dense}})).value();
+  }
+  std::unique_ptr<RoundValues> one_step(Node& node) {
+    node.shared.tables = {{&node.table, &node.slopes, &node.momentum, &node.variance, true}};
+    node.shared.steps = &node.steps;
+    node.shared.rate = 1;
+    return std::move(SharedStep::make(node.shared, team_, "simd")).value();
+  }
 
   std::vector<int> living() const {
     std::vector<int> alive;
@@ -154,11 +172,23 @@ class SimulatedRings {
   }
 
   void train(Node& node) {
+    if (setting_.kind == Kind::kOneStep) return leave_slopes(node);
     ++node.trained;
     const auto by = static_cast<float>(1 + random_.below(5));
     node.table.row(random_.below(kSimulatedRows))[node.id] += by;
     node.totals.insert(node.total += by);
   }
+
+  // The next batch waits until the last one is in a step.
+  void leave_slopes(Node& node) {
+    if (node.shared.pairs > 0) return begin_round(node);
+    ++node.trained;
+    node.shared.pairs = pairs_of(node.id);
+    for (int64_t row = 0; row < kSimulatedRows; ++row)
+      for (int64_t k = 0; k < kSimulatedCols; ++k) node.slopes.row(row)[k] += random_.uniform() - 0.5f;
+  }
+  // A digit for each node.
+  static double pairs_of(int id) { return std::pow(kDigit, id); }
 
   void begin_round(Node& node) {
     if (node.standing.stage == Stage::kOver) return;
@@ -176,12 +206,14 @@ class SimulatedRings {
   }
 
   void end_reduction(Node& node) {
+    if (node.at == At::kMade) return take_made(node);
     std::vector<float> means = mean(node);
     if (node.at == At::kRest) {
       node.replica->take_rest(means);
       return stand_at(node, {node.standing.rounds + 1, Stage::kOver});
     }
     if (node.at == At::kFirst) node.first = means;
+    if (node.at == At::kFirst && !node.replica->parts().empty()) return make_part(node);
     const std::span<const float> first(node.first.data(), node.first.size() - 1);
     if (node.at == At::kFirst && node.replica->second_size() > 0) {
       node.second.resize(static_cast<size_t>(node.replica->second_size()));
@@ -195,6 +227,28 @@ class SimulatedRings {
                        : node.replica->rest_size() > 0 ? Stage::kRest
                                                        : Stage::kOver;
     stand_at(node, {node.standing.rounds + 1, next});
+  }
+
+  void make_part(Node& node) {
+    const std::set<int>& members = members_[node.ring];
+    const auto part = static_cast<size_t>(std::distance(members.begin(), members.find(node.id)));
+    const auto begins = node.replica->parts();
+    const std::span<float> means(node.first.data() + begins[part], begins[part + 1] - begins[part]);
+    const auto totals = node.first.size() - 3;  // pairs, rates, and whose text is over
+    taken_[node.standing.rounds] = std::llround(double{node.first[totals]} * static_cast<double>(members.size()));
+    node.replica->make_part(part, means);
+    node.at = At::kMade;
+    bring(node, {means.begin(), means.end()});
+  }
+
+  void take_made(Node& node) {
+    const auto begins = node.replica->parts();
+    size_t part = 0;
+    for (const auto& [id, made] : meeting(node).brought)
+      std::copy(made.begin(), made.end(), node.first.begin() + static_cast<ptrdiff_t>(begins[part++]));
+    ++node.meeting;
+    node.replica->take({node.first.data(), node.first.size() - 1}, {});
+    stand_at(node, {node.standing.rounds + 1, node.first.back() < 1 ? Stage::kRounds : Stage::kOver});
   }
 
   static void stand_at(Node& node, const RingStanding& standing) {
@@ -245,16 +299,32 @@ class SimulatedRings {
     stand_at(node, node.furthest);
   }
 
-  std::string differences() const {
+  // Of the rounds that count, those of whose parts all were made last.
+  std::string differences_of_steps() const {
     const Node& one = nodes_[static_cast<size_t>(living().front())];
-    const float slack = setting_.thin ? 0.02f : 0;
+    int64_t pairs = 0;
+    for (int64_t round = 0; round < one.standing.rounds; ++round) pairs += taken_.at(round);
+    for (const Node& other : nodes_) {
+      const auto batches = static_cast<int>(pairs / std::llround(pairs_of(other.id)) % kDigit);
+      if (other.dead ? batches > other.trained : batches != kSimulatedSteps)
+        return "of " + std::to_string(other.trained) + " batches " + std::to_string(batches) + " were stepped";
+      if (!other.dead && !equal(one.table, other.table, 0)) return "tables are not equal";
+      if (!other.dead && *other.steps.row(0) != *one.steps.row(0)) return "numbers of steps are not equal";
+    }
+    return {};
+  }
+
+  std::string differences() const {
+    if (setting_.kind == Kind::kOneStep) return differences_of_steps();
+    const Node& one = nodes_[static_cast<size_t>(living().front())];
+    const bool thin = setting_.kind == Kind::kThin;
+    const float slack = thin ? 0.02f : 0;
     for (const Node& other : nodes_) {
       const float sum = sum_of(one.table, other.id);
       if (!other.dead && std::abs(sum - other.total) > slack)
         return "of " + std::to_string(other.total) + " that were added there are " + std::to_string(sum);
       // Of thin matrices a part of a change may have gone round.
-      if (other.dead && !setting_.thin && other.totals.count(sum) == 0)
-        return "a dead node never had " + std::to_string(sum);
+      if (other.dead && !thin && other.totals.count(sum) == 0) return "a dead node never had " + std::to_string(sum);
       if (!other.dead && !equal(one.table, other.table, slack)) return "tables are not equal";
     }
     return {};
@@ -271,8 +341,12 @@ class SimulatedRings {
     return true;
   }
 
+  static constexpr int64_t kDigit = 16;  // more than the batches of a node
+
   const Setting setting_;
   Random random_;
+  ThreadTeam team_{1};
+  std::map<int64_t, int64_t> taken_;  // pairs by round
   std::array<Node, kSimulatedNodes> nodes_;
   uint32_t told_ = 1;
   std::map<uint32_t, std::set<int>> members_;
@@ -280,20 +354,20 @@ class SimulatedRings {
   int brought_up_ = 0;
 };
 
-// Deaths at every moment of a run, half of them with a second one soon after.
-std::vector<Setting> settings_of(bool thin, Mistake mistake = Mistake::kNone) {
+// Deaths at every moment of a run, half of them with a second one soon after. A run of one step a batch is longer.
+std::vector<Setting> settings_of(Kind kind, Mistake mistake = Mistake::kNone) {
   std::vector<Setting> settings;
-  for (int first = 0; first < 240; ++first) {
-    settings.push_back({mix(7, static_cast<uint64_t>(first)), {first}, thin, mistake});
+  for (int first = 0; first < (kind == Kind::kOneStep ? 600 : 240); ++first) {
+    settings.push_back({mix(7, static_cast<uint64_t>(first)), {first}, kind, mistake});
     if (first % 2 == 1) settings.back().deaths.push_back(first + 1 + first % 37);
   }
   return settings;
 }
 
 TEST(RingStanding, NothingIsLostOrCountedTwiceWhereverARoundIsCutShort) {
-  for (const bool thin : {false, true}) {
+  for (const Kind kind : {Kind::kChanges, Kind::kThin, Kind::kOneStep}) {
     int brought_up = 0;
-    for (const Setting& setting : settings_of(thin)) {
+    for (const Setting& setting : settings_of(kind)) {
       SimulatedRings rings(setting);
       EXPECT_EQ(rings.run(), "") << "seed " << setting.seed << ", deaths at " << setting.deaths.front() << " and "
                                  << setting.deaths.back();
@@ -304,12 +378,16 @@ TEST(RingStanding, NothingIsLostOrCountedTwiceWhereverARoundIsCutShort) {
 }
 
 TEST(RingStanding, TheChecksFindEveryMistake) {
+  const auto is_found = [](Kind kind, Mistake mistake) {
+    const std::vector<Setting> settings = settings_of(kind, mistake);
+    return std::any_of(settings.begin(), settings.end(),
+                       [](const Setting& setting) { return !SimulatedRings(setting).run().empty(); });
+  };
   for (const Mistake mistake :
-       {Mistake::kNothingTakenBack, Mistake::kNobodyTells, Mistake::kStageNotTold, Mistake::kOldCount}) {
-    bool found = false;
-    for (const Setting& setting : settings_of(false, mistake)) found = found || !SimulatedRings(setting).run().empty();
-    EXPECT_TRUE(found) << static_cast<int>(mistake);
-  }
+       {Mistake::kNothingTakenBack, Mistake::kNobodyTells, Mistake::kStageNotTold, Mistake::kOldCount})
+    EXPECT_TRUE(is_found(Kind::kChanges, mistake)) << static_cast<int>(mistake);
+  for (const Mistake mistake : {Mistake::kNobodyTells, Mistake::kStageNotTold})
+    EXPECT_TRUE(is_found(Kind::kOneStep, mistake)) << static_cast<int>(mistake);
 }
 
 TEST(RingStanding, TheFirstOfThoseThatAreFurthestTells) {
