@@ -128,7 +128,8 @@ PairBlockResult BlockStep::run_sgd(std::span<const float* const> inputs, float* 
   return kernel_->step(block_of(inputs.data(), steps, y_.data(), lr, kSgdStepMax * step_share()));
 }
 
-void BlockStep::begin_batch(std::span<const WindowPlan> plans) {
+void BlockStep::begin_batch(std::span<const WindowPlan> plans, int32_t threads) {
+  batches_at_once_ = std::max(threads / 2, 1);
   size_t inputs = 0, outputs = 0;
   for (const WindowPlan& plan : plans) {
     inputs += plan.columns.size();
@@ -151,8 +152,8 @@ void BlockStep::find_sums(std::span<const Slot> slots, StepSums& sums, std::vect
   longest.resize(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
     rows[i] = sums.row(slots[i]);
-    longest[i] =
-        kSgdStepMax * static_cast<float>(kNamedOften) / static_cast<float>(std::max(kNamedOften, sums.times(slots[i])));
+    const int32_t times = batches_at_once_ * sums.times(slots[i]);
+    longest[i] = kSgdStepMax * static_cast<float>(kNamedOften) / static_cast<float>(std::max(kNamedOften, times));
   }
 }
 

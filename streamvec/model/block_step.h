@@ -55,9 +55,10 @@ class BlockStep {
   PairBlockResult run_sgd(std::span<const float* const> inputs, float* const* steps, float lr);
 
   // A batch of several blocks, which all find rows as they were when it began; each row takes one step, at its end.
-  // Between them: a block of each plan, filled in their order and added. Each row is cut by
-  // itself, whatever else the batch names; one that it names more than kNamedOften times moves no further than as many.
-  void begin_batch(std::span<const WindowPlan> plans);
+  // Between them: a block of each plan, filled in their order and added. Each row is cut by itself, whatever else the
+  // batch names; one that it names more than kNamedOften times moves no further than as many. Other threads' batches
+  // know nothing of that step, and half of them count like this one (docs/BENCHMARKS.md, The experiment of 2018).
+  void begin_batch(std::span<const WindowPlan> plans, int32_t threads);
   PairBlockResult add_to_batch(std::span<const Slot> inputs, float lr);
   void end_batch(float lr);
 
@@ -120,6 +121,7 @@ class BlockStep {
   std::vector<float> input_pace_, output_pace_;  // of the block's rows
   StepSums input_sums_, output_sums_;            // of a batch
   std::vector<float> input_max_, output_max_;    // of a batch's block
+  int32_t batches_at_once_ = 1;                  // as rows are cut by
 };
 
 }  // namespace streamvec

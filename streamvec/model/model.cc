@@ -51,10 +51,11 @@ Result<std::unique_ptr<ModelWorker>> make_model_worker(const ModelOptions& optio
     return error(Code::kInvalidArgument, "--batch is ", options.batch, "; --model ", options.model, " takes 1 to ",
                  kCentresMax, " centre words at one point");
   STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<PairKernel> kernel, make_pair_kernel(options.kernel));
-  if (options.model == "sgns") return make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel));
+  if (options.model == "sgns")
+    return make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel), options.threads);
   if (options.model == "hybrid")
-    return make_hybrid_worker(parameters,
-                              make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel)));
+    return make_hybrid_worker(
+        parameters, make_sgns_worker(options.windows, options.batch, parameters, std::move(kernel), options.threads));
   WindowOptions windows = options.windows;
   if (options.batch > 0) windows.centres = options.batch;
   windows = settled(windows);

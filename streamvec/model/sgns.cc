@@ -60,9 +60,9 @@ class SgnsWorker final : public ModelWorker {
 }  // namespace
 
 std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, int32_t batch, Parameters& parameters,
-                                              std::unique_ptr<PairKernel> kernel) {
+                                              std::unique_ptr<PairKernel> kernel, int32_t threads) {
   WindowOptions blocks = settled(windows);
-  if (batch > blocks.centres) return make_sgns_batch_worker(blocks, batch, parameters, std::move(kernel));
+  if (batch > blocks.centres) return make_sgns_batch_worker(blocks, batch, parameters, std::move(kernel), threads);
   if (batch > 0) {
     blocks = windows;
     blocks.centres = batch;

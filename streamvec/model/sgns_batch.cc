@@ -1,7 +1,7 @@
 // Skip-gram with batches of more centres than fill a block: the blocks of a batch are computed from the values that
 // rows had when it began, each with negatives of its own, and every row then takes one step, the sum of what they say.
 // That is minibatch SGD; what a batch costs is that frequent words, which a batch names again and again, move as if
-// once.
+// once. Batches of several threads are under way at once, so that each goes less far the more there are.
 #include <algorithm>
 #include <vector>
 
@@ -17,8 +17,9 @@ namespace {
 class SgnsBatchWorker final : public ModelWorker {
  public:
   SgnsBatchWorker(const WindowOptions& blocks, int32_t centres, Parameters& parameters,
-                  std::unique_ptr<PairKernel> kernel)
-      : planner_(blocks),
+                  std::unique_ptr<PairKernel> kernel, int32_t threads)
+      : threads_(threads),
+        planner_(blocks),
         weights_(blocks),
         block_(parameters, std::move(kernel)),
         plans_(static_cast<size_t>((centres + blocks.centres - 1) / blocks.centres)) {}
@@ -47,7 +48,7 @@ class SgnsBatchWorker final : public ModelWorker {
 
   void run_batch(float lr, StepStats& stats) {
     const std::span<const WindowPlan> plans(plans_.data(), planned_);
-    block_.begin_batch(plans);
+    block_.begin_batch(plans, threads_);
     for (const WindowPlan& plan : plans) {
       weights_.fill(plan, block_);
       count_block(block_.add_to_batch(plan.columns, lr), plan.pairs, stats);
@@ -55,6 +56,7 @@ class SgnsBatchWorker final : public ModelWorker {
     block_.end_batch(lr);
   }
 
+  const int32_t threads_;
   WindowPlanner planner_;
   SkipGramWeights weights_;
   BlockStep block_;
@@ -65,8 +67,9 @@ class SgnsBatchWorker final : public ModelWorker {
 }  // namespace
 
 std::unique_ptr<ModelWorker> make_sgns_batch_worker(const WindowOptions& blocks, int32_t centres,
-                                                    Parameters& parameters, std::unique_ptr<PairKernel> kernel) {
-  return std::make_unique<SgnsBatchWorker>(blocks, centres, parameters, std::move(kernel));
+                                                    Parameters& parameters, std::unique_ptr<PairKernel> kernel,
+                                                    int32_t threads) {
+  return std::make_unique<SgnsBatchWorker>(blocks, centres, parameters, std::move(kernel), threads);
 }
 
 }  // namespace streamvec

@@ -95,25 +95,27 @@ TEST(Sgns, TheBlocksOfABatchAllFindTheRowsAsItBegan) {
 }
 
 // Three words, one of them in every other place: however many blocks a batch has, a row's steps together are cut at
-// kNamedOften times that of one.
+// kNamedOften times that of one; where eight threads train, at a quarter of that.
 TEST(Sgns, ABatchThatNamesAWordOftenMovesItNoFurtherThanAFewBlocksWould) {
   const SamplingTables tables(equal_words(3), 0);
   std::vector<Slot> words;
   for (int32_t i = 0; i < 2'000; ++i) words.push_back(i % 2 == 0 ? 0 : 1 + i / 2 % 2);
-  for (const std::string& kernel : pair_kernels_available()) {
-    Parameters parameters = random_parameters(3, 20);
-    const Rows before = values_of(parameters.input.rows);
-    ModelOptions options{"sgns", {}, kernel};
-    options.batch = 4'000;
-    Random random(3);
-    const StepStats stats =
-        std::move(make_model_worker(options, parameters)).value()->step(chunk_of({words}), tables, 0.05f, random);
-    EXPECT_EQ(stats.refused, 0);
-    const float longest = kSgdStepMax * kNamedOften * 0.5f;  // output rows have values of up to 0.5
-    const Rows after = values_of(parameters.input.rows);
-    for (size_t row = 0; row < 3; ++row)
-      for (size_t d = 0; d < 20; ++d) EXPECT_LE(std::abs(after[row][d] - before[row][d]), 1.02f * longest) << kernel;
-  }
+  for (const std::string& kernel : pair_kernels_available())
+    for (const auto& [threads, share] : {std::pair{1, 1.0f}, {2, 1.0f}, {8, 0.25f}}) {
+      Parameters parameters = random_parameters(3, 20);
+      const Rows before = values_of(parameters.input.rows);
+      ModelOptions options{"sgns", {}, kernel};
+      options.batch = 4'000;
+      options.threads = threads;
+      Random random(3);
+      const StepStats stats =
+          std::move(make_model_worker(options, parameters)).value()->step(chunk_of({words}), tables, 0.05f, random);
+      EXPECT_EQ(stats.refused, 0);
+      const float longest = kSgdStepMax * kNamedOften * 0.5f * share;  // output rows have values of up to 0.5
+      const Rows after = values_of(parameters.input.rows);
+      for (size_t row = 0; row < 3; ++row)
+        for (size_t d = 0; d < 20; ++d) EXPECT_LE(std::abs(after[row][d] - before[row][d]), 1.02f * longest) << kernel;
+    }
 }
 
 // Adam's first step is as long as the rate, whatever the slope.

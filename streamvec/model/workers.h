@@ -22,12 +22,13 @@ inline bool count_block(const PairBlockResult& result, int64_t pairs, StepStats&
 }
 
 // `batch`: centres that take one step together; 0: as many as a block has. More than that are a batch of several whole
-// blocks (make_sgns_batch_worker), fewer are smaller blocks.
+// blocks (make_sgns_batch_worker), fewer are smaller blocks. `threads`: that train at once.
 std::unique_ptr<ModelWorker> make_sgns_worker(const WindowOptions& windows, int32_t batch, Parameters& parameters,
-                                              std::unique_ptr<PairKernel> kernel);
+                                              std::unique_ptr<PairKernel> kernel, int32_t threads = 1);
 // REQUIRES: settled blocks, of fewer centres.
 std::unique_ptr<ModelWorker> make_sgns_batch_worker(const WindowOptions& blocks, int32_t centres,
-                                                    Parameters& parameters, std::unique_ptr<PairKernel> kernel);
+                                                    Parameters& parameters, std::unique_ptr<PairKernel> kernel,
+                                                    int32_t threads);
 std::unique_ptr<ModelWorker> make_cbow_worker(const WindowOptions& windows, Parameters& parameters,
                                               std::unique_ptr<PairKernel> kernel);
 // REQUIRES: parameters.subwords.
