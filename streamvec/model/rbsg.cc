@@ -336,9 +336,10 @@ void Rbsg::leave_slopes(float lr, const BatchStats& stats) {
   shared_->rate = lr;
 }
 
-SharedSlopes& Rbsg::share_slopes() {
+SharedSlopes& Rbsg::share_slopes(int64_t batch) {
   const std::unique_lock lock = lock_told();
   shared_ = std::make_unique<SharedSlopes>();
+  shared_->batch = static_cast<double>(batch);
   for (int side : {kCentre, kContext}) {
     Encoder& encoder = encoders_[side];
     const auto values = encoder.values.all(), means = encoder.mean.all(), variances = encoder.variance.all();

@@ -56,6 +56,7 @@ struct RbsgOptions {
 class Rbsg {
  public:
   enum Side { kCentre, kContext };
+  static constexpr int64_t kBatchPairs = 8'192;  // of a batch, unless another size is asked for
   struct BatchStats {
     int64_t pairs = 0;
     double loss = 0;       // summed over the pairs, taken before the step
@@ -119,9 +120,10 @@ class Rbsg {
     bool grows;  // with characters, where these are shared
   };
   std::vector<SharedTable> shared_tables();
-  // From now on a batch leaves its slopes there, and steps nothing: whoever takes turns with batches does. Where it
+  // From now on a batch, of so many pairs as a rule, leaves its slopes there, and steps nothing: whoever takes turns
+  // with batches does. Where it
   // does not, they go with the next batch. No words with new characters may be told any more.
-  SharedSlopes& share_slopes();
+  SharedSlopes& share_slopes(int64_t batch = kBatchPairs);
   // From now on batches take turns with that. What changes values also holds what lock_values() gives, against those
   // who ask for vectors.
   void take_turns(std::shared_ptr<Turns> turns) { turns_ = std::move(turns); }

@@ -9,9 +9,8 @@
 namespace streamvec {
 namespace {
 
-constexpr int32_t kBatchDefault = 8'192;  // pairs
-constexpr int32_t kPool = 256;            // negatives that a batch shares
-constexpr double kWarmUpSteps = 100;      // of all nodes, in which the rate rises to what it should be
+constexpr int32_t kPool = 256;        // negatives that a batch shares
+constexpr double kWarmUpSteps = 100;  // of all nodes, in which the rate rises to what it should be
 
 WindowOptions whole_chunk(WindowOptions windows) {
   windows.centres = 1 << 30;
@@ -22,7 +21,7 @@ WindowOptions whole_chunk(WindowOptions windows) {
 class RbsgWorker final : public ModelWorker {
  public:
   RbsgWorker(const ModelOptions& options, Rbsg& rbsg)
-      : batch_size_(options.batch > 0 ? options.batch : kBatchDefault),
+      : batch_size_(options.batch > 0 ? options.batch : Rbsg::kBatchPairs),
         nodes_(options.nodes),
         planner_(whole_chunk(options.windows)),
         rbsg_(rbsg) {
@@ -86,7 +85,7 @@ class RbsgWorker final : public ModelWorker {
     stats.slope += done.loss;  // the slopes of single pairs are never there: their loss stands for them
   }
 
-  const int32_t batch_size_;
+  const int64_t batch_size_;
   const double nodes_;
   WindowPlanner planner_;
   Rbsg& rbsg_;

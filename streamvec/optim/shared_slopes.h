@@ -24,8 +24,9 @@ struct SharedSlopes {
   std::vector<Table> tables;
   Matrix* steps = nullptr;  // one value: steps so far
   float adam_share = 1;     // Adam's rate to Muon's
+  double batch = kUnit;     // pairs that a node's batch has as a rule
   double pairs = 0;         // whose slopes are there; 0: none, or the last ones have been taken
-  float rate = 0;           // of their step
+  float rate = 0;           // of their step, if all nodes have batches of that size
 };
 
 }  // namespace streamvec

@@ -15,6 +15,7 @@ namespace streamvec {
 namespace {
 
 constexpr float kAdamShare = 0.25f;
+constexpr double kBatch = 6'000;
 
 // Values of one node: matrices wider than high and higher than wide, cut into bands; biases; characters.
 struct Stepped {
@@ -29,6 +30,7 @@ struct Stepped {
 
   Stepped() : steps(std::move(Matrix::make(1, 1)).value()) {
     shared.adam_share = kAdamShare;
+    shared.batch = kBatch;
     shared.steps = &steps;
     tables.reserve(std::size(kShapes));
     for (const Shape& shape : kShapes) {
@@ -122,7 +124,9 @@ class SteppingNodes {
 };
 
 // One node that has all batches as one: Muon's step and Adam's, by themselves.
-void step_alone(Stepped& node, Muon& muon) {
+void step_alone(Stepped& node, size_t nodes, Muon& muon) {
+  // Fewer pairs than all usually have: less of the rate.
+  const auto rate = static_cast<float>(0.01 * std::sqrt(node.shared.pairs / (kBatch * static_cast<double>(nodes))));
   const auto pairs = static_cast<float>(SharedSlopes::kUnit / node.shared.pairs);
   std::vector<Muon::Part> parts;
   *node.steps.row(0) += 1;
@@ -132,13 +136,13 @@ void step_alone(Stepped& node, Muon& muon) {
     for (int64_t row = 0; row < table.values.rows() && !Stepped::kShapes[t].evened_out; ++row) {
       float* slopes = table.slopes.row(row);
       for (int64_t col = 0; col < table.slopes.cols(); ++col) slopes[col] *= pairs;
-      adam_step(slopes, kAdamShare * 0.01f, static_cast<int64_t>(*node.steps.row(0)), AdamRates{},
+      adam_step(slopes, kAdamShare * rate, static_cast<int64_t>(*node.steps.row(0)), AdamRates{},
                 static_cast<int32_t>(table.slopes.cols()), table.mean.row(row), table.variance.row(row),
                 table.values.row(row));
       std::fill_n(slopes, table.slopes.cols(), 0.0f);
     }
   }
-  muon.step(parts, 0.01f);
+  muon.step(parts, rate);
   node.shared.pairs = 0;
 }
 
@@ -157,7 +161,7 @@ TEST(SharedStep, NodesStepAsOneThatHasAllTheirBatchesAsOne) {
         alone.train(round, node, pairs);
       }
       cluster.round();
-      step_alone(alone, muon);
+      step_alone(alone, count, muon);
       for (const Stepped& node : cluster.nodes) {
         ASSERT_LT(furthest(values_of(node), values_of(alone)), 2e-5) << count << " nodes, round " << round;
         ASSERT_EQ(values_of(node), values_of(cluster.nodes[0])) << "to the bit";

@@ -238,9 +238,9 @@ bool steps_together(const ClusterSettings& settings, Combine combine, const Rbsg
          !settings.staleness;
 }
 
-void add_shared_step(const ClusterSettings& settings, Rbsg& rbsg, RingOptions& ring) {
-  ring.slopes = &rbsg.share_slopes();
-  take_turns(settings, {.always = true}, rbsg, ring);
+void add_shared_step(const TrainOptions& options, Rbsg& rbsg, RingOptions& ring) {
+  ring.slopes = &rbsg.share_slopes(options.batch > 0 ? options.batch : Rbsg::kBatchPairs);
+  take_turns(options.cluster, {.always = true}, rbsg, ring);
 }
 
 // How often words were met, which the hybrid model's generator goes by: sums. The generator itself is made of rows and
@@ -379,7 +379,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   const bool rows_in_ring = settings.sync == "ring" && parameters.rbsg == nullptr;
   if (rows_in_ring) add_rows(combine, start, ring);
   if (Rbsg* rbsg = parameters.rbsg.get(); rbsg != nullptr)
-    steps_together(settings, combine, *rbsg) ? add_shared_step(settings, *rbsg, ring)
+    steps_together(settings, combine, *rbsg) ? add_shared_step(options, *rbsg, ring)
                                              : add_encoders(settings, combine, *rbsg, ring);
   if (parameters.hybrid != nullptr) {
     parameters.hybrid->set_distilling_nodes(combine == Combine::kMean ? 1 : settings.workers());
