@@ -63,12 +63,12 @@ struct ClusterSettings {
   // Of ssp: how far ahead a node may be; unset: 2. Of rbsg's ring: unset, on files, all nodes make one step of a batch
   // of each (sync/shared_step.h); else each steps by itself, and with 0 waits after every batch for what others did.
   std::optional<int64_t> staleness;
-  int64_t ring_rank = 0;           // of a ring: matrices as products of two thin ones of that rank; 0: as they are
-  std::string shard = "no";        // rows: each lies with its owner alone; columns: some with each; no: all with all
-  int32_t lbfgs_history = 10;      // of sandblaster: steps that L-BFGS remembers
-  int32_t backups = 1;             // of backup
-  int32_t group = 2;               // of softsync
-  int64_t words_min = 0;           // trained on a node between two pushes at least; 0: by the length of the run
+  int64_t ring_rank = 0;       // of a ring: matrices as products of two thin ones of that rank; 0: as they are
+  std::string shard = "no";    // rows: each lies with its owner alone; columns: some with each; no: all with all
+  int32_t lbfgs_history = 10;  // of sandblaster: steps that L-BFGS remembers
+  int32_t backups = 1;         // of backup
+  int32_t group = 2;           // of softsync
+  int64_t words_min = 0;       // trained on a node between two pushes at least; 0: by the length of the run
   double dead_after_s = 10;
   std::string ca, certificate, key;  // PEM files of mutual TLS; all or none
   std::string token;                 // that all nodes share; on addresses that others reach, this or TLS is needed
