@@ -348,8 +348,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      "how changes are sent: auto is fourbit up to --dim 128 where the network carries it (simulate: on any), else "
      "onebit"},
     {"staleness", Kind::kInteger, "N", "2", "", "train simulate",
-     "of ssp: pushes that a node may be ahead of the slowest; of rbsg on files, if given: every node steps by itself, as "
-     "nodes of unequal speed want; of rbsg, 0: each batch waits for what the others' last ones did",
+     "of ssp: pushes that a node may be ahead of the slowest; of rbsg on files, if given: every node steps by itself, "
+     "as nodes of unequal speed want; of rbsg, 0: each batch waits for what the others' last ones did",
      0, 1000000},
     {"backups", Kind::kInteger, "N", "1", "", "train simulate", "of backup: nodes that a round does not wait for", 0,
      65535},

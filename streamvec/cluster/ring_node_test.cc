@@ -57,8 +57,7 @@ struct RingSlopes {
 
   RingSlopes() {
     for (Table* table : {&matrix, &bias})
-      shared.tables.push_back(
-          {&table->values, &table->slopes, &table->mean, &table->variance, table == &matrix});
+      shared.tables.push_back({&table->values, &table->slopes, &table->mean, &table->variance, table == &matrix});
     shared.steps = &steps;
     shared.rate = 0.1f;
   }

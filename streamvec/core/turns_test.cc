@@ -18,16 +18,21 @@ using std::chrono::milliseconds;
 const auto kNever = [] { return false; };
 const auto kNothing = [] {};
 
+// In a thread of its own; tells when it begins.
+std::thread step_of(Turns& turns, std::atomic<bool>& begun) {
+  return std::thread([&] {
+    turns.begin_step();
+    begun = true;
+    turns.end_step();
+  });
+}
+
 TEST(Turns, AStepWaitsForTheExchangeOfTheLastOne) {
   Turns turns({.patience = 1e9, .wait_max_s = 100});
   turns.begin_step();
   turns.end_step();
   std::atomic<bool> begun = false;
-  std::thread worker([&] {
-    turns.begin_step();
-    begun = true;
-    turns.end_step();
-  });
+  std::thread worker = step_of(turns, begun);
   EXPECT_TRUE(turns.begin_exchange(kNever, kNothing));
   std::this_thread::sleep_for(milliseconds(20));
   EXPECT_FALSE(begun) << "while it is under way";
@@ -111,11 +116,7 @@ TEST(Turns, AStepDoesNotWaitForTheExchangesAfterThatOfTheLastOne) {
   turns.begin_step();
   turns.end_step();
   std::atomic<bool> begun = false;
-  std::thread worker([&] {
-    turns.begin_step();
-    begun = true;
-    turns.end_step();
-  });
+  std::thread worker = step_of(turns, begun);
   ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
   EXPECT_TRUE(eventually("the worker to wait for its step", [&] { return turns.idle_s() == 0; }));
   turns.end_exchange(kNothing);
@@ -154,11 +155,7 @@ TEST(Turns, AStepThatAnExchangeDidNotKnowOfHasItsOwnBeforeTheNextStep) {
   step();  // goes on, as exchanges are known to take long
   turns.end_exchange(kNothing);
   std::atomic<bool> begun = false;
-  std::thread worker([&] {
-    turns.begin_step();
-    begun = true;
-    turns.end_step();
-  });
+  std::thread worker = step_of(turns, begun);
   std::this_thread::sleep_for(milliseconds(20));
   EXPECT_FALSE(begun);
   EXPECT_TRUE(turns.begin_exchange(kNever, [&] { EXPECT_FALSE(begun); }));
@@ -171,11 +168,7 @@ TEST(Turns, WhereAllExchangesAreAwaitedAStepWaitsHoweverLongTheyTake) {
   turns.begin_step();
   turns.end_step();
   std::atomic<bool> begun = false;
-  std::thread worker([&] {
-    turns.begin_step();
-    begun = true;
-    turns.end_step();
-  });
+  std::thread worker = step_of(turns, begun);
   ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
   std::this_thread::sleep_for(milliseconds(30));
   turns.drop_exchange();
@@ -211,11 +204,7 @@ TEST(Turns, WhereAllExchangesAreAwaitedTheWorkersStepComesBeforeTheNextOne) {
     turns.begin_step();
     turns.end_step();
     std::atomic<bool> stepped = false;
-    std::thread worker([&] {
-      turns.begin_step();
-      stepped = true;
-      turns.end_step();
-    });
+    std::thread worker = step_of(turns, stepped);
     ASSERT_TRUE(turns.begin_exchange(kNever, kNothing));
     EXPECT_TRUE(eventually("the worker to wait for its step", [&] { return turns.idle_s() == 0; }));
     turns.end_exchange(kNothing);

@@ -199,20 +199,26 @@ void fourbit_add(const uint8_t* HWY_RESTRICT nibbles, float step, float scale, i
   });
 }
 
-// left += scale * (values + what came), count of them, and the largest magnitude of that; add_came(take) calls
-// take(k, values + what came).
-template <class Came>
-HWY_INLINE float add_to_left(float scale, float* HWY_RESTRICT left, Came&& add_came) {
+// left += scale * (values + what came), count of them; returns the largest magnitude of that. decode(use) calls
+// use(k, what came), where something did.
+template <class Decode>
+HWY_INLINE float add_to_left(const float* HWY_RESTRICT values, float scale, int32_t count, float* HWY_RESTRICT left,
+                             bool came, Decode&& decode) {
   const D d;
   const auto factor = hn::Set(d, scale);
   // Magnitudes as whole numbers, whose order is theirs, with NaN above infinity: a Max of floats may lose it.
   const hn::RebindToSigned<D> bits;
   auto most = hn::Zero(bits);
-  add_came([&](int32_t k, auto sum) HWY_ATTR {
+  const auto take = [&](int32_t k, auto sum) HWY_ATTR {
     const auto all = hn::MulAdd(factor, sum, hn::LoadU(d, left + k));
     hn::StoreU(all, d, left + k);
     most = hn::Max(most, hn::BitCast(bits, hn::Abs(all)));
-  });
+  };
+  if (came) {
+    decode([&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
+  } else {
+    for (int32_t k = 0; k < count; k += static_cast<int32_t>(hn::Lanes(d))) take(k, hn::LoadU(d, values + k));
+  }
   return hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(bits, most)));
 }
 
@@ -227,15 +233,8 @@ HWY_INLINE void take_said(float step, Steps steps, float* HWY_RESTRICT left) {
 float fourbit_pass_on(const float* HWY_RESTRICT values, const uint8_t* came, float came_step, float scale,
                       int32_t count, float* HWY_RESTRICT left, uint8_t* nibbles) {
   const D d;
-  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
-  const float most = add_to_left(scale, left, [&](auto&& take) HWY_ATTR {
-    if (came == nullptr) {
-      for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
-    } else {
-      decode_nibbles(came, came_step, count,
-                     [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
-    }
-  });
+  const float most = add_to_left(values, scale, count, left, came != nullptr,
+                                 [&](auto&& use) HWY_ATTR { decode_nibbles(came, came_step, count, use); });
   const float step = most / kFourBitMost;
   for (int32_t at = 0; at < count; at += 16) {
     const uint64_t group = steps_of_group(
@@ -268,14 +267,8 @@ float eightbit_pass_on(const float* HWY_RESTRICT values, const int8_t* came, flo
   const D d;
   const hn::Rebind<int8_t, D> d8;
   const auto lanes = static_cast<int32_t>(hn::Lanes(d));
-  const float largest = add_to_left(scale, left, [&](auto&& take) HWY_ATTR {
-    if (came == nullptr) {
-      for (int32_t k = 0; k < count; k += lanes) take(k, hn::LoadU(d, values + k));
-    } else {
-      decode_numbers(came, came_step, count,
-                     [&](int32_t k, auto sum) HWY_ATTR { take(k, hn::Add(sum, hn::LoadU(d, values + k))); });
-    }
-  });
+  const float largest = add_to_left(values, scale, count, left, came != nullptr,
+                                    [&](auto&& use) HWY_ATTR { decode_numbers(came, came_step, count, use); });
   const float step = largest / kEightBitMost;
   const auto factor = hn::Set(d, step > kStepMin ? 1 / step : 0), most = hn::Set(d, static_cast<float>(kEightBitMost)),
              least = hn::Neg(most);
