@@ -11,54 +11,21 @@
 #include <vector>
 
 #include "streamvec/core/random.h"
+#include "streamvec/model/rbsg_testing.h"
 
 namespace streamvec {
 namespace {
 
-using Negatives = RbsgBatch::Negatives;
-
-const std::vector<std::string> kSpelledWords{"sing", "singer", "song",   "sang", "sun",
-                                             "son",  "한국",   "한국어", "a",    "naïve"};
-
-RbsgOptions small(int32_t threads = 1) {
-  return {.dim = 11, .hidden = 16, .character_dim = 6, .negatives = 3, .threads = threads, .seed = 5};
-}
-
-std::unique_ptr<Rbsg> spelled_model(int32_t threads = 1, bool muon = true) {
-  RbsgOptions options = small(threads);
-  options.muon = muon;
-  auto made = std::move(Rbsg::make(options)).value();
-  for (size_t slot = 0; slot < kSpelledWords.size(); ++slot)
-    made->set_word(static_cast<Slot>(slot), kSpelledWords[slot]);
-  return made;
-}
-
-// Pairs over the words, with repetitions; slot 9 is never trained on.
-RbsgBatch batch_of_pairs(int32_t pairs, Negatives form, uint64_t seed = 1) {
-  Random random(seed);
-  RbsgBatch batch;
-  batch.form = form;
-  const auto draw = [&] { return static_cast<Slot>(random.below(9)); };
-  for (int32_t i = 0; i < pairs; ++i) {
-    batch.centres.push_back(draw());
-    batch.contexts.push_back(draw());
-  }
-  for (int32_t i = 0; i < (form == Negatives::kPool ? 7 : 3 * pairs); ++i) batch.negatives.push_back(draw());
-  return batch;
-}
-
-std::vector<std::vector<double>> vectors(Rbsg& rbsg, Rbsg::Side side, int32_t threads = 1) {
-  const std::vector<std::string_view> views(kSpelledWords.begin(), kSpelledWords.end());
-  Matrix out = std::move(Matrix::make(static_cast<int64_t>(views.size()), rbsg.options().dim)).value();
-  EXPECT_TRUE(rbsg.embed(views, side, threads, out.view()).ok());
-  std::vector<std::vector<double>> all;
-  for (int64_t i = 0; i < out.rows(); ++i) all.emplace_back(out.row(i), out.row(i) + out.cols());
-  return all;
-}
+using testing::batch_of_pairs;
+using testing::kSpelledWords;
+using testing::Negatives;
+using testing::small_rbsg;
+using testing::spelled_model;
+using testing::spelled_vectors;
 
 // The summed loss of a batch, word by word from the vectors.
 double plain_loss(Rbsg& rbsg, const RbsgBatch& batch) {
-  const auto u = vectors(rbsg, Rbsg::kCentre), v = vectors(rbsg, Rbsg::kContext);
+  const auto u = spelled_vectors(rbsg, Rbsg::kCentre), v = spelled_vectors(rbsg, Rbsg::kContext);
   const auto miss = [&](size_t i, Slot output, double sign) {
     double g = 0;
     for (size_t d = 0; d < u[0].size(); ++d) g += u[batch.centres[i]][d] * v[output][d];
@@ -74,69 +41,6 @@ double plain_loss(Rbsg& rbsg, const RbsgBatch& batch) {
     }
   }
   return loss;
-}
-
-RbsgBatch some_pairs(const RbsgBatch& batch, size_t begin, size_t end) {
-  RbsgBatch some;
-  some.form = batch.form;
-  const size_t each = batch.negatives.size() / batch.centres.size();
-  some.centres.assign(batch.centres.begin() + begin, batch.centres.begin() + end);
-  some.contexts.assign(batch.contexts.begin() + begin, batch.contexts.begin() + end);
-  some.negatives.assign(batch.negatives.begin() + begin * each, batch.negatives.begin() + end * each);
-  return some;
-}
-
-// As they are summed up: of one pair, by how many there are.
-std::vector<double> shared_slopes(const SharedSlopes& shared) {
-  std::vector<double> all;
-  for (const SharedSlopes::Table& table : shared.tables)
-    for (int64_t row = 0; row < table.slopes->rows(); ++row)
-      for (int64_t col = 0; col < table.slopes->cols(); ++col)
-        all.push_back(double{table.slopes->row(row)[col]} * SharedSlopes::kUnit);
-  return all;
-}
-
-TEST(Rbsg, WhereSlopesAreSharedBatchesAddTheirsUpAndStepNothing) {
-  const RbsgBatch batch = batch_of_pairs(60, Negatives::kPerPair);
-  auto parts = spelled_model(2), stepped = spelled_model(1, false);
-  const auto before = vectors(*parts, Rbsg::kCentre);
-  SharedSlopes& shared = parts->share_slopes();
-  parts->train_batch(some_pairs(batch, 0, 20), 0.01f);
-  parts->train_batch(some_pairs(batch, 20, 60), 0.02f);
-  EXPECT_EQ(vectors(*parts, Rbsg::kCentre), before);
-  EXPECT_EQ(parts->steps(), 0);
-  EXPECT_EQ(shared.pairs, 60);
-  EXPECT_EQ(shared.rate, 0.02f);
-  // Adam's mean after its first step is a tenth of the slope of the mean loss.
-  stepped->train_batch(batch, 0.01f);
-  const std::vector<double> slopes = shared_slopes(shared);
-  size_t at = 0;
-  double most = 0;
-  for (const SharedSlopes::Table& table : stepped->share_slopes().tables)
-    for (int64_t row = 0; row < table.mean->rows(); ++row)
-      for (int64_t col = 0; col < table.mean->cols(); ++col, ++at) {
-        ASSERT_NEAR(slopes.at(at) / 60, 10 * table.mean->row(row)[col], 1e-5) << "value " << at;
-        most = std::max(most, std::abs(slopes[at]));
-      }
-  EXPECT_EQ(at, slopes.size());
-  EXPECT_GT(most, 0.1);
-}
-
-// A run's words are told before its nodes find each other, and its first batch comes later.
-TEST(Rbsg, WhatIsSharedHasTheLettersOfTheWordsThatWereTold) {
-  auto slopes = spelled_model(), values = spelled_model();
-  EXPECT_GT(slopes->share_slopes().tables[0].values->rows(), CharacterTable::kFixed);
-  EXPECT_GT(values->shared_tables()[0].values->rows(), CharacterTable::kFixed);
-}
-
-TEST(Rbsg, WhereSlopesAreSharedThoseThatAreNotFiniteAreRefused) {
-  auto model = spelled_model();
-  SharedSlopes& shared = model->share_slopes();
-  for (int64_t row = 0; row < shared.tables[0].values->rows(); ++row)
-    shared.tables[0].values->row(row)[1] = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(model->train_batch(batch_of_pairs(20, Negatives::kPool), 0.01f).refused);
-  EXPECT_EQ(shared.pairs, 0);
-  for (const double slope : shared_slopes(shared)) ASSERT_EQ(slope, 0);
 }
 
 TEST(Rbsg, ReportsTheLossOfItsVectorsBeforeTheStep) {
@@ -248,48 +152,7 @@ TEST(Rbsg, TakingTurnsChangesNothingOfWhatIsLearnt) {
   other.join();
   turns->close();
   EXPECT_GT(exchanges, 0);
-  EXPECT_EQ(vectors(*alone, Rbsg::kCentre), vectors(*in_turn, Rbsg::kCentre));
-}
-
-// Nodes hear of the same characters, and not of the same words: one that came and went is known to some alone.
-TEST(Rbsg, WhereCharactersAreSharedTheirRowsGoByWhoWasToldThemFirstAndNotByWords) {
-  auto one = spelled_model(), other = spelled_model();
-  for (Rbsg* rbsg : {one.get(), other.get()}) rbsg->share_characters();
-  const auto last = static_cast<Slot>(kSpelledWords.size());
-  one->set_word(last, "яю");  // no row of it yet
-  one->admit(U"λμ");
-  one->admit(U"ж");
-  one->set_word(last, "μж");
-  other->admit(U"λμж");
-  other->set_word(last, "μж");
-  EXPECT_EQ(one->characters().size(), other->characters().size());
-  RbsgBatch batch = batch_of_pairs(50, Negatives::kPool);
-  batch.centres[3] = batch.contexts[5] = last;
-  EXPECT_EQ(one->train_batch(batch, 1e-2f).loss, other->train_batch(batch, 1e-2f).loss);
-  const std::vector<std::string_view> words = {"λ", "μж", "яю"};
-  Matrix out[2];
-  for (const auto& [rbsg, to] : {std::pair{one.get(), &out[0]}, std::pair{other.get(), &out[1]}}) {
-    *to = std::move(Matrix::make(std::ssize(words), rbsg->options().dim)).value();
-    ASSERT_TRUE(rbsg->embed(words, Rbsg::kCentre, 1, to->view()).ok());
-  }
-  for (int64_t i = 0; i < std::ssize(words); ++i)
-    for (int64_t k = 0; k < out[0].cols(); ++k) EXPECT_EQ(out[0].row(i)[k], out[1].row(i)[k]) << words[i];
-}
-
-// What is exchanged of rows that will come is what they would have been drawn as.
-TEST(Rbsg, RowsOfSharedCharactersKeepWhatTheyWereGivenBeforeTheyCame) {
-  auto drawn = spelled_model(), given = spelled_model();
-  for (Rbsg* rbsg : {drawn.get(), given.get()}) rbsg->share_characters();
-  Matrix &before = *given->shared_tables()[0].values, &alike = *drawn->shared_tables()[0].values;
-  ASSERT_TRUE(given->shared_tables()[0].grows);
-  const int64_t next = before.rows();
-  drawn->admit(U"λ");
-  EXPECT_EQ(drawn->characters().size(), next + 1);
-  EXPECT_EQ(before.row(next)[2], alike.row(next)[2]) << "the first value, on all nodes";
-  before.row(next)[2] += 1;
-  given->admit(U"λ");
-  EXPECT_EQ(given->characters().size(), next + 1);
-  EXPECT_EQ(before.row(next)[2], alike.row(next)[2] + 1);
+  EXPECT_EQ(spelled_vectors(*alone, Rbsg::kCentre), spelled_vectors(*in_turn, Rbsg::kCentre));
 }
 
 // Words are told by a thread that has others to answer.
@@ -317,7 +180,7 @@ TEST(Rbsg, ThreadsShareTheWorkWithoutChangingTheResult) {
       const double loss = rbsg->train_batch(batch, 1e-3f).loss;
       EXPECT_NEAR(shared->train_batch(batch, 1e-3f).loss, loss, 1e-3 * loss) << threads;
     }
-    const auto one = vectors(*rbsg, Rbsg::kCentre), other = vectors(*shared, Rbsg::kCentre);
+    const auto one = spelled_vectors(*rbsg, Rbsg::kCentre), other = spelled_vectors(*shared, Rbsg::kCentre);
     for (size_t i = 0; i < one.size(); ++i)
       for (size_t d = 0; d < one[i].size(); ++d) EXPECT_NEAR(one[i][d], other[i][d], 2e-3) << threads;
   }
@@ -329,7 +192,7 @@ TEST(Rbsg, EqualSeedsAndThreadsGiveEqualBits) {
     const RbsgBatch batch = batch_of_pairs(50, Negatives::kPool, seed);
     EXPECT_EQ(first->train_batch(batch, 1e-3f).loss, second->train_batch(batch, 1e-3f).loss);
   }
-  EXPECT_EQ(vectors(*first, Rbsg::kCentre), vectors(*second, Rbsg::kCentre));
+  EXPECT_EQ(spelled_vectors(*first, Rbsg::kCentre), spelled_vectors(*second, Rbsg::kCentre));
 }
 
 TEST(Rbsg, LearnsWhichWordsBelongTogether) {
@@ -348,7 +211,7 @@ TEST(Rbsg, LearnsWhichWordsBelongTogether) {
 
 // Pairs that belong together as above, and the same words asked for in bulk and, in f32, one by one.
 TEST(Rbsg, VectorsMadeIn8BitsPointWhereThoseInF32Do) {
-  RbsgOptions options = small();
+  RbsgOptions options = small_rbsg();
   options.hidden = 64;
   options.kernel = "auto";
   auto rbsg = std::move(Rbsg::make(options)).value();
@@ -356,7 +219,7 @@ TEST(Rbsg, VectorsMadeIn8BitsPointWhereThoseInF32Do) {
   for (size_t slot = 0; slot < kSpelledWords.size(); ++slot)
     rbsg->set_word(static_cast<Slot>(slot), kSpelledWords[slot]);
   for (uint64_t seed = 1; seed < 60; ++seed) (void)rbsg->train_batch(batch_of_pairs(40, Negatives::kPool, seed), 0.01f);
-  const auto got = vectors(*rbsg, Rbsg::kCentre);
+  const auto got = spelled_vectors(*rbsg, Rbsg::kCentre);
   const auto exact = std::move(rbsg->vectors()).value();
   std::vector<float> wanted(got[0].size());
   double difference = 0;
@@ -376,7 +239,7 @@ TEST(Rbsg, VectorsMadeIn8BitsPointWhereThoseInF32Do) {
 
 TEST(Rbsg, AWordHasOneVectorWhateverStandsBesideIt) {
   auto rbsg = spelled_model();
-  const auto together = vectors(*rbsg, Rbsg::kContext), by_threads = vectors(*rbsg, Rbsg::kContext, 3);
+  const auto together = spelled_vectors(*rbsg, Rbsg::kContext), by_threads = spelled_vectors(*rbsg, Rbsg::kContext, 3);
   std::vector<float> single(11);
   for (size_t i = 0; i < kSpelledWords.size(); ++i) {
     const std::string_view word = kSpelledWords[i];
@@ -438,9 +301,9 @@ TEST(Rbsg, AnyBytesHaveAVectorAndTheEmptyWordAnError) {
 
 TEST(Rbsg, ABatchWithoutPairsChangesNothing) {
   auto rbsg = spelled_model();
-  const auto before = vectors(*rbsg, Rbsg::kCentre);
+  const auto before = spelled_vectors(*rbsg, Rbsg::kCentre);
   EXPECT_EQ(rbsg->train_batch({}, 0.1f).pairs, 0);
-  EXPECT_EQ(vectors(*rbsg, Rbsg::kCentre), before);
+  EXPECT_EQ(spelled_vectors(*rbsg, Rbsg::kCentre), before);
 }
 
 TEST(Rbsg, RefusesAStepThatIsNotFinite) {
@@ -449,9 +312,9 @@ TEST(Rbsg, RefusesAStepThatIsNotFinite) {
   ASSERT_EQ(rbsg->states()[5].name, "rbsg.centre.output_bias");
   const float kept = bias.row(0)[0];
   bias.row(0)[0] = std::numeric_limits<float>::infinity();
-  const auto outputs = vectors(*rbsg, Rbsg::kContext);
+  const auto outputs = spelled_vectors(*rbsg, Rbsg::kContext);
   EXPECT_TRUE(rbsg->train_batch(batch_of_pairs(20, Negatives::kPool), 0.01f).refused);
-  EXPECT_EQ(vectors(*rbsg, Rbsg::kContext), outputs);
+  EXPECT_EQ(spelled_vectors(*rbsg, Rbsg::kContext), outputs);
   bias.row(0)[0] = kept;
   EXPECT_FALSE(rbsg->train_batch(batch_of_pairs(20, Negatives::kPool), 0.01f).refused)
       << "nothing of the bad slopes stays";
@@ -460,7 +323,7 @@ TEST(Rbsg, RefusesAStepThatIsNotFinite) {
 TEST(Rbsg, AModelFilledWithAnothersStatesGoesOnAlike) {
   auto rbsg = spelled_model();
   for (uint64_t seed = 1; seed < 4; ++seed) (void)rbsg->train_batch(batch_of_pairs(30, Negatives::kPool, seed), 0.01f);
-  RbsgOptions options = small();
+  RbsgOptions options = small_rbsg();
   options.seed = 99;
   auto other = std::move(Rbsg::make(options)).value();
   ASSERT_TRUE(other->restore_characters(rbsg->characters().admitted()).ok());
@@ -478,7 +341,7 @@ TEST(Rbsg, AModelFilledWithAnothersStatesGoesOnAlike) {
     const RbsgBatch batch = batch_of_pairs(30, Negatives::kPool, seed);
     EXPECT_EQ(rbsg->train_batch(batch, 0.01f).loss, other->train_batch(batch, 0.01f).loss);
   }
-  EXPECT_EQ(vectors(*rbsg, Rbsg::kCentre), vectors(*other, Rbsg::kCentre));
+  EXPECT_EQ(spelled_vectors(*rbsg, Rbsg::kCentre), spelled_vectors(*other, Rbsg::kCentre));
 }
 
 TEST(Rbsg, NewCharactersMayComeBetweenBatches) {
