@@ -31,7 +31,7 @@ Result<std::unique_ptr<RingNode>> RingNode::start(const RingOptions& options, st
 
 Status RingNode::begin() {
   if (options_.slopes != nullptr) {
-    STREAMVEC_ASSIGN_OR_RETURN(replica_, SharedStep::make(*options_.slopes, *options_.team, "simd"));
+    replica_ = std::make_unique<SharedStep>(*options_.slopes, *options_.team);
   } else {
     STREAMVEC_ASSIGN_OR_RETURN(replica_, DenseReplica::make({.tables = options_.tables, .team = options_.team}));
   }

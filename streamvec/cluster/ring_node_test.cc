@@ -58,6 +58,7 @@ struct RingSlopes {
   RingSlopes() {
     for (Table* table : {&matrix, &bias})
       shared.tables.push_back({&table->values, &table->slopes, &table->mean, &table->variance, table == &matrix});
+    shared.products = std::move(make_packed_gemm("simd")).value();
     shared.steps = &steps;
     shared.rate = 0.1f;
   }

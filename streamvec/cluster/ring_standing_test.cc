@@ -111,7 +111,8 @@ class SimulatedRings {
     node.shared.tables = {{&node.table, &node.slopes, &node.momentum, &node.variance, true}};
     node.shared.steps = &node.steps;
     node.shared.rate = 1;
-    return std::move(SharedStep::make(node.shared, team_, "simd")).value();
+    node.shared.products = std::move(make_packed_gemm("simd")).value();
+    return std::make_unique<SharedStep>(node.shared, team_);
   }
 
   std::vector<int> living() const {

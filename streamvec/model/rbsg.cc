@@ -102,8 +102,8 @@ Status Rbsg::allocate() {
   STREAMVEC_ASSIGN_OR_RETURN(steps_, Matrix::make(1, 1));
   if (options_.muon) {
     const bool reference = options_.kernel == "reference";
-    STREAMVEC_ASSIGN_OR_RETURN(const auto in_f32, make_packed_gemm(reference ? "reference" : "simd"));
-    muon_.emplace(in_f32, team_);
+    STREAMVEC_ASSIGN_OR_RETURN(products_in_f32_, make_packed_gemm(reference ? "reference" : "simd"));
+    muon_.emplace(products_in_f32_, team_);
   }
   return {};
 }
@@ -348,6 +348,7 @@ SharedSlopes& Rbsg::share_slopes(int64_t batch) {
       shared_->tables.push_back(
           {values[m].values, slopes[m].values, means[m].values, variances[m].values, muon_ && is_matrix(m)});
   }
+  shared_->products = products_in_f32_;
   shared_->steps = &steps_;
   shared_->adam_share = adam_rate(1);
   return *shared_;

@@ -209,6 +209,7 @@ class Rbsg {
   Vectors vectors_[2];
   std::vector<Lane> lanes_;
   ThreadTeam team_;
+  std::shared_ptr<const PackedGemm> products_in_f32_;  // of Muon
   std::optional<Muon> muon_;
   std::unique_ptr<SharedSlopes> shared_;  // nullptr: batches step by themselves
 };

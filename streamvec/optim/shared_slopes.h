@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "streamvec/core/matrix.h"
+#include "streamvec/kernel/packed_gemm.h"
 
 namespace streamvec {
 
@@ -22,11 +24,12 @@ struct SharedSlopes {
   static constexpr double kUnit = 8'192;
 
   std::vector<Table> tables;
-  Matrix* steps = nullptr;  // one value: steps so far
-  float adam_share = 1;     // Adam's rate to Muon's
-  double batch = kUnit;     // pairs that a node's batch has as a rule
-  double pairs = 0;         // whose slopes are there; 0: none, or the last ones have been taken
-  float rate = 0;           // of their step, if all nodes have batches of that size
+  std::shared_ptr<const PackedGemm> products;  // Muon's
+  Matrix* steps = nullptr;                     // one value: steps so far
+  float adam_share = 1;                        // Adam's rate to Muon's
+  double batch = kUnit;                        // pairs that a node's batch has as a rule
+  double pairs = 0;                            // whose slopes are there; 0: none, or the last ones have been taken
+  float rate = 0;                              // of their step, if all nodes have batches of that size
 };
 
 }  // namespace streamvec

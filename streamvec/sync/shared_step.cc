@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "streamvec/kernel/packed_gemm.h"
+#include "streamvec/core/status.h"
 #include "streamvec/kernel/row_ops.h"
 #include "streamvec/kernel/scratch.h"
 
@@ -33,14 +33,11 @@ void SharedStep::for_each_agreed(const Use& use) {
   use(*slopes_.steps);
 }
 
-Result<std::unique_ptr<SharedStep>> SharedStep::make(SharedSlopes& slopes, ThreadTeam& team,
-                                                     const std::string& kernel) {
-  STREAMVEC_ASSIGN_OR_RETURN(const auto products, make_packed_gemm(kernel));
-  std::unique_ptr<SharedStep> made(new SharedStep(slopes, team, Muon(products, team)));
-  made->scratch_.reserve_zeroed(team.size(), cols_most(slopes));
-  made->for_each_agreed([&](Matrix& matrix) { made->agreed_size_ += matrix.rows() * matrix.cols(); });
-  made->lay_out();
-  return made;
+SharedStep::SharedStep(SharedSlopes& slopes, ThreadTeam& team)
+    : slopes_(slopes), team_(team), muon_(slopes.products, team) {
+  scratch_.reserve_zeroed(team.size(), cols_most(slopes));
+  for_each_agreed([&](Matrix& matrix) { agreed_size_ += matrix.rows() * matrix.cols(); });
+  lay_out();
 }
 
 void SharedStep::set_nodes(int64_t nodes) {

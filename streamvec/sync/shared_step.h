@@ -19,13 +19,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "streamvec/core/status.h"
 #include "streamvec/core/thread_team.h"
 #include "streamvec/kernel/row_buffer.h"
 #include "streamvec/optim/muon.h"
@@ -38,8 +35,8 @@ namespace streamvec {
 // what Adam knows of them.
 class SharedStep final : public RoundValues {
  public:
-  // All borrowed. `kernel` is of Muon's products (kernel/packed_gemm.h), which are in floats.
-  static Result<std::unique_ptr<SharedStep>> make(SharedSlopes& slopes, ThreadTeam& team, const std::string& kernel);
+  // Both borrowed.
+  SharedStep(SharedSlopes& slopes, ThreadTeam& team);
 
   int64_t size() const override { return size_; }
   int64_t changes() const override { return changes_; }
@@ -76,8 +73,6 @@ class SharedStep final : public RoundValues {
     double pairs, rate;  // of one node, in the mean
   };
 
-  SharedStep(SharedSlopes& slopes, ThreadTeam& team, Muon muon)
-      : slopes_(slopes), team_(team), muon_(std::move(muon)) {}
   void lay_out();
   std::vector<size_t> shares_of_bands();
   void add_runs(const Band& band);

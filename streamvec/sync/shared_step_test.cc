@@ -31,6 +31,7 @@ struct Stepped {
   Stepped() : steps(std::move(Matrix::make(1, 1)).value()) {
     shared.adam_share = kAdamShare;
     shared.batch = kBatch;
+    shared.products = std::move(make_packed_gemm("simd")).value();
     shared.steps = &steps;
     tables.reserve(std::size(kShapes));
     for (const Shape& shape : kShapes) {
@@ -90,7 +91,7 @@ class SteppingNodes {
  public:
   explicit SteppingNodes(size_t count, int32_t threads = 1) : team_(threads), nodes(count) {
     for (Stepped& node : nodes) {
-      steps.push_back(std::move(SharedStep::make(node.shared, team_, "simd")).value());
+      steps.push_back(std::make_unique<SharedStep>(node.shared, team_));
       steps.back()->set_nodes(static_cast<int64_t>(count));
     }
   }
@@ -286,12 +287,13 @@ TEST(SharedStep, PartsTakeAboutAsManyProductsAsEachOther) {
     SharedSlopes slopes;
     slopes.steps = &steps;
     for (Matrix& matrix : matrices) slopes.tables.push_back({&matrix, &matrix, &matrix, &matrix, true});
-    const auto step = std::move(SharedStep::make(slopes, team, "simd")).value();
-    step->set_nodes(nodes);
+    slopes.products = std::move(make_packed_gemm("simd")).value();
+    SharedStep step(slopes, team);
+    step.set_nodes(nodes);
     double most = 0, all = 0;
     for (size_t part = 0; part < static_cast<size_t>(nodes); ++part) {
-      most = std::max(most, step->flops_of(part));
-      all += step->flops_of(part);
+      most = std::max(most, step.flops_of(part));
+      all += step.flops_of(part);
     }
     EXPECT_LT(most * static_cast<double>(nodes), (nodes == 8 ? 1.5 : 1.15) * all) << nodes;
   }
