@@ -71,17 +71,18 @@ class TestStreamCluster:
             assert near <= set(own.split()) - set(other.split()), answer
 
     def test_rows_of_letters_that_only_another_node_meets_come_to_the_one_that_saves(self, tmp_path):
-        """Where they stayed there, the Greek text's loss is above 5; the other node's letters are new while it trains."""
-        for rank in range(2):
-            letters = GREEK if rank == 1 else {}
-            (tmp_path / f"part-{rank}.txt").write_text(support.topical_text(40_000, seed=rank).translate(letters))
-            (tmp_path / f"other-{rank}.txt").write_text(support.topical_text(10_000, seed=7).translate(letters))
+        """Where they stayed there, the Greek text's loss is 4.8 and more; its letters are new while both train.
+
+        It is the longer one: a model that ends with words in other letters alone forgets these.
+        """
+        (tmp_path / "part-0.txt").write_text(support.topical_text(30_000, seed=0))
+        (tmp_path / "part-1.txt").write_text(support.topical_text(40_000, seed=1).translate(GREEK))
         out, err = launch(tmp_path, "part-{rank}.txt", "--stream", *RBSG, "--staleness", "0", "--replay-ratio",
                           "4").communicate(timeout=support.TIMEOUT_S)
         assert json.loads(out)["nodes"] == 2, err
-        for rank in range(2):
-            measured = support.run("eval", tmp_path / "model", "--text", tmp_path / f"other-{rank}.txt", "--json", exit=0)
-            assert json.loads(measured.out)["loss"] < 3, rank
+        (tmp_path / "unseen.txt").write_text(support.topical_text(10_000, seed=7).translate(GREEK))
+        measured = support.run("eval", tmp_path / "model", "--text", tmp_path / "unseen.txt", "--json", exit=0)
+        assert json.loads(measured.out)["loss"] < 3
 
     def test_one_node_reads_standard_input_and_another_a_file(self, tmp_path):
         nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(2))
