@@ -398,6 +398,30 @@ class TestRanks:
         assert more.returncode == 0, err
         assert json.loads(out)["nodes"] == 2
 
+    def stopping(self, tmp_path, rank):
+        """What comes of three ranks of which one is stopped and never continued."""
+        running = self.mpirun(tmp_path, 3, "--dim", 64, "--epochs", 100, "--sync-words", 1000, "--checkpoint-every", 0.2,
+                              "--dead-after", 5)
+        support.wait_for(lambda: running.poll() is not None or (tmp_path / "model" / "latest").exists(), "a checkpoint")
+        assert running.poll() is None, running.communicate()
+        stopped = sorted(support.children_of(running.pid))[rank]
+        os.kill(stopped, signal.SIGSTOP)
+        out, err = running.communicate(timeout=support.TIMEOUT_S)
+        support.wait_for(lambda: not support.runs(stopped), "the end of what is stopped")
+        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+        return running.returncode, out, err
+
+    def test_the_others_train_on_and_end_without_one_that_is_stopped(self, corpus, tmp_path):
+        code, out, err = self.stopping(tmp_path, 2)
+        assert code == 1  # of mpirun, which wants all ranks to end
+        assert "left out" in err
+        assert json.loads(out)["tokens"] > 0
+
+    def test_where_the_first_rank_is_stopped_all_end_with_an_error(self, corpus, tmp_path):
+        code, out, err = self.stopping(tmp_path, 0)
+        assert code == 1 and out == ""
+        assert [line for line in err.splitlines() if line.startswith("streamvec: ")], err
+
 
 @support.needs("gRPC")
 class TestBadOptions:

@@ -121,6 +121,18 @@ class TestSlurm:
             return json.loads((support.newest(tmp_path / "model") / "state.json").read_text())["state"]["progress"]
         return {"tokens": 0}
 
+    def test_the_others_train_on_and_end_without_one_that_is_stopped(self, slurm, corpus, tmp_path):
+        running = self.srun(slurm, tmp_path, 3, "--dim", 64, "--epochs", 100, "--sync-words", 1000, "--checkpoint-every", 0.2,
+                            "--dead-after", 5)
+        support.wait_for(lambda: running.poll() is not None or self.progress(tmp_path)["tokens"] > 0, "a checkpoint")
+        assert running.poll() is None, running.communicate()
+        stopped = self.tasks(slurm)[2][0]
+        os.kill(stopped, signal.SIGSTOP)
+        out, err = running.communicate(timeout=support.TIMEOUT_S)
+        assert "left out" in err
+        assert json.loads(out)["tokens"] > 0
+        support.wait_for(lambda: not support.runs(stopped), "the end of what is stopped")
+
     def test_a_killed_rank_ends_all_and_the_same_command_goes_on_from_the_checkpoint(self, slurm, corpus, tmp_path):
         options = ["--dim", 64, "--epochs", 1_000_000, "--sync-words", 1000, "--checkpoint-every", 0.2]
         running = self.srun(slurm, tmp_path, 3, *options)

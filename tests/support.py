@@ -177,6 +177,14 @@ def tree(directory):
             for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".lock"}
 
 
+def runs(pid):
+    """Whether there is such a process, other than one that is over and that nobody has waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def children_of(pid):
     """Process ids, in the order in which they were started."""
     found = []

@@ -188,7 +188,7 @@ class Reproduction {
                      " words (2018: a 6 MB series of novels, 8,113 words)"},
         {"settings", "window 5, negatives 10, min-count 3, sample 2e-3, seed " + std::to_string(options_.seed) +
                          (options_.stem.empty() ? "" : ", stems (2018: lemmas)") +
-                         "; as published Adam, lr 1e-4; sound " + "SGD, lr 0.05 falling to nothing"},
+                         "; as published Adam, lr 1e-4; sound SGD, lr 0.05, and rbsg Muon, falling to nothing"},
         {"clusters", std::to_string(options_.nodes) + " nodes of " + std::to_string(options_.node_threads) +
                          (options_.node_threads == 1 ? " thread" : " threads") + " on this machine, " +
                          (pinned_ ? "each on cores of its own" : "sharing cores: there are fewer cores than nodes") +
@@ -241,7 +241,7 @@ class Reproduction {
     RowResult row;
     row.plan = plan;
     row.command = "streamvec " + shell_text(own_command(plan.name()));
-    const Status status = plan.arm == Arm::kPublished && plan.model == "sgns" ? run_published(row) : run_sound(row);
+    const Status status = plan.arm == Arm::kPublished && plan.model == "sgns" ? run_published(row) : run_trained(row);
     if (stop_ && row.points.empty()) return;
     row.stopped = stop_ && row.points.back().epochs < epochs_of(plan);
     if (!stop_ && !status.ok()) row.failure = status.message();
@@ -298,29 +298,25 @@ class Reproduction {
     return {};
   }
 
-  Status run_sound(RowResult& row) {
-    const bool rbsg = row.plan.model == "rbsg";
+  Status run_trained(RowResult& row) {
     for (const int64_t epochs : measured_epochs(epochs_of(row.plan))) {
       line_.show(place_ + ", " + std::to_string(epochs) + " epochs");
       const std::string out = work_ + "/model";
-      std::vector<std::string> words = sound_command(row.plan, options_, epochs, corpus_, out);
-      if (rbsg && row.plan.arm == Arm::kPublished)
-        words.insert(words.end(), {"--lr", "1e-4", "--schedule", "constant"});
+      const std::vector<std::string> words = train_command(row.plan, options_, epochs, corpus_, out);
       std::error_code ignored;
       std::filesystem::remove_all(out, ignored);
       STREAMVEC_ASSIGN_OR_RETURN(const std::string printed, run_program(words, stop_));
       if (stop_) return {};
       STREAMVEC_RETURN_IF_ERROR(take_figures(printed, epochs, row));
       STREAMVEC_ASSIGN_OR_RETURN(Snapshot snapshot, load_snapshot(out));
-      if (rbsg && row.plan.arm == Arm::kPublished) {
+      if (row.plan.arm == Arm::kPublished) {
         STREAMVEC_ASSIGN_OR_RETURN(snapshot.input, reversed_batches(snapshot.input, kEvaluationBatch2018));
         snapshot.generator = nullptr;
       }
       STREAMVEC_RETURN_IF_ERROR(measures_->measure(snapshot, epochs, loss_, row, report_));
       if (!options_.quick)  // whose text is a slice
-        row.command = "streamvec " +
-                      shell_text(sound_command(row.plan, options_, epochs, arguments_.text("corpus"), "model")) +
-                      (rbsg && row.plan.arm == Arm::kPublished ? " --lr 1e-4 --schedule constant" : "");
+        row.command =
+            "streamvec " + shell_text(train_command(row.plan, options_, epochs, arguments_.text("corpus"), "model"));
       STREAMVEC_RETURN_IF_ERROR(write_so_far(row));
     }
     return {};

@@ -121,6 +121,7 @@ Status RingNode::trained(int64_t words, double lr) {
 void RingNode::finish() {
   const std::lock_guard lock(mutex_);
   if (phase_ == Phase::kTraining) phase_ = Phase::kFinished;
+  wants_round_ = true;
   changed_.notify_all();
 }
 
@@ -150,12 +151,13 @@ void RingNode::run() {
 bool RingNode::await_due() {
   std::unique_lock lock(mutex_);
   while (!interrupted() && !is_due(clock_seconds())) {
-    if (!options_.turns || options_.words_min > 0 || phase_ != Phase::kTraining) {
+    const bool finished = phase_ == Phase::kFinished;
+    if (!follows_steps() || (phase_ != Phase::kTraining && !finished)) {
       changed_.wait_for(lock, kDueLook);
       continue;
     }
     lock.unlock();
-    if (collective_->ranks() > 1 && is_idle()) {
+    if (collective_->ranks() > 1 && (finished || is_idle())) {
       (void)collective_->is_called(Deadline::after(kDueLook));
     } else {
       options_.turns->await_step(std::min(kStepLook, options_.idle_max_s));
@@ -167,18 +169,18 @@ bool RingNode::await_due() {
 
 // What the last round has cost is to be no more than its share of the time since it began, unless threads wait for the
 // next, or others for this node. One that has no pieces at the moment is in no hurry: most likely all the text is about
-// to be over, and a round that begins before that is known is not the last.
+// to be over, and a round that begins before that is known is not the last. Nor is one whose text is over and who has
+// said so: where rounds follow steps, it follows those of the others.
 bool RingNode::is_due(double now_s) {
   if (phase_ == Phase::kStarting || phase_ == Phase::kEnded) return false;
-  if (phase_ == Phase::kFinished) return true;
+  const bool finished = phase_ == Phase::kFinished;
+  if (finished && (wants_round_ || !follows_steps() || standing_.stage == RingStanding::Stage::kRest)) return true;
   const int64_t words = words_ - begun_words_;
   const double since_s = now_s - begun_s_;
   if (words > options_.words_max || since_s > options_.dead_after_s / 4) return true;
-  if (options_.turns) {
-    if (options_.words_min == 0)
-      return options_.turns->stepped() || (is_idle() && collective_->is_called(Deadline::after(kNoTime)));
-    return since_s > kRoundEvery || (options_.turns->stepped() && words >= options_.words_min);
-  }
+  if (follows_steps())
+    return options_.turns->stepped() || ((finished || is_idle()) && collective_->is_called(Deadline::after(kNoTime)));
+  if (options_.turns) return since_s > kRoundEvery || (options_.turns->stepped() && words >= options_.words_min);
   if (talking_s_ - begun_talking_s_ > options_.talking_share * options_.threads * since_s) return false;
   return words >= options_.words_min || since_s > kRoundEvery;
 }
@@ -214,6 +216,7 @@ Status RingNode::regroup() {
   replica_->set_nodes(static_cast<int64_t>(view.workers.size()));
   const std::lock_guard lock(mutex_);
   if (phase_ == Phase::kStarting) phase_ = Phase::kTraining;
+  wants_round_ = true;  // what was told may have been in one that came to nothing
   begun_s_ = clock_seconds();
   changed_.notify_all();
   return {};
@@ -248,6 +251,7 @@ Status RingNode::round() {
     begun_talking_s_ = talking_s_;
     ++rounds_begun_;
     values_.back() = phase_ == Phase::kFinished ? 0 : 1;  // before the changes are read: then they are the last
+    wants_round_ = false;
     begun_words_ = words_.load();
     changed_.notify_all();
   }
@@ -261,11 +265,16 @@ Status RingNode::round() {
   replica_->set_trained(steps_);
   end_exchange([&] { replica_->take(changes, second_); });
   // Rows that nobody knew of when it began have a round of their own.
-  const bool last = values_.back() == 0 && replica_->rows_met() == standing_.rows_met;
+  const bool all_finished = values_.back() == 0;
+  const bool last = all_finished && replica_->rows_met() == standing_.rows_met;
   const RingStanding::Stage stage = !last                       ? RingStanding::Stage::kRounds
                                     : replica_->rest_size() > 0 ? RingStanding::Stage::kRest
                                                                 : RingStanding::Stage::kOver;
   stand_at({standing_.rounds + 1, stage, replica_->rows_met()});
+  if (all_finished && !last) {
+    const std::lock_guard lock(mutex_);
+    wants_round_ = true;
+  }
   return {};
 }
 

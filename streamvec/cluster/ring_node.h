@@ -88,6 +88,7 @@ class RingNode final : public Companion {
   void run();
   bool await_due();
   bool is_due(double now_s);
+  bool follows_steps() const { return options_.turns && options_.words_min == 0; }
   bool is_idle() const { return options_.turns->idle_s() > options_.idle_max_s; }
   bool has_to_regroup() const { return told_ > formed_; }
   Status regroup();
@@ -116,6 +117,7 @@ class RingNode final : public Companion {
   Status status_;
   View view_;  // as told last
   int64_t rounds_begun_ = 0;
+  bool wants_round_ = false;  // this node's text is over, and others may not know
   double waiting_s_ = 0, talking_s_ = 0;
   double begun_s_ = 0, begun_talking_s_ = 0;  // when the last round began, and the time used by then
 

@@ -98,6 +98,7 @@ bool Turns::begin_exchange(const std::function<bool()>& interrupted, const std::
   // A worker that has waited for the last one has its step before the next.
   const auto steps_first = [&] { return options_.always && coming_ && may_step() && !closed_; };
   while (steps_first() && !interrupted()) changed_.wait_for(lock, kInterruptionLook);
+  if (steps_first()) return false;
   wanted_ = true;
   follows_ = false;
   while (working_ && !interrupted()) changed_.wait_for(lock, kInterruptionLook);

@@ -73,9 +73,9 @@ class RbsgWorker final : public ModelWorker {
     add(rbsg_.train_batch(batch_, static_cast<float>(lr * rate_of_nodes() * warmth)), stats);
   }
 
-  // Nodes that step together are as one with a batch of all of theirs, whose slope is that much surer: Adam's rate goes
-  // with the root (Malladi and others 2022).
-  double rate_of_nodes() const { return std::sqrt(nodes_); }
+  // Nodes that tell each other their steps are as one with a batch of all of theirs, whose slope is that much surer:
+  // the rate goes with the root. Where they make one step of all slopes, that step's does (sync/shared_step.h).
+  double rate_of_nodes() const { return rbsg_.leaves_steps() ? 1 : std::sqrt(nodes_); }
 
   static void add(const Rbsg::BatchStats& done, StepStats& stats) {
     stats.refused += done.refused ? 1 : 0;

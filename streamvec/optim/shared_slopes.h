@@ -29,7 +29,7 @@ struct SharedSlopes {
   float adam_share = 1;                        // Adam's rate to Muon's
   double batch = kUnit;                        // pairs that a node's batch has as a rule
   double pairs = 0;                            // whose slopes are there; 0: none, or the last ones have been taken
-  float rate = 0;                              // of their step, if all nodes have batches of that size
+  float rate = 0;                              // of a step of one such batch
 };
 
 }  // namespace streamvec

@@ -111,7 +111,7 @@ std::vector<int64_t> measured_epochs(int64_t epochs) {
   return measured;
 }
 
-std::vector<std::string> sound_command(const RowPlan& plan, const ExperimentOptions& options, int64_t epochs,
+std::vector<std::string> train_command(const RowPlan& plan, const ExperimentOptions& options, int64_t epochs,
                                        const std::string& corpus, const std::string& out) {
   std::vector<std::string> words;
   if (is_cluster(plan.setting)) words = {"launch", "-n", std::to_string(options.nodes), "--pin", "--"};
@@ -129,6 +129,8 @@ std::vector<std::string> sound_command(const RowPlan& plan, const ExperimentOpti
   if (options.device != "cpu" && fits_card) words.insert(words.end(), {"--device", options.device});
   if (plan.batch > 0)
     words.insert(words.end(), {"--batch", std::to_string(plan.model == "rbsg" ? plan.batch : centres_of(plan.batch))});
+  if (plan.arm == Arm::kPublished)
+    words.insert(words.end(), {"--optimizer", "adam", "--lr", "1e-4", "--schedule", "constant"});
   if (is_cluster(plan.setting))
     words.insert(words.end(), {"--sync", plan.setting == Setting::kSync ? "bsp" : "async", "--sync-words", "1000"});
   return words;

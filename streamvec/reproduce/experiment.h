@@ -15,7 +15,7 @@
 namespace streamvec {
 
 enum class Arm {
-  kPublished,  // as its program did it, faults included (cluster_2018.h)
+  kPublished,  // as its program did it, faults included (cluster_2018.h; rbsg by `train` with its optimiser and rate)
   kSound,      // by `streamvec train` and `launch`
 };
 
@@ -69,8 +69,9 @@ std::optional<Figures2018> figures_2018(const RowPlan& plan);
 // Epochs after which a row is measured: 1, 2, 4 ... and the last.
 std::vector<int64_t> measured_epochs(int64_t epochs);
 
-// What follows the program's name for a sound row: a training of `epochs` epochs on `corpus` into `out`.
-std::vector<std::string> sound_command(const RowPlan& plan, const ExperimentOptions& options, int64_t epochs,
+// What follows the program's name for a row that `train` runs, as all sound ones and rbsg as published: a training of
+// `epochs` epochs on `corpus` into `out`.
+std::vector<std::string> train_command(const RowPlan& plan, const ExperimentOptions& options, int64_t epochs,
                                        const std::string& corpus, const std::string& out);
 
 // Words as a shell takes them.

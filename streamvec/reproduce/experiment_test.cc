@@ -66,27 +66,35 @@ TEST(Experiment, RowsAreMeasuredAtPowersOfTwoAndTheEnd) {
   EXPECT_THAT(measured_epochs(12), ElementsAre(1, 2, 4, 8, 12));
 }
 
-TEST(Experiment, CommandsOfClustersLaunchNodes) {
+TEST(TrainCommand, OfAClusterLaunchesNodes) {
   ExperimentOptions options;
   options.nodes = 3;
   const std::string command =
-      shell_text(sound_command({Arm::kSound, "sgns", Setting::kAsync, 200, 8192}, options, 4, "my texts", "m"));
+      shell_text(train_command({Arm::kSound, "sgns", Setting::kAsync, 200, 8192}, options, 4, "my texts", "m"));
   EXPECT_EQ(
       command,
       "launch -n 3 --pin -- train 'my texts' --out m --dim 200 --epochs 4 --threads 1 --seed 1 --json --batch 1365 "
       "--sync async --sync-words 1000");
 }
 
-TEST(SoundCommand, AsksForTheCardWhereTheRowFitsIt) {
+TEST(TrainCommand, AsksForTheCardWhereTheRowFitsIt) {
   ExperimentOptions options;
   options.device = "cuda";
   const auto asks = [&](const RowPlan& plan) {
-    return shell_text(sound_command(plan, options, 1, "text", "m")).find("--device cuda") != std::string::npos;
+    return shell_text(train_command(plan, options, 1, "text", "m")).find("--device cuda") != std::string::npos;
   };
   EXPECT_TRUE(asks({Arm::kSound, "rbsg", Setting::kOne, 200, 8192}));
   EXPECT_TRUE(asks({Arm::kSound, "sgns", Setting::kOne, 200, 0}));
   EXPECT_FALSE(asks({Arm::kSound, "sgns", Setting::kOne, 200, 8192}));
   EXPECT_FALSE(asks({Arm::kSound, "sgns", Setting::kSync, 200, 0}));
+}
+
+TEST(TrainCommand, AsPublishedHasTheOptimiserAndRateOf2018) {
+  const auto text = [](Arm arm) {
+    return shell_text(train_command({arm, "rbsg", Setting::kOne, 200, 1024}, {}, 1, "text", "m"));
+  };
+  EXPECT_THAT(text(Arm::kPublished), HasSubstr("--optimizer adam --lr 1e-4 --schedule constant"));
+  EXPECT_THAT(text(Arm::kSound), Not(HasSubstr("--optimizer")));
 }
 
 TEST(ShellText, QuotesWhatAShellWouldReadOtherwise) {

@@ -194,7 +194,8 @@ void SharedStep::take(std::span<const float> means, std::span<const float>) {
   under_way_ = false;
   if (!(sums[0] > 0)) return give_momentum_back();  // nobody had a batch
   *slopes_.steps->row(0) = std::min(*slopes_.steps->row(0) + 1, 1e6f);
-  const double rate = double{sums[1]} / double{sums[0]} * std::sqrt(double{sums[0]} / slopes_.batch);
+  const double pairs = double{sums[0]} * static_cast<double>(nodes_);
+  const double rate = double{sums[1]} / double{sums[0]} * std::sqrt(pairs / slopes_.batch);
   const Totals totals{sums[0], rate};
   share_runs([&](const Run& run, int32_t member) { take_run(run, means, totals, scratch_.row(member)); });
   momentum_before_.clear();

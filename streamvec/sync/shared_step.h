@@ -10,8 +10,8 @@
 // change only counts less (docs/BENCHMARKS.md, One step of all nodes). A round in which nobody had a batch steps
 // nothing, and what few bits had left out of earlier ones is lost with it.
 //
-// A step is as long whatever slopes say, so that one of fewer pairs, which are less sure, has less of the rate: by the
-// root, as more nodes have more of it.
+// A step is as long whatever slopes say, so that one of fewer pairs, which are less sure, has less of the rate: it goes
+// by the root of the pairs of all nodes that are there (Malladi and others 2022, of Adam).
 //
 // Where the rate never falls (streams) changes are better: Muon makes what is chance in the slopes of all as long again
 // as what they agree on, and the mean of steps that were made before does not (docs/BENCHMARKS.md, as above).

@@ -125,9 +125,8 @@ class SteppingNodes {
 };
 
 // One node that has all batches as one: Muon's step and Adam's, by themselves.
-void step_alone(Stepped& node, size_t nodes, Muon& muon) {
-  // Fewer pairs than all usually have: less of the rate.
-  const auto rate = static_cast<float>(0.01 * std::sqrt(node.shared.pairs / (kBatch * static_cast<double>(nodes))));
+void step_alone(Stepped& node, Muon& muon) {
+  const auto rate = static_cast<float>(0.01 * std::sqrt(node.shared.pairs / kBatch));
   const auto pairs = static_cast<float>(SharedSlopes::kUnit / node.shared.pairs);
   std::vector<Muon::Part> parts;
   *node.steps.row(0) += 1;
@@ -162,7 +161,7 @@ TEST(SharedStep, NodesStepAsOneThatHasAllTheirBatchesAsOne) {
         alone.train(round, node, pairs);
       }
       cluster.round();
-      step_alone(alone, count, muon);
+      step_alone(alone, muon);
       for (const Stepped& node : cluster.nodes) {
         ASSERT_LT(furthest(values_of(node), values_of(alone)), 2e-5) << count << " nodes, round " << round;
         ASSERT_EQ(values_of(node), values_of(cluster.nodes[0])) << "to the bit";

@@ -31,10 +31,11 @@ Result<std::unique_ptr<Transport>> listen(const ClusterSettings&) {
 #endif
 
 #ifdef STREAMVEC_MPI
-constexpr double kFarewellSeconds = 600;  // the first rank saves the model meanwhile
+constexpr double kFarewellSeconds = 24 * 3600;  // of ranks that answer: the first saves the model, or all still train
 
 Result<std::unique_ptr<Transport>> join_ranks(const ClusterSettings& settings) {
-  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> mpi, MpiTransport::start({.farewell_s = kFarewellSeconds}));
+  STREAMVEC_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> mpi,
+                             MpiTransport::start({.farewell_s = kFarewellSeconds, .silent_s = settings.dead_after_s}));
   if (mpi->ranks() != static_cast<int>(settings.nodes.size()) || mpi->self() != node_of(settings, settings.rank))
     return error(Code::kFailedPrecondition, "the environment says that this is rank ", settings.rank, " of ",
                  settings.nodes.size(), ", MPI that it is rank ", mpi->self(), " of ", mpi->ranks(),

@@ -87,13 +87,33 @@ Status stuck(MpiTransport& mpi) {
   return mpi.self() == 1 ? wait_for_ever(mpi) : Status();
 }
 
+// The first of the others has something to say after its transport is gone.
+Status stopped(MpiTransport& mpi) {
+  if (mpi.self() == 1) std::raise(SIGSTOP);
+  return {};
+}
+
+Status stopped_first(MpiTransport& mpi) {
+  if (mpi.self() == 0) std::raise(SIGSTOP);
+  return error(Code::kUnavailable, "the first is silent");
+}
+
+// Longer than a silent one is waited for.
+Status slow(MpiTransport& mpi) {
+  if (mpi.self() == 1) std::this_thread::sleep_for(seconds(5));
+  return {};
+}
+
 int run(const std::string& name) {
   const std::map<std::string, std::function<Status(MpiTransport&)>> all = {
-      {"all_to_all", all_to_all}, {"ring", ring}, {"last_words", last_words}, {"killed", killed}, {"stuck", stuck}};
-  auto mpi = MpiTransport::start({.inbox_bytes_max = 8 << 20, .farewell_s = 2});
+      {"all_to_all", all_to_all}, {"ring", ring},       {"last_words", last_words},       {"killed", killed},
+      {"stuck", stuck},           {"stopped", stopped}, {"stopped_first", stopped_first}, {"slow", slow}};
+  auto mpi =
+      MpiTransport::start({.inbox_bytes_max = 8 << 20, .farewell_s = name == "stuck" ? 3.0 : 60.0, .silent_s = 3});
   const Status status = mpi.ok() ? all.at(name)(**mpi) : mpi.status();
-  std::cout << "rank " << (mpi.ok() ? (*mpi)->self() : 0) << ": " + (status.ok() ? "ok" : status.message())
-            << std::endl;
+  const NodeId self = mpi.ok() ? (*mpi)->self() : 0;
+  if (mpi.ok()) mpi->reset();
+  std::cout << "rank " << self << ": " + (status.ok() ? "ok" : status.message()) << std::endl;
   return status.ok() ? 0 : 1;
 }
 

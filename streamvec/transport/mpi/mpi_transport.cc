@@ -17,17 +17,21 @@
 #include <vector>
 
 #include "streamvec/transport/inbox.h"
+#include "streamvec/transport/mpi/abort_at_exit.h"
 
 namespace streamvec {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A message is one frame, or small frames together (each after its length in 4 bytes), or the last word of a rank.
-constexpr int kFrameTag = 1, kBatchTag = 2, kFarewellTag = 3;
+// A message is one frame, or small frames together (each after its length in 4 bytes), or the last word of a rank; or
+// nothing but the question whether a rank is alive, or the answer, which MPI's thread gives whatever the others do.
+constexpr int kFrameTag = 1, kBatchTag = 2, kFarewellTag = 3, kAskTag = 4, kAliveTag = 5;
 constexpr size_t kLength = sizeof(uint32_t);
 constexpr size_t kSmallBelow = 16 << 10, kBatchBytes = 64 << 10;
 constexpr size_t kUnderWayMax = 64;  // messages to a rank that MPI knows of at once
+constexpr auto kAskEvery = std::chrono::milliseconds(500), kAskAtLeast = std::chrono::milliseconds(2000);
+constexpr double kOthersSpeak_s = 60;  // for the first of the ranks that are left to print what came of all
 
 Status mpi_error(const char* doing, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -86,7 +90,14 @@ struct Peer {
   int64_t queued_bytes = 0;  // and under way
   std::deque<Moving> sends, receives;
   bool farewell_sent = false, farewell_came = false;
+  Clock::time_point heard = Clock::now();
+
+  bool has_parted() const { return farewell_sent && farewell_came && receives.empty(); }
 };
+
+Clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 class Ranks final : public MpiTransport {
  public:
@@ -98,7 +109,9 @@ class Ranks final : public MpiTransport {
       closing_ = true;
     }
     work_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    if (!thread_.joinable()) return;
+    ended_.get_future().wait();
+    breaks_off_ ? thread_.detach() : thread_.join();
   }
 
   Status start() {
@@ -109,6 +122,12 @@ class Ranks final : public MpiTransport {
       const bool ok = began.ok();
       started.set_value(began);  // `started` is gone after this
       if (ok) run();
+      // From here on nothing of this object is used, which may be gone.
+      const bool breaks_off = breaks_off_;
+      const int code_min = code_min_;
+      const double patience_s = patience_s_;
+      if (!breaks_off) return ended_.set_value();
+      abort_at_exit(code_min, patience_s, [ended = &ended_] { ended->set_value(); });
     });
     return status.get();
   }
@@ -259,20 +278,23 @@ class Ranks final : public MpiTransport {
     return moved;
   }
 
-  // Begins to receive what has come, while the inbox has room.
+  // Begins to receive what has come, while the inbox has room; else it only says that this rank is alive.
   bool match() {
-    if (inbox_.bytes() > options_.inbox_bytes_max) return false;
+    const int tag = inbox_.bytes() > options_.inbox_bytes_max ? kAskTag : MPI_ANY_TAG;
     int came = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    check("looking for frames", MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &came, &message, &status));
+    check("looking for frames", MPI_Improbe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &came, &message, &status));
     if (broken_ || !came) return false;
     int size = 0;
     MPI_Get_count(&status, MPI_BYTE, &size);
     Peer& peer = peers_[static_cast<size_t>(status.MPI_SOURCE)];
-    if (status.MPI_TAG == kFarewellTag) {
+    peer.heard = Clock::now();
+    if (status.MPI_TAG == kFarewellTag || status.MPI_TAG == kAskTag || status.MPI_TAG == kAliveTag) {
       check("receiving", MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE));
-      return peer.farewell_came = true;
+      peer.farewell_came |= status.MPI_TAG == kFarewellTag;
+      if (status.MPI_TAG == kAskTag) say(status.MPI_SOURCE, kAliveTag);
+      return true;
     }
     Moving& receive = peer.receives.emplace_back();
     receive.bytes.resize(static_cast<size_t>(size));
@@ -295,19 +317,25 @@ class Ranks final : public MpiTransport {
 
   // Everybody says farewell after its last frame; MPI_Finalize waits for ever, so it is called only when all did.
   void end() {
-    const Clock::time_point until =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.farewell_s));
-    while (!broken_ && !has_parted() && Clock::now() < until) {
+    const Clock::time_point begun = Clock::now(), until = begun + duration_of(options_.farewell_s);
+    Clock::time_point asked = begun;
+    while (!broken_ && Clock::now() < until && waits_for_any(begun)) {
       inbox_.close();  // what still comes is for nobody
       if (!move()) std::this_thread::sleep_for(std::chrono::microseconds(50));
       for (int rank = 0; rank < ranks_; ++rank) say_farewell(rank);
+      if (Clock::now() - asked < kAskEvery) continue;
+      asked = Clock::now();
+      for (int rank = 0; rank < ranks_; ++rank)
+        if (rank != rank_ && !peers_[static_cast<size_t>(rank)].farewell_came) say(rank, kAskTag);
     }
-    if (broken_ || !has_parted()) {
+    breaks_off_ = broken_ || !has_parted();
+    if (breaks_off_) {
+      code_min_ = broken_ || waits_for_any(begun);
+      patience_s_ = broken_ || speaks_for_all(begun) ? 0 : kOthersSpeak_s;
       wait_for_closing();
-      MPI_Abort(MPI_COMM_WORLD, 1);
     }
     inbox_.close();
-    MPI_Finalize();
+    if (!breaks_off_) MPI_Finalize();
   }
 
   // After an error the owner is told by receive(); the program ends when the owner lets go.
@@ -320,17 +348,40 @@ class Ranks final : public MpiTransport {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     if (rank == rank_ || peer.farewell_sent || !peer.sends.empty() || queued_bytes(static_cast<NodeId>(rank)) > 0)
       return;
-    MPI_Request request = MPI_REQUEST_NULL;
-    check("parting", MPI_Isend(nullptr, 0, MPI_BYTE, rank, kFarewellTag, MPI_COMM_WORLD, &request));
-    MPI_Request_free(&request);
+    say(rank, kFarewellTag);
     peer.farewell_sent = true;
   }
 
+  void say(int rank, int tag) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check("parting", MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &request));
+    MPI_Request_free(&request);
+  }
+
   bool has_parted() const {
-    for (int rank = 0; rank < ranks_; ++rank) {
-      const Peer& peer = peers_[static_cast<size_t>(rank)];
-      if (rank != rank_ && !(peer.farewell_sent && peer.farewell_came && peer.receives.empty())) return false;
-    }
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (rank != rank_ && !peers_[static_cast<size_t>(rank)].has_parted()) return false;
+    return true;
+  }
+
+  // Of what was asked since the end began, nothing was answered.
+  bool is_silent(int rank, Clock::time_point begun) const {
+    const auto silent = duration_of(options_.silent_s);
+    const Peer& peer = peers_[static_cast<size_t>(rank)];
+    return rank != rank_ && !peer.has_parted() &&
+           Clock::now() - std::max(peer.heard, begun + kAskAtLeast - silent) >= silent;
+  }
+
+  bool waits_for_any(Clock::time_point begun) const {
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (rank != rank_ && !peers_[static_cast<size_t>(rank)].has_parted() && !is_silent(rank, begun)) return true;
+    return false;
+  }
+
+  // The first of those that are not silent.
+  bool speaks_for_all(Clock::time_point begun) const {
+    for (int rank = 0; rank < rank_; ++rank)
+      if (!is_silent(rank, begun)) return false;
     return true;
   }
 
@@ -343,6 +394,10 @@ class Ranks final : public MpiTransport {
   std::atomic<bool> broken_ = false;
   std::vector<Peer> peers_;
   TransportTotals totals_;
+  bool breaks_off_ = false;  // since not all have parted; this and what follows: of MPI's thread until `ended_`
+  int code_min_ = 0;         // of the whole program then
+  double patience_s_ = 0;
+  std::promise<void> ended_;
   std::thread thread_;
 };
 

@@ -54,3 +54,24 @@ def test_a_stuck_rank_does_not_hold_the_others_for_ever():
     done, took_s = run("stuck")
     assert done.returncode != 0
     assert took_s < 30
+
+
+def test_a_stopped_rank_is_waited_for_until_it_has_been_silent_and_the_first_says_what_came_of_all():
+    done, took_s = run("stopped")
+    assert done.returncode == 1, done.stdout + done.stderr  # of mpirun; the rank itself left with 0
+    assert "rank 0: ok" in done.stdout
+    assert took_s < 30
+
+
+def test_where_the_first_rank_is_stopped_another_says_why_all_end():
+    done, took_s = run("stopped_first")
+    assert done.returncode != 0
+    assert "rank 1: the first is silent" in done.stdout
+    assert took_s < 30
+
+
+def test_a_rank_that_is_busy_for_long_is_not_silent():
+    done, _ = run("slow")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert oks(done) == [f"rank {rank}: ok" for rank in range(3)]
+    assert "MPI_ABORT" not in done.stderr
