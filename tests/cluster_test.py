@@ -365,8 +365,8 @@ class TestNodes:
 class TestRanks:
     """The same train, started by mpirun."""
 
-    def mpirun(self, tmp_path, ranks, *options, program=support.PROGRAM):
-        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks, program, "train", "corpus.txt", "--out",
+    def mpirun(self, tmp_path, ranks, *options, text="corpus.txt"):
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks, support.PROGRAM, "train", text, "--out",
                    "model", "--threads", 1, "--json", *options]
         # Open MPI leaves memory behind when it ends; leaks are looked for in tests without it.
         environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
@@ -397,6 +397,15 @@ class TestRanks:
         out, err = more.communicate(timeout=200)
         assert more.returncode == 0, err
         assert json.loads(out)["nodes"] == 2
+
+    def test_each_rank_has_a_stream_of_its_own_by_its_number(self, tmp_path):
+        for rank in range(2):
+            (tmp_path / f"part-{rank}.txt").write_text(support.topical_text(20_000 + 5_000 * rank, seed=rank))
+        running = self.mpirun(tmp_path, 2, "--stream", "--vocab-max", 999, "--dim", 16, "--no-drift", text="part-{rank}.txt")
+        out, err = running.communicate(timeout=support.TIMEOUT_S)
+        assert running.returncode == 0, err
+        parts = [len((tmp_path / f"part-{rank}.txt").read_text().split()) for rank in range(2)]
+        assert json.loads(out)["tokens"] == sum(parts)
 
     def stopping(self, tmp_path, rank):
         """What comes of three ranks of which one is stopped and never continued."""
@@ -439,6 +448,11 @@ class TestBadOptions:
                                "127.0.0.1:1,127.0.0.1:2", *options], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 2
         assert words in done.stderr
+
+    def test_nodes_that_are_found_have_no_numbers_for_sources(self, tmp_path):
+        done = support.run("train", "part-{rank}.txt", "--stream", "--vocab-max", 99, "--out", "model", "--etcd",
+                           "http://127.0.0.1:1", "--address", "127.0.0.1:2", cwd=tmp_path, exit=2)
+        assert "{rank}" in done.err and "--etcd" in done.err
 
     @pytest.mark.parametrize("options, words", [(["--servers", "2"], "at least one has to"), (["--model", "glove"], "not glove")])
     def test_they_are_named_before_others_are_looked_for(self, options, words, corpus, tmp_path):

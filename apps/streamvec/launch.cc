@@ -18,6 +18,7 @@
 #include "apps/streamvec/commands.h"
 #include "apps/streamvec/cores.h"
 #include "apps/streamvec/signals.h"
+#include "apps/streamvec/values.h"
 #include "streamvec/cluster/node_options.h"
 #include "streamvec/core/clock.h"
 
@@ -66,16 +67,6 @@ bool is_given(const std::vector<std::string>& words, std::string_view flag) {
   for (const std::string& word : words)
     if (word == flag || word.rfind(std::string(flag) + "=", 0) == 0) return true;
   return false;
-}
-
-// The words for one node: {rank} becomes its number.
-std::vector<std::string> words_of(const std::vector<std::string>& words, int64_t rank) {
-  constexpr std::string_view kRank = "{rank}";
-  std::vector<std::string> made = words;
-  for (std::string& word : made)
-    for (size_t at = word.find(kRank); at != std::string::npos; at = word.find(kRank, at))
-      word.replace(at, kRank.size(), std::to_string(rank));
-  return made;
 }
 
 class Nodes {
@@ -162,7 +153,7 @@ struct Plan {
 
 // The words of one node of those at `addresses`. Options of ours come first: words may end the options.
 std::vector<std::string> words_of(const Plan& plan, const std::string& addresses, int64_t rank) {
-  std::vector<std::string> words = words_of(plan.words, rank);
+  std::vector<std::string> words = with_rank(plan.words, rank);
   std::vector<std::string> own = {"--nodes", addresses, "--rank", std::to_string(rank)};
   own.insert(own.end(), plan.own.begin(), plan.own.end());
   words.insert(words.begin() + 1, own.begin(), own.end());
@@ -181,7 +172,7 @@ Result<Plan> plan_of(const Arguments& arguments) {
                  "; try `streamvec launch -n 4 -- train ...`");
   if (is_given(plan.words, "--nodes") || is_given(plan.words, "--rank"))
     return error(Code::kInvalidArgument, "launch gives each node --nodes and --rank; leave them out");
-  STREAMVEC_ASSIGN_OR_RETURN(const Arguments train, parse_train(words_of(plan.words, 0)));
+  STREAMVEC_ASSIGN_OR_RETURN(const Arguments train, parse_train(with_rank(plan.words, 0)));
   STREAMVEC_ASSIGN_OR_RETURN(plan.servers, servers_of(arguments, train));
   plan.workers = arguments.integer("n");
   plan.dead_after_s = train.real("dead-after");

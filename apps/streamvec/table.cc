@@ -149,13 +149,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      .details =
          "Starts `train` once for every node, with the options after --; each reads the same sources and trains on its "
          "share of them, and --sync says how they keep in step. Of streams each node reads all that it is given, "
-         "of a broker's with shared=1 its share; "
-         "{rank} "
-         "in a word after -- becomes the node's number, from 0. The first node writes the model and the report. "
-         "Without "
-         "--threads the cores are divided among the nodes. For several machines, start `train` on each with --nodes "
-         "and "
-         "--rank.",
+         "of a broker's with shared=1 its share; {rank} in a word after -- becomes the node's number, from 0. The "
+         "first "
+         "node writes the model and the report. Without --threads the cores are divided among the nodes. For several "
+         "machines, start `train` on each with --nodes and --rank.",
      .examples = "streamvec launch -n 4 -- train corpus.txt --out model --sync ssp\n"
                  "streamvec launch -n 2 -- train kafka://host/news?shared=1 --out model --vocab-max 200000\n"
                  "streamvec launch -n 4 --servers 2 -- train corpus.txt --out model --json\n",

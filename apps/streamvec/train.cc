@@ -308,6 +308,10 @@ Status misuse_of_etcd(const Arguments& arguments) {
     return error(Code::kInvalidArgument,
                  "--etcd needs --address HOST:PORT, where the others reach this node, and finds "
                  "the --nodes by itself");
+  for (const std::string& source : arguments.words)
+    if (source.find(kRankMark) != std::string::npos)
+      return error(Code::kInvalidArgument, source, ": nodes that are found by --etcd have no numbers for ", kRankMark,
+                   "; name the sources of each");
   return EtcdMembership::check_job(arguments.text("job"));
 }
 
@@ -348,7 +352,9 @@ Result<int> run_train(const Arguments& arguments) {
   }
   TrainHooks hooks = quiet ? quiet_hooks(stop) : hooks_on(line, stop);
   if (service != nullptr) show_on(*service, hooks);
-  const auto result = train(options, arguments.words, out, hooks);
+  const bool numbered = options.cluster.on() && options.cluster.registry == nullptr;
+  const auto result =
+      train(options, numbered ? with_rank(arguments.words, options.cluster.rank) : arguments.words, out, hooks);
   line.clear();
   const bool stopped = stop && result.ok() && result->fraction < 1;  // a wish that comes after the end changes nothing
   if (result.ok() && !quiet) {

@@ -104,6 +104,14 @@ Status check_etcd(const std::string& value) {
   return error(Code::kInvalidArgument, "no address of an etcd; give one such as http://127.0.0.1:2379");
 }
 
+std::vector<std::string> with_rank(std::vector<std::string> words, int64_t rank) {
+  const std::string number = std::to_string(rank);
+  for (std::string& word : words)
+    for (size_t at = word.find(kRankMark); at != std::string::npos; at = word.find(kRankMark, at))
+      word.replace(at, kRankMark.size(), number);
+  return words;
+}
+
 Status check_half_life(const std::string& value) {
   return HalfLife::parse(value).status();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "streamvec/core/status.h"
@@ -21,6 +22,10 @@ struct Bandwidth {
 };
 // "100Mbit,1Gbit".
 Result<std::vector<Bandwidth>> parse_bandwidths(const std::string& list);
+
+// What stands in a word for the number of a cluster's node.
+inline constexpr std::string_view kRankMark = "{rank}";
+std::vector<std::string> with_rank(std::vector<std::string> words, int64_t rank);
 
 Status check_address(const std::string& value);  // HOST:PORT
 Status check_addresses(const std::string& value);
