@@ -7,7 +7,10 @@
 // outlives it. At the end: nodes that ended well must have equal rows, with all that each of them has added; of a node
 // that was lost, its column must be a total that it once had, and no less than what a living owner, or the ring, has
 // acknowledged. backup and softsync drop or scale changes by definition: of them only that nothing hangs and nothing is
-// added twice. --scheme: bsp, ssp, async, backup, softsync, ring, hybrid (one table with owners, the other in a ring).
+// added twice (the seeded simulator looks for what they lose, too). --scheme: bsp, ssp, async, auto, backup, softsync,
+// ring, hybrid (one table with owners, the other in a ring), turns (a ring with a round after every batch), step (one
+// step of all nodes after every batch; each waits for its own, so there are as many steps as any node that ended well
+// has batches, and no more than all have together).
 // With --servers S the last S of the five only own rows and the others only train, under the schemes that have owners.
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -38,10 +41,13 @@ namespace {
 constexpr Way kWays[] = {{"bsp"},
                          {"ssp", Admission::kSsp},
                          {"async", Admission::kAsync},
-                         {"backup", Admission::kBackup, 0, false},
-                         {"softsync", Admission::kSoftsync, 0, false},
+                         {"auto", Admission::kSsp, 0, Way::Keeps::kAll, true},
+                         {"backup", Admission::kBackup, 0, Way::Keeps::kLess},
+                         {"softsync", Admission::kSoftsync, 0, Way::Keeps::kLess},
                          {"ring", Admission::kBsp, kTables},
-                         {"hybrid", Admission::kBsp, 1}};
+                         {"hybrid", Admission::kBsp, 1},
+                         {"turns", Admission::kBsp, kTables, Way::Keeps::kAll, false, true},
+                         {"step", Admission::kBsp, kTables, Way::Keeps::kOneStep, false, true}};
 
 // All faults of a run, and what came of them.
 struct Outcome {
@@ -170,17 +176,34 @@ class FaultyCluster {
       complain(std::string("the leader was spared and ended with: ") + log_->nodes[0].message);
     }
     if (first == kNodes) return;
-    const bool exact = plan_.scheme.exact;
+    const bool exact = plan_.scheme.exact(), one_step = plan_.scheme.keeps == Way::Keeps::kOneStep;
+    if (one_step) check_steps(first);
     for (int key = 0; key < kKeys; ++key)
       for (int node = 0; node < kNodes && plan_.roles.trains(node); ++node) {
         const float value = log_->nodes[first].rows[key][node];
-        check_value(key, node, value, exact);
-        for (int other = first + 1; exact && other < kNodes; ++other)
+        if (!one_step) check_value(key, node, value, exact);
+        for (int other = first + 1; (exact || one_step) && other < kNodes; ++other)
           if (has_rows(other) && log_->nodes[other].rows[key][node] != value) {
             ++outcome_.unequal;
             complain("nodes differ in row " + std::to_string(key));
           }
       }
+  }
+
+  void check_steps(int first) {
+    ++outcome_.checked;
+    const int32_t steps = log_->nodes[first].steps;
+    int32_t all = 0;
+    for (int node = 0; node < kNodes; ++node) {
+      const NodeLog& log = log_->nodes[node];
+      all += log.batches;
+      if (!has_rows(node)) continue;
+      const std::string what = std::to_string(steps) + " steps, and node " + std::to_string(node + 1) + " has " +
+                               std::to_string(log.batches) + " batches and " + std::to_string(log.steps) + " steps";
+      if (log.batches > steps) ++outcome_.lost, complain(what);
+      if (log.steps != steps) ++outcome_.unequal, complain(what);
+    }
+    if (steps > all) ++outcome_.twice, complain(std::to_string(steps) + " steps of " + std::to_string(all));
   }
 
   void check_value(int key, int node, float value, bool exact) {

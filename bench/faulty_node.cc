@@ -7,12 +7,15 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "streamvec/cluster/hybrid_node.h"
 #include "streamvec/core/clock.h"
 #include "streamvec/core/random.h"
+#include "streamvec/core/thread_team.h"
+#include "streamvec/kernel/packed_gemm.h"
 #include "streamvec/transport/grpc/grpc_transport.h"
 
 namespace streamvec {
@@ -59,6 +62,40 @@ Result<std::unique_ptr<Transport>> connect(ClusterLog& log, int node) {
   return std::unique_ptr<Transport>(std::make_unique<CutTransport>(std::move(transport)));
 }
 
+// What a node leaves of its batches where all make one step of them: for the first table Muon's, for the second Adam's.
+class Slopes {
+ public:
+  explicit Slopes(Matrix (&tables)[kTables]) : steps_(made(1, 1)) {
+    for (int i = 0; i < kTables; ++i) {
+      Kept& kept = kept_[i] = {made(kRows, kNodes), made(kRows, kNodes), made(kRows, kNodes)};
+      shared_.tables.push_back({&tables[i], &kept.slopes, &kept.mean, &kept.variance, i == 0});
+    }
+    shared_.products = std::move(make_packed_gemm("auto")).value();
+    shared_.steps = &steps_;
+    shared_.rate = 0.01f;
+  }
+  void leave(Random& random) {
+    for (Kept& kept : kept_)
+      for (int row = 0; row < kRows; ++row)
+        for (int col = 0; col < kNodes; ++col) kept.slopes.row(row)[col] += random.uniform() - 0.5f;
+    shared_.pairs += 100;
+  }
+  SharedSlopes& shared() { return shared_; }
+  ThreadTeam& team() { return team_; }
+  int32_t steps() const { return static_cast<int32_t>(*steps_.row(0)); }
+
+ private:
+  struct Kept {
+    Matrix slopes, mean, variance;
+  };
+  static Matrix made(int64_t rows, int64_t cols) { return std::move(Matrix::make(rows, cols)).value(); }
+
+  Kept kept_[kTables];
+  Matrix steps_;
+  SharedSlopes shared_;
+  ThreadTeam team_{1};
+};
+
 // Adds to its column until it is told to finish, and notes what it has added and what is acknowledged of it.
 class Trainer {
  public:
@@ -71,6 +108,7 @@ class Trainer {
     options.workers = roles_.workers();
     options.servers = roles_.owners();
     options.sync.scheme = {.admission = scheme.admission, .combine = Combine::kSum, .codec = CodecKind::kFp32};
+    options.sync.scheme.adaptive = scheme.adaptive;
     options.sync.dim = kNodes;
     options.sync.key_end = static_cast<RowKey>(kRows * (kTables - scheme.ring_tables));
     options.sync.live_mutex = &mutex_;
@@ -85,6 +123,7 @@ class Trainer {
     if (roles_.trains(node_)) STREAMVEC_RETURN_IF_ERROR(train(*node));
     STREAMVEC_RETURN_IF_ERROR(node->finish({}).status());
     for (int key = 0; key < kKeys; ++key) std::copy_n(row(key), kNodes, log_.rows[key]);
+    if (slopes_) log_.steps = slopes_->steps();
     return {};
   }
 
@@ -95,7 +134,13 @@ class Trainer {
                                              std::unique_ptr<Transport> transport) {
     std::vector<Matrix*> with_owners;
     RingOptions ring;
-    for (int i = 0; i < kTables; ++i) {
+    const bool one_step = scheme.keeps == Way::Keeps::kOneStep;
+    if (one_step) {
+      slopes_.emplace(tables_);
+      ring.slopes = &slopes_->shared();
+      ring.team = &slopes_->team();
+    }
+    for (int i = 0; i < kTables && !one_step; ++i) {
       if (i < kTables - scheme.ring_tables) {
         with_owners.push_back(&tables_[i]);
         continue;
@@ -105,7 +150,7 @@ class Trainer {
       dense.combine = Combine::kSum;
       ring.tables.push_back(dense);
     }
-    if (ring.tables.empty()) {
+    if (ring.keeps_nothing()) {
       STREAMVEC_ASSIGN_OR_RETURN(auto node, ClusterNode::start(options, std::move(transport), with_owners));
       return std::unique_ptr<Synchronizer>(std::move(node));
     }
@@ -113,7 +158,8 @@ class Trainer {
       const std::lock_guard lock(mutex_);
       use();
     };
-    ring.words_min = options.words_min;
+    if (scheme.in_turns) ring.turns = turns_ = std::make_shared<Turns>(Turns::Options{.always = one_step});
+    ring.words_min = scheme.in_turns ? 0 : options.words_min;
     ring.words_max = options.words_max;
     ring.dead_after_s = options.dead_after_s;
     ring.unheard_after_s = 2 * options.dead_after_s;
@@ -123,12 +169,24 @@ class Trainer {
 
   Status train(Synchronizer& node) {
     while (!cluster_.finish) {
-      for (int i = 0; i < 5; ++i) add();
+      if (turns_) turns_->begin_step();
+      slopes_ ? leave_slopes() : add_some();
+      if (turns_) turns_->end_step();
       note_acknowledged(node.stats().pushes);
       STREAMVEC_RETURN_IF_ERROR(node.trained(10));
       sleep_for(0.001);
     }
     return {};
+  }
+
+  void leave_slopes() {
+    const std::lock_guard lock(mutex_);
+    slopes_->leave(random_);
+    ++log_.batches;
+  }
+
+  void add_some() {
+    for (int i = 0; i < 5; ++i) add();
   }
 
   void add() {
@@ -159,6 +217,8 @@ class Trainer {
   Random random_;
   std::mutex mutex_;
   Matrix tables_[kTables];
+  std::optional<Slopes> slopes_;
+  std::shared_ptr<Turns> turns_;
   std::deque<std::pair<int64_t, std::array<int32_t, kKeys>>> seen_;  // totals by the number of pushes begun
 };
 

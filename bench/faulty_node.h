@@ -22,10 +22,19 @@ constexpr double kDeadAfter = 1.5, kHangsAfter = 150;  // seconds
 
 // How changes are taken in.
 struct Way {
+  enum class Keeps {
+    kAll,      // every change as it is
+    kLess,     // some, or parts of them
+    kOneStep,  // no changes: all nodes make one step of their slopes, and what counts is how often
+  };
   const char* name;
   Admission admission = Admission::kBsp;
   int ring_tables = 0;  // the last so many of the tables go round; the others' rows have owners
-  bool exact = true;    // every change is kept as it is
+  Keeps keeps = Keeps::kAll;
+  bool adaptive = false;  // the admission's bound follows what is measured
+  bool in_turns = false;  // a round of the ring follows every batch
+
+  bool exact() const { return keeps == Keeps::kAll; }
 };
 // Who does what: the last of the nodes may only own rows; where there are none of these, all train and own rows.
 struct Roles {
@@ -65,6 +74,8 @@ struct NodeLog {
   std::array<int32_t, kTotalsMax> total[kKeys];  // what its column of the row has been, one after the other
   std::atomic<int32_t> acknowledged[kKeys] = {};
   float rows[kKeys][kNodes];  // at the end
+  int32_t batches = 0;        // kOneStep: that this node has left slopes of
+  int32_t steps = 0;          // and what all have stepped, at the end
 
   int32_t last(int key) const { return totals[key] == 0 ? 0 : total[key][static_cast<size_t>(totals[key] - 1)]; }
   bool had(int key, int32_t value) const {
