@@ -13,6 +13,8 @@
 namespace streamvec {
 namespace {
 
+constexpr float kRounding = 0x1p-42f;  // squared, as a share of a row; a float is rounded by up to 2^-24 of it
+
 class LateServer final : public Owner {
  public:
   LateServer(const SyncOptions& options, Shard rows) : Owner(options, std::move(rows)), reader_(options.dim) {}
@@ -111,8 +113,12 @@ class LateServer final : public Owner {
     const auto dim = static_cast<int32_t>(options_.dim);
     if (options_.scheme.combine == Combine::kSum || options_.scheme.combine == Combine::kDamped)
       return push.add(i, changes, dim, row);
+    const TakenChange unknown = take_change(row, known, dim, missed);
+    // What is told in full may still be off by its rounding: Adasum would take that for a direction and count the
+    // sender's change along it by half.
+    if (options_.scheme.combine == Combine::kAdasum && unknown.change <= kRounding * unknown.known)
+      return push.add(i, changes, dim, row);
     float* change = changes.row(static_cast<int64_t>(i));
-    take_change(row, known, dim, missed);
     combine_late(options_.scheme.combine, missed, dim, change);
     blend(known, 1, change, 1, dim, row);
   }

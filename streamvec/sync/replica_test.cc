@@ -287,6 +287,27 @@ TEST_P(EveryAdmission, AnOwnerAnswersInTheCodecThatItIsAskedIn) {
   EXPECT_EQ(pair.answers.back().message.codec, CodecKind::kFourBit);
 }
 
+// Each draws the row to where it rests, from where both began; one that makes the steps of both, one after the other,
+// goes on from where it has come to.
+TEST_P(EveryAdmission, WhatTwoHaveDrawnToItsRestEndsWhereOneEndsAfterTheStepsOfBoth) {
+  constexpr double kRest = 3, kSteps = 4;
+  constexpr double kAlone = Replica::kAcross * kPull * 1 * kSteps;  // its pull
+  Pair pair(CodecKind::kFp32, GetParam());
+  pair.push();
+  pair.answer();
+  for (auto& tables : pair.tables)
+    tables[0].row(0)[1] += static_cast<float>((kRest - tables[0].row(0)[1]) * (1 - std::exp(-kAlone)));
+  pair.trained(kSteps);
+  pair.push();
+  pair.answer();
+  for (int i = 0; i < 2; ++i) {  // so that both have heard of both
+    pair.push();
+    pair.answer();
+  }
+  for (const auto& tables : pair.tables)
+    EXPECT_NEAR(tables[0].row(0)[1], 1 + (kRest - 1) * (1 - std::exp(-2 * kAlone)), 0.01);
+}
+
 INSTANTIATE_TEST_SUITE_P(RowServer, EveryAdmission,
                          ::testing::Values(Admission::kBsp, Admission::kSsp, Admission::kAsync));
 
