@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "streamvec/sync/row_stream.h"
 #include "streamvec/sync/simulated_node.h"
 
 namespace streamvec {
@@ -294,10 +295,8 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
   if (options_.other_codec > 0)
     node.replica->set_codec(random_.uniform() < options_.other_codec ? CodecKind::kFp16 : options_.scheme.codec);
   node.replica->begin(due, out);
-  for (const RowKey key : due)
-    if (options_.drop_residual)
-      node.replica->known_value(
-          key, {node.tables[key % kTables].row(key / kTables), static_cast<size_t>(options_.nodes_ever)});
+  if (options_.drop_residual)
+    for (const Outgoing& outgoing : out) drop_residual(node, outgoing.message);
   for (const Outgoing& outgoing : out) {
     Node::Push push{outgoing.to, outgoing.message.clock, outgoing.message.stamp, false, {}};
     for (const RowKey key : outgoing.message.rows) push.totals[key] = node.trained[key];
@@ -305,6 +304,18 @@ void SimulatedCluster::begin_push(Node& node, bool all) {
   }
   ++node.settling;
   send_out(node, out);
+}
+
+// Leaves of the rows of a push what the worker knows and what the push says.
+void SimulatedCluster::drop_residual(Node& node, const Message& push) {
+  RowReader said(node.tables[0].cols());
+  STREAMVEC_CHECK(said.begin(push.codec, push.payload, std::ssize(push.rows)).ok());
+  for (size_t i = 0; i < push.rows.size(); ++i) {
+    const MatrixView<float> table = node.tables[push.rows[i] % kTables].view();
+    const auto slot = static_cast<int64_t>(push.rows[i] / kTables);
+    node.replica->known_value(push.rows[i], table.row_span(slot));
+    said.add(static_cast<int64_t>(i), 1, table.row(slot));
+  }
 }
 
 void SimulatedCluster::crash_one() {

@@ -110,6 +110,7 @@ class SimulatedCluster {
   void stamp(Node& node);
   void mark(Node& node, std::span<const RowKey> due);
   void begin_push(Node& node, bool all);
+  static void drop_residual(Node& node, const Message& push);
   void crash_one();
   void join_one();
   void retire_one();

@@ -10,14 +10,6 @@
 namespace streamvec {
 namespace {
 
-// One bit a value: most of a push is left for later ones.
-void coarse(SimulatedCluster::Options& options) {
-  options.scheme.codec = CodecKind::kOneBit;
-  options.crash = options.join = 0;
-  options.nodes_ever = 4;
-  options.settling = 60;
-}
-
 class EveryScheme : public testing::TestWithParam<Admission> {
  protected:
   SimulatedCluster::Options options(uint64_t seed) const {
@@ -142,6 +134,7 @@ TEST_P(PlantedFault, NewcomersThatKeepTheirOwnFirstRowsAreFound) {
 
 TEST_P(PlantedFault, ForgottenResidualsAreFound) {
   EXPECT_EQ(found([](auto& faulty) { coarse(faulty); }), 0);
+  EXPECT_EQ(found([](auto& faulty) { faulty.drop_residual = true; }), 0) << "all is said at once";
   EXPECT_GE(found([](auto& faulty) {
               coarse(faulty);
               faulty.drop_residual = true;
@@ -188,12 +181,13 @@ TEST(Async, OwnersThatLiveWhoseRowsAreNotWaitedForAreFound) {
   EXPECT_GE(found, 2);
 }
 
-// Of schemes under which not every push counts by 1, with marks.
+// Of schemes under which not every push counts by 1, with marks. What a codec leaves out would break their marks into
+// shares: forgotten residuals are found in scheme_definition_test.cc.
 class Marked : public testing::Test {
  protected:
   template <typename Make>
   static void expect_planted_faults_are_found(Make&& options) {
-    int64_t taken_twice = 0, not_told = 0;
+    int64_t taken_twice = 0, not_told = 0, of_last_words = 0;
     for (int64_t seed = 1; seed <= 6; ++seed) {
       SimulatedCluster::Options faulty = options(seed);
       faulty.skip_dedupe = true;
@@ -204,9 +198,14 @@ class Marked : public testing::Test {
       faulty.nodes_ever = 14;
       faulty.join = 0.08;
       not_told += SimulatedCluster(faulty).run().empty() ? 0 : 1;
+      faulty = options(seed);
+      faulty.ignore_generation = true;
+      faulty.turnover = 0.08;
+      of_last_words += SimulatedCluster(faulty).run().empty() ? 0 : 1;
     }
     EXPECT_GE(taken_twice, 3);
     EXPECT_GE(not_told, 3);
+    EXPECT_GE(of_last_words, 3);
   }
 };
 
@@ -268,6 +267,14 @@ TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileNodesDieAndCome) {
   EXPECT_GT(crashes, seeds() / 2);
   EXPECT_GT(dropped, 10 * seeds());
   EXPECT_GT(counted, dropped) << "most of four are in time";
+}
+
+TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileSlotsChangeHands) {
+  for (int64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+    auto turning = backup(seed);
+    turning.turnover = 0.04;
+    ASSERT_EQ(SimulatedCluster(turning).run(), "") << "seed " << seed;
+  }
 }
 
 TEST_F(Backup, EveryPushCountsOnceOrNotAtAllWhileOwnersThatLiveGiveTheirRowsUp) {

@@ -3,24 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
+#include "streamvec/core/testing_seeds.h"
 #include "streamvec/sync/simulated_cluster.h"
 
 namespace streamvec {
 
-inline int64_t from_environment(const char* name, int64_t otherwise) {
-  const char* wanted = std::getenv(name);
-  return wanted == nullptr ? otherwise : std::atoll(wanted);
-}
-
-// More seeds by STREAMVEC_SEEDS=100000, others by STREAMVEC_FIRST_SEED; a failure prints its seed.
 inline int64_t seeds() {
-  return from_environment("STREAMVEC_SEEDS", 60);
-}
-inline int64_t first_seed() {
-  return from_environment("STREAMVEC_FIRST_SEED", 1);
+  return seeds_or(60);
 }
 
 // Of the schemes under which every push counts by 1.
@@ -28,6 +19,14 @@ inline std::string exact_name_of(const testing::TestParamInfo<Admission>& scheme
   return scheme.param == Admission::kBsp ? "bsp" : scheme.param == Admission::kSsp ? "ssp" : "async";
 }
 inline const auto kExactSchemes = testing::Values(Admission::kBsp, Admission::kSsp, Admission::kAsync);
+
+// One bit a value: most of a push is left for later ones.
+inline void coarse(SimulatedCluster::Options& options) {
+  options.scheme.codec = CodecKind::kOneBit;
+  options.crash = options.join = 0;
+  options.nodes_ever = 4;
+  options.settling = 60;
+}
 
 // Of schemes under which not every push counts by 1, with marks.
 inline SimulatedCluster::Options marked(int64_t seed, Admission admission) {

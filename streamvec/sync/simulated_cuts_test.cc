@@ -202,5 +202,27 @@ TEST(Auto, WorkersThatIgnoreTheirBoundAreFound) {
   EXPECT_GE(found, 3);
 }
 
+TEST(Auto, FaultsThatArePlantedAreFound) {
+  constexpr int64_t kSeeds = 6;
+  const auto finding = [](void (*plant)(SimulatedCluster::Options&)) {
+    return found_in(kSeeds, [&](int64_t seed) {
+      auto faulty = with_changing_bounds(seed);
+      plant(faulty);
+      return faulty;
+    });
+  };
+  EXPECT_GE(finding([](auto& faulty) { faulty.skip_dedupe = true, faulty.repeat = 0.2; }), kSeeds / 2);
+  EXPECT_GE(finding([](auto& faulty) { faulty.skip_broadcast = true, faulty.join = 0.05; }), kSeeds / 2);
+  EXPECT_GE(finding([](auto& faulty) {
+              faulty.ignore_epoch = true;
+              faulty.crash = faulty.join = 0.05;
+              faulty.steps = 200;
+            }),
+            kSeeds / 2);
+  EXPECT_GE(finding([](auto& faulty) { faulty.ignore_generation = true, faulty.turnover = 0.04; }), kSeeds / 2);
+  EXPECT_EQ(finding(coarse), 0);
+  EXPECT_GE(finding([](auto& faulty) { coarse(faulty), faulty.drop_residual = true; }), kSeeds / 2);
+}
+
 }  // namespace
 }  // namespace streamvec

@@ -2,12 +2,12 @@
 // text, ended at any change to the disk and resumed until it is through.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "streamvec/core/simulated_disk.h"
+#include "streamvec/core/testing_seeds.h"
 #include "streamvec/format/test_support.h"
 #include "streamvec/train/checkpoint.h"
 #include "streamvec/train/checkpoint_test_support.h"
@@ -16,11 +16,6 @@ namespace streamvec {
 namespace {
 
 namespace fs = std::filesystem;
-
-int64_t of_environment(const char* name, int64_t otherwise) {
-  const char* wanted = std::getenv(name);
-  return wanted == nullptr ? otherwise : std::atoll(wanted);
-}
 
 // A training that counts its pieces of text, and dies. Each save has a number of its own, which everything in it has.
 class SimulatedRun {
@@ -141,9 +136,8 @@ class SimulatedRun {
   std::ostringstream wrong_;
 };
 
-// More seeds by STREAMVEC_SEEDS=100000, others by STREAMVEC_FIRST_SEED; a failure prints its seed.
 TEST(CheckpointCrash, TheNewestCompleteOneLoadsAndEveryPieceCountsOnceWhereverARunIsCutOff) {
-  const int64_t first = of_environment("STREAMVEC_FIRST_SEED", 1), seeds = of_environment("STREAMVEC_SEEDS", 60);
+  const int64_t first = first_seed(), seeds = seeds_or(60);
   int64_t losses = 0, failures = 0, resumed = 0;
   for (int64_t seed = first; seed < first + seeds; ++seed) {
     SimulatedDisk::Options options;
