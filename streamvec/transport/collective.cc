@@ -17,6 +17,7 @@ struct Header {
 constexpr size_t kHeader = sizeof(Header);
 static_assert(kHeader == 24);
 constexpr std::chrono::milliseconds kInterruptLook{20};
+constexpr size_t kAtOnce = size_t{16} << 20;  // memory for bytes that are announced; for more as they come
 
 void set_header(std::string& frame, const Header& header) {
   std::memcpy(frame.data(), &header, kHeader);
@@ -237,7 +238,7 @@ Status RingCollective::receive_bytes(std::string& bytes, bool on, Deadline deadl
     STREAMVEC_RETURN_IF_ERROR(receive_chunk(Kind::kBytes, frame, size, deadline));
     if (bytes.size() + frame.size() - kHeader > static_cast<size_t>(size))
       return error(Code::kInvalidArgument, "node ", previous(), " sent more than the ", size, " bytes it announced");
-    if (bytes.empty()) bytes.reserve(static_cast<size_t>(size));
+    if (bytes.empty()) bytes.reserve(std::min(static_cast<size_t>(size), kAtOnce));
     bytes.append(frame, kHeader);
     if (on) STREAMVEC_RETURN_IF_ERROR(pass_on(std::move(frame), deadline));
   } while (bytes.size() < static_cast<size_t>(size));

@@ -440,6 +440,22 @@ TEST(Channels, EveryReceiverIsServedWhoeverWaitsForTheTransport) {
   for (std::thread& receiver : receivers) receiver.join();
 }
 
+// As the ring's frames begin: a number, the kind, the group, the size.
+std::string first_of_bytes(uint64_t size) {
+  const uint64_t words[] = {0, 1, size};
+  return {reinterpret_cast<const char*>(words), sizeof words};
+}
+
+TEST(RingFrames, NoMemoryIsTakenForBytesThatAreOnlyAnnounced) {
+  for (const uint64_t size : {uint64_t{1} << 50, ~uint64_t{0}}) {
+    TwoNodes nodes;
+    RingCollective ring(*nodes.a, {1, 2});
+    nodes.b->send(1, first_of_bytes(size) + "some");
+    std::string bytes;
+    EXPECT_EQ(ring.broadcast(bytes, 1, Deadline::after(milliseconds(100))).code(), Code::kDeadlineExceeded);
+  }
+}
+
 TEST(Channels, TellThatTheTransportIsClosed) {
   class Closed final : public Transport {
     NodeId self() const override { return 1; }
