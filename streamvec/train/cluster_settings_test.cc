@@ -61,6 +61,14 @@ TEST(ClusterSettings, ShortRunsAndStreamsPushEveryTenThousandWords) {
   }
 }
 
+TEST(ClusterSettings, RulesThatDoNotKnowHowFarNodesWentPushEveryTenThousandWordsInRunsOfAnyLength) {
+  ClusterSettings settings;
+  for (const char* combine : {"adasum", "mean", "sum"}) {
+    settings.combine = combine;
+    EXPECT_EQ(push_interval(settings, 64'000'000).words_min, 10'000) << combine;
+  }
+}
+
 TEST(ClusterSettings, WordsBetweenTwoPushesThatAreGivenHoldForRunsOfAnyLength) {
   ClusterSettings settings;
   settings.words_min = 20'000;
