@@ -162,7 +162,7 @@ TEST(HybridNode, TheLeaderKnowsWhatAllHaveTrained) {
 
 TEST(HybridNode, TrainingGoesOnWhenANodeDiesWithAndWithoutRows) {
   for (const bool rows : {false, true}) {
-    HybridCluster cluster(3, Combine::kSum, rows, 0.3);
+    HybridCluster cluster(3, Combine::kSum, rows, 2.5);
     cluster.join_all();
     for (auto& [rank, node] : cluster.nodes) ASSERT_TRUE(node->await_start().ok());
     ASSERT_TRUE(cluster.train(1, 20).ok());
@@ -181,7 +181,7 @@ TEST(HybridNode, TrainingGoesOnWhenANodeDiesWithAndWithoutRows) {
 }
 
 TEST(HybridNode, EverybodyEndsWithAnErrorWhenTheLeaderDies) {
-  HybridCluster cluster(3, Combine::kSum, false, 0.3);
+  HybridCluster cluster(3, Combine::kSum, false, 2.5);
   cluster.join_all();
   for (auto& [rank, node] : cluster.nodes) ASSERT_TRUE(node->await_start().ok());
   cluster.nodes.erase(0);

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, JoinedScheme,
                                            exact(Admission::kSoftsync), exact(Admission::kAsync), adaptive()));
 
 TEST(ClusterNode, OneJoinsWhileAnotherDies) {
-  Cluster cluster(3, exact(Admission::kBsp), 0, 2);
+  Cluster cluster(3, exact(Admission::kBsp), 0, 3);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.members[2].train(3, 50);
   cluster.join(4);
@@ -103,7 +103,7 @@ TEST(ClusterNode, OneWithAnotherVocabularyCannotJoinAndIsToldWhy) {
 }
 
 TEST(ClusterNode, OneJoinsOnceItCanBeWrittenDownAndTheOthersTrainMeanwhile) {
-  Cluster cluster(2, exact(Admission::kBsp), 0, 0.3);
+  Cluster cluster(2, exact(Admission::kBsp), 0, 3);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.notebook.refuse(error(Code::kUnavailable, "no space left"));
   cluster.join(3);

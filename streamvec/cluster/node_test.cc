@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "streamvec/cluster/node_testing.h"
+#include "streamvec/core/testing_stall.h"
 #include "streamvec/transport/reliable_transport.h"
 
 namespace streamvec {
@@ -153,11 +154,13 @@ TEST(ClusterNode, ANodeThatHasNothingToTrainOnHoldsNobodyUp) {
 
 // By itself it would push four times a second, and hold each round up until then: 36 times within that patience.
 TEST(ClusterNode, OneThatTrainsSlowlyPushesWhenOthersWaitForIt) {
-  Cluster cluster(2, exact(Admission::kBsp));
-  for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
-  const Deadline patience = Deadline::after(std::chrono::seconds(9));
-  while (cluster.members[0].node->stats().pushes < 40 && !patience.passed()) cluster.members[0].train(1, 50);
-  EXPECT_GE(cluster.members[0].node->stats().pushes, 40);
+  repeat_when_stalled(std::chrono::milliseconds(500), [] {
+    Cluster cluster(2, exact(Admission::kBsp));
+    for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
+    const Deadline patience = Deadline::after(std::chrono::seconds(9));
+    while (cluster.members[0].node->stats().pushes < 40 && !patience.passed()) cluster.members[0].train(1, 50);
+    EXPECT_GE(cluster.members[0].node->stats().pushes, 40);
+  });
 }
 
 TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLostAndNobodyMayTakeItsPlace) {
@@ -171,10 +174,12 @@ TEST(ClusterNode, EndsWithAnErrorWhenTheLeaderIsLostAndNobodyMayTakeItsPlace) {
 }
 
 TEST(ClusterNode, OneThatIsReadyEarlyWaitsForALeaderThatComesLate) {
-  Cluster cluster(2, exact(Admission::kBsp), 0, 0.3, {}, false, {1});
-  std::this_thread::sleep_for(std::chrono::milliseconds(900));
-  cluster.start(1, cluster.options);
-  for (Member& member : cluster.members) EXPECT_TRUE(member.node->await_start().ok());
+  repeat_when_stalled(std::chrono::milliseconds(100), [] {
+    Cluster cluster(2, exact(Admission::kBsp), 0, 0.3, {}, false, {1});
+    std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    cluster.start(1, cluster.options);
+    for (Member& member : cluster.members) EXPECT_TRUE(member.node->await_start().ok());
+  });
 }
 
 TEST(ClusterNode, OneThatNeverHearsTheLeaderSaysThatNothingWasBegun) {
@@ -187,7 +192,7 @@ TEST(ClusterNode, OneThatNeverHearsTheLeaderSaysThatNothingWasBegun) {
 }
 
 TEST(ClusterNode, ANodeThatIsCutOffEndsAndTheOthersGoOn) {
-  Cluster cluster(3, exact(Admission::kAsync), 0, 2);
+  Cluster cluster(3, exact(Admission::kAsync), 0, 3);
   for (Member& member : cluster.members) ASSERT_TRUE(member.node->await_start().ok());
   cluster.network.cut(1, 3);
   cluster.network.cut(2, 3);
@@ -216,13 +221,18 @@ TEST(ClusterNode, AWishToStopEndsTheWaitForTheOthers) {
   EXPECT_FALSE(*started);
 }
 
+constexpr double kRefusalWait = 1.5;  // seconds, for nodes to come
+// One that stood still for longer may not have come by then.
+constexpr std::chrono::duration<double> kRefusalStall(kRefusalWait / 3);
+
 // What a second node is told that is not like the first, and what the first says when it has waited for another.
 struct Refusal {
   explicit Refusal(const std::function<void(ClusterOptions&)>& change) {
     Cluster cluster(2, exact(Admission::kBsp), 0, 10, {}, false, {1, 2});
-    cluster.options.start_within_s = 0.5;
+    cluster.options.start_within_s = kRefusalWait;
     cluster.options.fingerprint_of = "7 words, --window 5, --lr 1";
     cluster.start(1, cluster.options);
+    cluster.options.start_within_s = 60;
     change(cluster.options);
     cluster.start(2, cluster.options);
     const Status refused = cluster.members[1].node->await_start().status();
@@ -234,32 +244,38 @@ struct Refusal {
 };
 
 TEST(ClusterNode, ANodeWithOtherOptionsIsToldThoseThatDiffer) {
-  const Refusal refusal([](ClusterOptions& options) {
-    options.fingerprint = 8;
-    options.fingerprint_of = "7 words, --window 3, --lr 1";
+  repeat_when_stalled(kRefusalStall, [] {
+    const Refusal refusal([](ClusterOptions& options) {
+      options.fingerprint = 8;
+      options.fingerprint_of = "7 words, --window 3, --lr 1";
+    });
+    EXPECT_EQ(refusal.told, "node 2 has --window 3, node 1 has --window 5; give all nodes the same text and options");
+    EXPECT_THAT(refusal.said, AllOf(HasSubstr("node 2 did not come"), HasSubstr(refusal.told)));
   });
-  EXPECT_EQ(refusal.told, "node 2 has --window 3, node 1 has --window 5; give all nodes the same text and options");
-  EXPECT_THAT(refusal.said, AllOf(HasSubstr("node 2 did not come"), HasSubstr(refusal.told)));
 }
 
 TEST(ClusterNode, ANodeWithOtherWordsOrRowsAloneIsToldThat) {
-  const Refusal words([](ClusterOptions& options) { options.fingerprint = 8; });
-  EXPECT_EQ(words.told, "node 2 has other words than node 1; give all nodes the same text and options");
-  const Refusal rows([](ClusterOptions& options) { options.rows = 8; });
-  EXPECT_EQ(rows.told,
-            "node 2 begins with other rows than node 1; is the model that node 1 goes on with in its --out, too?");
+  repeat_when_stalled(kRefusalStall, [] {
+    const Refusal words([](ClusterOptions& options) { options.fingerprint = 8; });
+    EXPECT_EQ(words.told, "node 2 has other words than node 1; give all nodes the same text and options");
+    const Refusal rows([](ClusterOptions& options) { options.rows = 8; });
+    EXPECT_EQ(rows.told,
+              "node 2 begins with other rows than node 1; is the model that node 1 goes on with in its --out, too?");
+  });
 }
 
 TEST(ClusterNode, ANodeOfAnotherKindIsWaitedForAndNamed) {
-  Cluster cluster(2, exact(Admission::kBsp), 0, 10, {}, false, {1, 2});
-  cluster.options.start_within_s = 0.5;
-  ReliableTransport other(cluster.network.join(2));
-  other.add_peer(1, "");
-  cluster.start(1, cluster.options);
-  other.send(1, "hello");
-  const Status waited = cluster.members[0].node->await_start().status();
-  EXPECT_EQ(waited.code(), Code::kUnavailable);
-  EXPECT_THAT(waited.message(), AllOf(HasSubstr("node 2 did not come"), HasSubstr("the same --model")));
+  repeat_when_stalled(kRefusalStall, [] {
+    Cluster cluster(2, exact(Admission::kBsp), 0, 10, {}, false, {1, 2});
+    cluster.options.start_within_s = kRefusalWait;
+    ReliableTransport other(cluster.network.join(2));
+    other.add_peer(1, "");
+    cluster.start(1, cluster.options);
+    other.send(1, "hello");
+    const Status waited = cluster.members[0].node->await_start().status();
+    EXPECT_EQ(waited.code(), Code::kUnavailable);
+    EXPECT_THAT(waited.message(), AllOf(HasSubstr("node 2 did not come"), HasSubstr("the same --model")));
+  });
 }
 
 }  // namespace

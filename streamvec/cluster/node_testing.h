@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -304,8 +305,11 @@ class Cluster {
 // Takes pieces of the text until there are none, a step each.
 class Reader {
  public:
-  Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece) {
-    thread_ = std::thread([this, &member, id, a_piece] {
+  Reader(Member& member, NodeId id, std::chrono::milliseconds a_piece)
+      : Reader(member, id, [a_piece] { std::this_thread::sleep_for(a_piece); }) {}
+  // `train` is called for each piece, and takes as long as that takes.
+  Reader(Member& member, NodeId id, const std::function<void()>& train) {
+    thread_ = std::thread([this, &member, id, train] {
       status = member.node->await_start().status();
       if (!status.ok()) return;
       PieceQueue& pieces = *member.node->pieces();
@@ -319,7 +323,7 @@ class Reader {
         member.add_one(static_cast<int>(piece), id);
         taken.insert(piece);
         own_.tokens += 10;
-        std::this_thread::sleep_for(a_piece);
+        train();
         pieces.finish(piece, own_);
         if (!member.node->trained(10).ok()) break;
       }

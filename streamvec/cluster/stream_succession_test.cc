@@ -250,7 +250,7 @@ class StreamSuccession : public ::testing::TestWithParam<Admission>, protected S
     return {};
   }
   void begin(size_t count) {
-    start(count, GetParam(), 0.4, true);
+    start(count, GetParam(), 2.5, true);  // no thread of a node that lives stands still for as long
     for (auto& member : members) ASSERT_TRUE(member->node->await_start().ok());
   }
 };

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -207,13 +208,20 @@ TEST(CheckpointDiskTest, AFullDiskLeavesTheOnesBefore) {
 TEST(CheckpointKillTest, AKillAtAnyMomentLeavesACompleteCheckpoint) {
   const ScratchDirectory scratch;
   const std::string dir = scratch.path("model");
-  ASSERT_TRUE(TestModel(1, 300, 20).save(dir, 1).ok());
-  const auto start = std::chrono::steady_clock::now();
-  ASSERT_TRUE(TestModel(1, 300, 20).save(dir, 1).ok());
-  const auto save_us = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
+  auto save_us =
+      std::chrono::microseconds::max();  // the shortest of several: a disk or a core may stand still for long
+  for (int save = 0; save < 6; ++save) {
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_TRUE(TestModel(1, 300, 20).save(dir, 1).ok());
+    save_us = std::min(save_us,
+                       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start));
+  }
   Random random(11);
+  constexpr int kHitsLeast = 50, kNewestLeast = 50;
   int newest = 1, kills_that_hit_a_save = 0;
-  for (int round = 0; round < 250; ++round) {
+  // More rounds where saves are slower than they were.
+  const auto enough = [&] { return kills_that_hit_a_save > kHitsLeast && newest > kNewestLeast; };
+  for (int round = 0; round < 250 || (round < 2'500 && !enough()); ++round) {
     int pipe_ends[2];
     ASSERT_EQ(::pipe(pipe_ends), 0);
     ChildProcess child([&] {
@@ -240,8 +248,8 @@ TEST(CheckpointKillTest, AKillAtAnyMomentLeavesACompleteCheckpoint) {
     ASSERT_GE(newest, acknowledged);
     ASSERT_LE(newest, acknowledged + 1);
   }
-  EXPECT_GT(kills_that_hit_a_save, 50) << "the kills must fall into saves to show anything";
-  EXPECT_GT(newest, 50);
+  EXPECT_GT(kills_that_hit_a_save, kHitsLeast) << "the kills must fall into saves to show anything";
+  EXPECT_GT(newest, kNewestLeast);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "streamvec/cluster/node_testing.h"
 #include "streamvec/core/deadline.h"
+#include "streamvec/core/testing_wait.h"
 #include "streamvec/model/hybrid_vectors.h"
 #include "streamvec/source/planted.h"
 #include "streamvec/source/testing_files.h"
@@ -35,7 +36,7 @@ class StreamCluster : public ::testing::Test {
     options_.stream.snapshot_every = 0;
     options_.checkpoint_every_s = 0;
     options_.cluster.words_min = 1'000;
-    options_.cluster.dead_after_s = 2;
+    options_.cluster.dead_after_s = 10;
   }
 
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
@@ -49,6 +50,7 @@ class StreamCluster : public ::testing::Test {
   // A node for each list of sources. `stops`: what ends each of them.
   std::vector<Result<TrainProgress>> run(const std::vector<std::string>& sources, std::atomic<bool>* stops = nullptr) {
     network_.emplace();
+    for (auto& each : ended_) each = false;
     std::vector<std::optional<Result<TrainProgress>>> results(sources.size());
     std::vector<std::thread> threads;
     for (size_t i = 0; i < sources.size(); ++i)
@@ -63,6 +65,7 @@ class StreamCluster : public ::testing::Test {
         // What is said to a node that is not there yet is said again two seconds later.
         if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
         results[i].emplace(train(options, {sources[i]}, path("model"), hooks));
+        ended_[i] = true;
       });
     for (std::thread& thread : threads) thread.join();
     std::vector<Result<TrainProgress>> all;
@@ -82,6 +85,7 @@ class StreamCluster : public ::testing::Test {
   TemporaryDirectory directory_;
   TrainOptions options_;
   std::array<std::atomic<int64_t>, 4> documents_read_{};  // by node
+  std::array<std::atomic<bool>, 4> ended_{};              // likewise
 };
 
 // Of the words of all classes, how many have one of their own class for their nearest.
@@ -203,14 +207,15 @@ TEST_F(StreamCluster, AStopOfTheFirstStopsAllAndSaves) {
 }
 
 TEST_F(StreamCluster, ANodeThatIsStoppedAloneLeavesAndTheOthersGoOn) {
-  options_.cluster.dead_after_s = 0.3;
+  options_.cluster.dead_after_s = 3;
   for (const char* name : {"more", "less"}) std::ofstream(path(name)) << "some words that come early\n";
   std::atomic<bool> stops[2] = {false, false};
   std::thread later([&] {
     await_a_document_read_by({0, 1});
     stops[1] = true;
     std::ofstream(path("more"), std::ios::app) << "some words that come late\n";
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // it waits a second for others that stop, too
+    EXPECT_TRUE(eventually("the end of the one that is stopped", [&] { return ended_[1].load(); }));
+    EXPECT_TRUE(eventually("the later words", [&] { return documents_read_[0] >= 2; }));
     stops[0] = true;
   });
   const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("less") + "?from=start"}, stops);
@@ -223,20 +228,16 @@ TEST_F(StreamCluster, ANodeThatIsStoppedAloneLeavesAndTheOthersGoOn) {
 }
 
 TEST_F(StreamCluster, ANodeWhoseTextIsQuietEndsWhenTheLeaderIsLost) {
-  options_.cluster.dead_after_s = 0.3;
+  options_.cluster.dead_after_s = 3;
   std::ofstream(path("more")) << "some words that come early\n";
-  std::atomic<bool> stops[2] = {false, false}, over = false;
+  std::atomic<bool> stops[2] = {false, false};
   std::thread later([&] {
     await_a_document_read_by({0, 1});
     network_->cut(1, 2);
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
-    stops[0] = true;
-    for (int i = 0; i < 500 && !over; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_TRUE(over) << "it has not heard";
-    stops[1] = true;
+    EXPECT_TRUE(eventually("the end of the one that does not hear the leader", [&] { return ended_[1].load(); }));
+    for (std::atomic<bool>& stop : stops) stop = true;
   });
   const auto results = run({"tail:" + path("more") + "?from=start", "tail:" + path("more") + "?from=start"}, stops);
-  over = true;
   later.join();
   EXPECT_TRUE(results[0].ok()) << results[0].status().message();
   EXPECT_EQ(results[1].status().code(), Code::kUnavailable);
