@@ -32,7 +32,7 @@ class TestEtcd:
 
         def start(address):
             nodes[address] = self.start(tmp_path, etcd, address.split(":")[1], "--job", job, "--epochs", str(epochs),
-                                        "--sync-words", "1000", "--dead-after", "2", "--checkpoint-every", "0.2")
+                                        "--sync-words", "1000", "--dead-after", "5", "--checkpoint-every", "0.2")
 
         def await_roster(members):
             ended = lambda: any(node is not None and node.poll() is not None for node in nodes.values())
@@ -68,7 +68,7 @@ class TestEtcd:
 
     def begin_to_train(self, tmp_path, etcd, job, epochs, sync="bsp"):
         """Three nodes that train, by their numbers; the first leads."""
-        options = ["--job", job, "--workers", "3", "--epochs", str(epochs), "--sync-words", "1000", "--dead-after", "2",
+        options = ["--job", job, "--workers", "3", "--epochs", str(epochs), "--sync-words", "1000", "--dead-after", "5",
                    "--checkpoint-every", "0.2", "--sync", sync]
         nodes = {f"127.0.0.1:{port}": self.start(tmp_path, etcd, port, *options) for port in support.free_ports(3)}
         support.wait_for(lambda: len(roster(etcd, job)) == 3 and (tmp_path / "model" / "latest").exists(), "a checkpoint")
@@ -89,7 +89,7 @@ class TestEtcd:
             reports = [node.communicate(timeout=200) for node in nodes.values()]
             saved = files_of(tmp_path / "model")
             leader.send_signal(signal.SIGCONT)
-            _, err = leader.communicate(timeout=100)
+            _, err = leader.communicate(timeout=support.TIMEOUT_S)
             if went_on:
                 break
         assert [node.returncode for node in nodes.values()] == [0, 0], reports
@@ -101,7 +101,7 @@ class TestEtcd:
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
     def test_a_leader_ends_when_another_has_its_key_and_not_when_only_its_roster_was_touched(self, etcd, corpus, tmp_path):
-        options = ["--job", "twice", "--epochs", "1000000", "--dead-after", "2"]
+        options = ["--job", "twice", "--epochs", "1000000", "--dead-after", "5"]
         ports = support.free_ports(3)
         nodes = [self.start(tmp_path, etcd, port, *options) for port in ports[:2]]
         support.wait_for(lambda: len(roster(etcd, "twice")) == 2, "a cluster that trains")
@@ -111,7 +111,7 @@ class TestEtcd:
         leader = ports.index(int(roster(etcd, "twice")["1"].split(":")[1]))
         ask_etcd(etcd, "put", "twice", "leader", value="another")
         nodes[2].kill()
-        _, err = nodes[leader].communicate(timeout=100)
+        _, err = nodes[leader].communicate(timeout=support.TIMEOUT_S)
         assert nodes[leader].returncode == 1 and "another node leads the job 'twice'" in err, err
         for node in nodes:
             node.kill()
@@ -122,12 +122,12 @@ class TestEtcd:
         nodes = [self.start(tmp_path, etcd, port, "--epochs", "1000000") for port in ports[:2]]
         support.wait_for(lambda: len(roster(etcd, "streamvec")) == 2, "a cluster that trains")
         late = self.start(tmp_path, etcd, ports[2], "--epochs", "1000000", "--window", "3")
-        _, err = late.communicate(timeout=100)
+        _, err = late.communicate(timeout=support.TIMEOUT_S)
         assert late.returncode == 1 and "--window 3" in err and "--window 5" in err, err
         for node in nodes:
             node.send_signal(signal.SIGTERM)
         for node in nodes:
-            node.communicate(timeout=100)
+            node.communicate(timeout=support.TIMEOUT_S)
             assert node.returncode == 0
 
     def test_a_ring_takes_nobody_in_and_a_wish_to_stop_is_heard_while_others_are_awaited(self, etcd, corpus, tmp_path):
@@ -135,20 +135,20 @@ class TestEtcd:
         waiting = self.start(tmp_path, etcd, ports[0], "--workers", "2", "--job", "lonely")
         support.await_handlers(waiting)
         waiting.send_signal(signal.SIGTERM)
-        waiting.communicate(timeout=100)
+        waiting.communicate(timeout=support.TIMEOUT_S)
         assert waiting.returncode == 0
         ring = ["--workers", "2", "--epochs", "1000000", "--sync", "ring"]
         nodes = [self.start(tmp_path, etcd, port, *ring) for port in ports[:2]]
         support.wait_for(lambda: (tmp_path / "model").exists(), "a cluster that trains")
         late = self.start(tmp_path, etcd, ports[2], *ring)
-        _, err = late.communicate(timeout=100)
+        _, err = late.communicate(timeout=support.TIMEOUT_S)
         assert late.returncode == 1 and "a ring takes nobody in" in err
         for node in nodes:
             node.kill()
             node.communicate()
 
     def test_an_etcd_without_space_is_named_by_one_that_comes_and_by_a_leader_that_loses_another(self, etcd, corpus, tmp_path):
-        options = ["--epochs", "1000000", "--dead-after", "1", "--checkpoint-every", "0.2"]
+        options = ["--epochs", "1000000", "--dead-after", "5", "--checkpoint-every", "0.2"]
         ports = support.free_ports(3)
         nodes = [self.start(tmp_path, etcd, port, *options) for port in ports[:2]]
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists(), "a cluster that trains")
@@ -157,7 +157,7 @@ class TestEtcd:
             nodes[1 - leader].kill()
             late = self.start(tmp_path, etcd, ports[2], *options)
             for node, words in [(late, ""), (nodes[leader], "node 1, which leads, could not write down who takes part: ")]:
-                _, err = node.communicate(timeout=100)
+                _, err = node.communicate(timeout=support.TIMEOUT_S)
                 assert node.returncode == 1 and f"{words}etcd at {etcd} has no space left" in err, err
         nodes[1 - leader].communicate()
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
@@ -166,18 +166,18 @@ class TestEtcd:
         ports = support.free_ports(2)
         keys = lambda: call_etcd(etcd, "kv/range", key="AA==", range_end="AA==", keys_only=True).get("kvs", [])
         with refusing(etcd, "/kv/put", 2) as (way, start):
-            first = self.start(tmp_path, way, ports[0], "--dead-after", "1")
+            first = self.start(tmp_path, way, ports[0], "--dead-after", "5")
             support.wait_for(lambda: len(keys()) == 1, "its key")
             start.set()
             for lease in call_etcd(etcd, "lease/leases")["leases"]:
                 call_etcd(etcd, "lease/revoke", ID=lease["ID"])
-            second = self.start(tmp_path, etcd, ports[1], "--dead-after", "1")
+            second = self.start(tmp_path, etcd, ports[1], "--dead-after", "5")
             for node in [first, second]:
-                _, err = node.communicate(timeout=30)
+                _, err = node.communicate(timeout=support.TIMEOUT_S)
                 assert node.returncode == 0, err
 
     def test_an_etcd_that_is_not_there_is_named(self, corpus, tmp_path):
         port, nobody = support.free_ports(2)
         node = self.start(tmp_path, f"http://127.0.0.1:{nobody}", port)
-        _, err = node.communicate(timeout=100)
+        _, err = node.communicate(timeout=support.TIMEOUT_S)
         assert node.returncode == 1 and f"etcd at http://127.0.0.1:{nobody}" in err

@@ -31,7 +31,7 @@ def start_nodes(tmp_path, count, *options, per_node=None):
 def start_and_kill(tmp_path, count, victim, *options):
     """Nodes of which one is killed in the middle, after a first checkpoint; a run that is over before is made longer."""
     for epochs in [100, 400, 1600, 6400]:
-        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 3, "--sync-words", 1000,
+        nodes = start_nodes(tmp_path, count, "--dim", 64, "--epochs", epochs, "--dead-after", 6, "--sync-words", 1000,
                             "--checkpoint-every", 0.2, *options)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[victim].send_signal(signal.SIGKILL)
@@ -74,7 +74,7 @@ class TestLaunch:
     def test_every_scheme_ends_with_one_model_of_all_the_text(self, sync, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "3", "--", "train", "corpus.txt", "--out", "model", "--dim",
                                "32", "--epochs", "2", "--sync", sync, "--sync-words", "2000", "--json"], cwd=tmp_path,
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=support.TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         assert report["nodes"] == 3 and report["pushes"] > 0 and report["bytes_sent"] > 0  # how many is a matter of time
@@ -91,7 +91,7 @@ class TestLaunch:
         (tmp_path / "corpus.txt").write_text("".join(pieces))
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model", "--model",
                                "hybrid", "--dim", "16", "--threads", "1", "--epochs", "9", "--sync", sync, "--sync-words", "2000"],
-                              cwd=tmp_path, capture_output=True, text=True, timeout=120)
+                              cwd=tmp_path, capture_output=True, text=True, timeout=support.TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         words = ["ququqo", "wewewi", "ririru", "totota"]
         for each in json.loads(support.run("nearest", tmp_path / "model", *words, "-k", 8, "--json", exit=0).out):
@@ -104,7 +104,7 @@ class TestLaunch:
         (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model",
                                *SMALL_RBSG, "--epochs", "2", "--sync-words", "1000", "--threads", "1", "--ring-rank",
-                               str(rank), "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+                               str(rank), "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=support.TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         assert report["nodes"] == 2 and report["pushes"] > 1
@@ -117,7 +117,7 @@ class TestLaunch:
         (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--", "train", "corpus.txt", "--out", "model",
                                *SMALL_RBSG, "--threads", "1", *options, "--json"], cwd=tmp_path, capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=support.TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         batches_of_a_node = report["pairs"] / 512 / 2
@@ -126,7 +126,7 @@ class TestLaunch:
 
     def test_owners_of_rows_that_do_not_train(self, corpus, tmp_path):
         done = subprocess.run([support.PROGRAM, "launch", "-n", "2", "--servers", "1", "--", "train", "corpus.txt", "--out",
-                               "model", "--dim", "16", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+                               "model", "--dim", "16", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=support.TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["nodes"] == 3
 
@@ -137,8 +137,9 @@ class TestLaunch:
             support.wait_for(lambda: len(support.children_of(process.pid)) == 2, "two nodes")
             time.sleep(delay)
             process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=40)  # less than a node waits for one that does not come
+            _, err = process.communicate(timeout=support.TIMEOUT_S)
             assert process.returncode == 0 and b"was ended by" not in err, err
+            assert not any(waited in err for waited in (b"did not come", b"was not heard")), err  # for the other, in vain
 
     def test_a_stopped_run_goes_on_with_another_number_of_nodes_and_the_rate_of_all(self, corpus, tmp_path):
         epochs, words = 40, len(corpus.read_text().split())
@@ -147,7 +148,7 @@ class TestLaunch:
         process = support.start(*command(2), cwd=tmp_path)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or process.poll() is not None, "a checkpoint")
         process.send_signal(signal.SIGTERM)
-        stopped = json.loads(process.communicate(timeout=60)[0])
+        stopped = json.loads(process.communicate(timeout=support.TIMEOUT_S)[0])
         assert process.returncode == 0
         report = json.loads(support.run(*command(3), cwd=tmp_path, exit=0).out)
         assert report["lr"] < 1e-3 and report["nodes"] == 3
@@ -198,7 +199,7 @@ class TestLaunch:
         return process, support.children_of(process.pid)
 
     def test_a_node_that_is_stopped_keeps_nobody_from_ending(self, corpus, tmp_path):
-        process, nodes = self.start_long(tmp_path, "--dead-after", 1)
+        process, nodes = self.start_long(tmp_path, "--dead-after", 5)
         os.kill(nodes[1], signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=support.TIMEOUT_S)
@@ -219,10 +220,10 @@ class TestLaunch:
 
     def test_a_node_that_fails_before_the_others_can_begin_ends_all_at_once(self, tmp_path):
         (tmp_path / "part0.txt").write_text(support.topical_text(1_000))
-        begun = time.monotonic()
         done = support.run("launch", "-n", 2, "--", "train", "part{rank}.txt", "--stream", "--vocab-max", 99, "--out", "model",
                            cwd=tmp_path, exit=1)
-        assert "part1.txt" in done.err and time.monotonic() - begun < 40  # less than a node waits for one that does not come
+        assert "part1.txt" in done.err
+        assert not any(waited in done.err for waited in ("did not come", "was not heard")), "it has waited for the other in vain"
         assert "saved" not in done.err, "nobody wished to stop, and there is nothing to save"
 
     def test_what_train_is_told_counts_for_launch(self, corpus, tmp_path):
@@ -257,8 +258,8 @@ class TestNodes:
         (tmp_path / "held.txt").write_text(support.topical_text(20_000, seed=9))
         for epochs in [12, 50, 200]:
             nodes = start_nodes(tmp_path, 2, "--dim", 32, "--epochs", epochs, "--sync-words", 1000)
-            out, err = nodes[0].communicate(timeout=120)
-            assert nodes[0].returncode == 0 and nodes[1].wait(timeout=120) == 0, err
+            out, err = nodes[0].communicate(timeout=support.TIMEOUT_S)
+            assert nodes[0].returncode == 0 and nodes[1].wait(timeout=support.TIMEOUT_S) == 0, err
             if json.loads(out)["pushes"] >= 30:
                 break
             shutil.rmtree(tmp_path / "model")
@@ -297,14 +298,14 @@ class TestNodes:
         nodes[1].kill()
         nodes[1].communicate()
         nodes[1] = start(1, "ours")
-        out, err = nodes[0].communicate(timeout=120)
-        assert nodes[0].returncode == 0 and nodes[1].wait(timeout=60) == 0, err
+        out, err = nodes[0].communicate(timeout=support.TIMEOUT_S)
+        assert nodes[0].returncode == 0 and nodes[1].wait(timeout=support.TIMEOUT_S) == 0, err
         nodes[1].communicate()
         assert json.loads(out)["nodes"] == 2 and json.loads(out)["tokens"] == len(corpus.read_text().split())
 
     def test_nodes_with_other_options_are_refused_with_the_reason(self, corpus, tmp_path):
         nodes = start_nodes(tmp_path, 2, "--dim", 16, per_node=lambda rank: ["--seed", 1 + rank])
-        _, err = nodes[1].communicate(timeout=60)
+        _, err = nodes[1].communicate(timeout=support.TIMEOUT_S)
         nodes[0].kill()
         nodes[0].communicate()
         assert nodes[1].returncode == 1
@@ -317,12 +318,12 @@ class TestNodes:
         assert nodes[0].returncode == 0, err
         assert json.loads(out)["nodes"] == count - 1 and json.loads(out)["bytes_sent"] > 0
         assert json.loads(out)["notes"] == [f"node {count} fell silent and was left out"]
-        assert count == 2 or nodes[1].wait(timeout=60) == 0
+        assert count == 2 or nodes[1].wait(timeout=support.TIMEOUT_S) == 0
 
     def test_nodes_that_are_all_stopped_for_a_while_go_on(self, corpus, tmp_path):
-        nodes = start_nodes(tmp_path, 2, "--dim", 16, "--epochs", 1_000_000, "--dead-after", 3, "--checkpoint-every", 1)
+        nodes = start_nodes(tmp_path, 2, "--dim", 16, "--epochs", 1_000_000, "--dead-after", 5, "--checkpoint-every", 1)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists(), "a checkpoint")
-        for wish, pause_s in [(signal.SIGSTOP, 4), (signal.SIGCONT, 2), (signal.SIGTERM, 0)]:
+        for wish, pause_s in [(signal.SIGSTOP, 6), (signal.SIGCONT, 2), (signal.SIGTERM, 0)]:
             for node in nodes:
                 node.send_signal(wish)
             time.sleep(pause_s)
@@ -332,7 +333,7 @@ class TestNodes:
 
     def test_a_ring_goes_on_when_a_node_is_killed_and_trains_on_all_of_the_text(self, corpus, tmp_path):
         nodes = start_and_kill(tmp_path, 3, 1, "--sync", "ring")
-        (out, err), (_, others) = nodes[0].communicate(timeout=200), nodes[2].communicate(timeout=60)
+        (out, err), (_, others) = nodes[0].communicate(timeout=200), nodes[2].communicate(timeout=support.TIMEOUT_S)
         assert nodes[0].returncode == 0 and nodes[2].returncode == 0, err + others
         epochs = int(nodes[0].args[nodes[0].args.index("--epochs") + 1])
         assert json.loads(out)["nodes"] == 2 and json.loads(out)["tokens"] == epochs * len(corpus.read_text().split())
@@ -340,7 +341,7 @@ class TestNodes:
 
     def test_the_character_models_ring_goes_on_when_a_node_is_killed(self, tmp_path):
         (tmp_path / "corpus.txt").write_text(support.topical_text(20_000))
-        nodes = start_nodes(tmp_path, 3, *SMALL_RBSG, "--epochs", 1_000_000, "--dead-after", 2, "--checkpoint-every", 0.2)
+        nodes = start_nodes(tmp_path, 3, *SMALL_RBSG, "--epochs", 1_000_000, "--dead-after", 6, "--checkpoint-every", 0.2)
         trained = lambda: progress_saved(tmp_path).get("tokens", 0)
         support.wait_for(lambda: trained() > 0, "a checkpoint")
         nodes[1].kill()
@@ -348,14 +349,14 @@ class TestNodes:
         before = trained()
         support.wait_for(lambda: trained() > before + 50_000, "training without it")
         nodes[0].send_signal(signal.SIGTERM)
-        (out, err), (_, others) = nodes[0].communicate(timeout=support.TIMEOUT_S), nodes[2].communicate(timeout=60)
+        (out, err), (_, others) = nodes[0].communicate(timeout=support.TIMEOUT_S), nodes[2].communicate(timeout=support.TIMEOUT_S)
         assert nodes[0].returncode == 0 and nodes[2].returncode == 0, err + others
         assert json.loads(out)["nodes"] == 2 and json.loads(out)["notes"] == ["node 2 fell silent and was left out"]
         assert_letters_were_trained(tmp_path / "model")
 
     def test_nodes_end_with_an_error_when_the_leader_is_killed(self, corpus, tmp_path):
         nodes = start_and_kill(tmp_path, 2, victim=0)
-        _, err = nodes[1].communicate(timeout=60)
+        _, err = nodes[1].communicate(timeout=support.TIMEOUT_S)
         assert nodes[1].returncode == 1
         assert "node 1, which leads, was not heard" in err
 
@@ -385,12 +386,10 @@ class TestRanks:
     def test_a_killed_rank_ends_all_and_the_checkpoint_goes_on(self, corpus, tmp_path):
         options = ["--dim", 64, "--epochs", 2000, "--sync-words", 1000, "--checkpoint-every", 0.2]
         running = self.mpirun(tmp_path, 2, *options)
-        deadline = time.time() + 100
-        while not (tmp_path / "model" / "latest").exists() and time.time() < deadline and running.poll() is None:
-            time.sleep(0.05)
+        support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or running.poll() is not None, "a checkpoint")
         assert running.poll() is None, running.communicate()
         os.kill(support.children_of(running.pid)[-1], signal.SIGKILL)
-        running.communicate(timeout=100)
+        running.communicate(timeout=support.TIMEOUT_S)
         assert running.returncode != 0
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
         more = self.mpirun(tmp_path, 2, "--dim", 64, "--epochs", 1)

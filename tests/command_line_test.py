@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from support import assert_one_line, run, start
+from support import TIMEOUT_S, assert_one_line, run, start
 
 COMMANDS = ["demo", "train", "eval", "nearest", "analogy", "vector", "drift", "export", "import", "serve", "launch",
             "reproduce", "simulate"]
@@ -155,7 +155,7 @@ class TestOutput:
     def test_a_reader_that_leaves_early_is_an_error_not_a_crash(self):
         process = start("help", "train")
         process.stdout.close()
-        process.wait(timeout=30)
+        process.wait(timeout=TIMEOUT_S)
         error = process.stderr.read().decode()
         assert process.returncode in (0, 1) and process.returncode >= 0, error
 
@@ -163,5 +163,5 @@ class TestOutput:
         with open("/dev/full", "wb") as full:
             process = start("help", "train", stdout=full)
             error = process.stderr.read().decode()
-            assert process.wait(timeout=30) == 1
+            assert process.wait(timeout=TIMEOUT_S) == 1
         assert "standard output" in error

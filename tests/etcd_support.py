@@ -6,17 +6,19 @@ import json
 import threading
 import urllib.request
 
+from support import TIMEOUT_S
+
 
 def ask_etcd(etcd, call, job, key="roster", **values):
     """What etcd answers to a call about the job's roster, or another of its keys; values are text."""
     values["key"] = f"/streamvec/{job}/{key}"
     asked = json.dumps({name: base64.b64encode(value.encode()).decode() for name, value in values.items()})
-    with urllib.request.urlopen(f"{etcd}/v3/kv/{call}", data=asked.encode(), timeout=5) as answer:
+    with urllib.request.urlopen(f"{etcd}/v3/kv/{call}", data=asked.encode(), timeout=TIMEOUT_S) as answer:
         return json.loads(answer.read())
 
 
 def call_etcd(etcd, path, **asked):
-    with urllib.request.urlopen(f"{etcd}/v3/{path}", data=json.dumps(asked).encode(), timeout=5) as answer:
+    with urllib.request.urlopen(f"{etcd}/v3/{path}", data=json.dumps(asked).encode(), timeout=TIMEOUT_S) as answer:
         return json.loads(answer.read())
 
 
@@ -40,7 +42,7 @@ def refusing(etcd, path, count):
             left[0] -= refused
             if refused:
                 return self.answer(503, b"{}")
-            with urllib.request.urlopen(etcd + self.path, data=body, timeout=5) as answer:
+            with urllib.request.urlopen(etcd + self.path, data=body, timeout=TIMEOUT_S) as answer:
                 self.answer(200, answer.read())
 
         def answer(self, status, text):

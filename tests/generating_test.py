@@ -5,11 +5,10 @@ import math
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 from support import (PROGRAM, TIMEOUT_S, assert_one_line, newest, run, start, stem, tensor_shapes,
-                     text_of_endings, topical_text, train, vocabulary, weights)
+                     text_of_endings, topical_text, train, vocabulary, wait_for, weights)
 
 # The models, each with options for a quick training. What is added here has to pass everything below.
 GENERATING = {
@@ -37,13 +36,6 @@ def model(options, tmp_path_factory):
 
 def answers_of(command, model, *words):
     return json.loads(run(command, model, *words, "--json", exit=0).out)
-
-
-def wait_for(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 class TestQueries:
@@ -195,15 +187,18 @@ class TestStreams:
         arguments = ["train", f"tail:{tmp_path}/text", "--out", tmp_path / "model", *options, "--dim", 16, "--min-count",
                      1, "--checkpoint-every", "0.2"]
         process = start(*arguments)
-        wait_for(lambda: (tmp_path / "model" / "latest").exists())
+        wait_for(lambda: (tmp_path / "model" / "latest").exists() or process.poll() is not None, "a checkpoint")
+        assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGKILL)
         process.wait()
         process = start(*arguments)
         with open(tmp_path / "text", "a") as more:
             more.write("zyzzyva quokka\n" * 50)
-        wait_for(lambda: answers_of("nearest", tmp_path / "model", "quokka")[0]["seen"])
+        is_known = lambda: answers_of("nearest", tmp_path / "model", "quokka")[0]["seen"]
+        wait_for(lambda: process.poll() is not None or is_known(), "the new words")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0, err
         counts = dict(vocabulary(tmp_path / "model"))
         assert counts["quokka"] == 50
         assert sum(counts.values()) == 1000 * 10 + 100

@@ -5,7 +5,7 @@ import shutil
 import signal
 
 import pytest
-from support import (QUICK, assert_one_line, newest, run, start, tensor_shapes, tree, wait_for, weights, wide_text,
+from support import (QUICK, TIMEOUT_S, assert_one_line, newest, run, start, tensor_shapes, tree, wait_for, weights, wide_text,
                      words_of_topic)
 
 GLOVE = ["--model", "glove", "--epochs", "15"]
@@ -135,7 +135,7 @@ class TestGoingOn:
         process = start(*endless, "--json")
         wait_for(lambda: steps(tmp_path / "m") > 2_000, "many iterations")
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 0, stderr.decode()
         assert json.loads(stdout)["stopped"] is True
         assert of_the_same_topic(tmp_path / "m", "aaax") >= 9
@@ -143,7 +143,7 @@ class TestGoingOn:
         again = start(*endless, "--json")
         wait_for(lambda: steps(tmp_path / "m") > before, "more of them")
         again.send_signal(signal.SIGINT)
-        assert json.loads(again.communicate(timeout=60)[0])["pairs"] > json.loads(stdout)["pairs"]
+        assert json.loads(again.communicate(timeout=TIMEOUT_S)[0])["pairs"] > json.loads(stdout)["pairs"]
 
     def test_text_that_changed_meanwhile_is_said(self, tmp_path):
         text = tmp_path / "text"

@@ -5,7 +5,7 @@ import shutil
 import signal
 
 import pytest
-from support import (QUICK, assert_one_line, go_back_to_the_middle, newest, run, start, stem, tensor_shapes,
+from support import (QUICK, TIMEOUT_S, assert_one_line, go_back_to_the_middle, newest, run, start, stem, tensor_shapes,
                      text_of_endings, topical_text, train, tree, wait_for, weights)
 
 SMALL = ["--model", "rbsg", "--hidden", "32", "--char-dim", "8", "--batch", "128", "--lr", "0.01", "--sample", "0",
@@ -194,6 +194,6 @@ class TestLoop:
                         "--checkpoint-every", "0.1")
         wait_for((tmp_path / "m" / "latest").exists, "a checkpoint")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 0, err
         assert len(vector(tmp_path / "m", stem(1, 3) + "less")) == 16

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import time
 import xml.etree.ElementTree
 
 import pytest
@@ -158,11 +157,10 @@ def test_a_wish_to_stop_leaves_what_was_measured_of_a_row(tmp_path, row):
     (tmp_path / "text.txt").write_text(support.topical_text(20_000))
     process = support.start("reproduce", "--corpus", "text.txt", "--out", "r.html", "--epochs", 100_000, "--as-published",
                             "--only", row, "--json", cwd=tmp_path)
-    page, deadline = tmp_path / "r.html", time.time() + 60
-    while not (page.exists() and f"# {row}\n" in page.read_text()) and time.time() < deadline:
-        time.sleep(0.02)
+    page = tmp_path / "r.html"
+    support.wait_for(lambda: page.exists() and f"# {row}\n" in page.read_text() or process.poll() is not None, "the row")
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=support.TIMEOUT_S)
     assert process.returncode == 0
     [done] = json.loads(out)["rows"]
     assert done["name"] == row
@@ -177,11 +175,11 @@ def test_pinned_nodes_have_cores_of_their_own(tmp_path):
     process = support.start("launch", "-n", 2, "--pin", "--", "train", "text.txt", "--out", "model", "--dim", 8, "--epochs",
                             1_000_000, "--threads", 1, cwd=tmp_path)
     try:
-        deadline, cores = time.time() + 30, []
-        while len(cores) < 2 and time.time() < deadline:
-            cores = [os.sched_getaffinity(child) for child in support.children_of(process.pid)]
-            time.sleep(0.05)
-        assert len(cores) == 2 and cores[0] and cores[1] and not cores[0] & cores[1]
+        cores = lambda: [os.sched_getaffinity(child) for child in support.children_of(process.pid)]
+        support.wait_for(lambda: len(cores()) == 2 and not set.intersection(*cores()) or process.poll() is not None,
+                         "two nodes on cores of their own")
+        first, second = cores()
+        assert first and second and not first & second
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=support.TIMEOUT_S)

@@ -60,7 +60,7 @@ class TestSandblaster:
     @pytest.mark.parametrize("servers", [0, 1])
     def test_training_goes_on_when_a_node_is_killed(self, servers, corpus, tmp_path):
         """The second of three nodes: it trains and owns rows, or only trains, where the third owns them all."""
-        nodes = start_nodes(tmp_path, 3, "--dim", 32, "--epochs", 1_000_000, "--checkpoint-every", 0.001, "--dead-after", 4,
+        nodes = start_nodes(tmp_path, 3, "--dim", 32, "--epochs", 1_000_000, "--checkpoint-every", 0.001, "--dead-after", 6,
                             "--servers", servers)
         await_steps(tmp_path, nodes, 2)
         nodes[1].kill()
@@ -72,12 +72,12 @@ class TestSandblaster:
         report = json.loads(out)
         if servers == 0:  # whoever only trains is not missed at once: others do its portions
             assert report["nodes"] == 2 and any("L-BFGS began anew" in note for note in report["notes"]), report
-        assert nodes[2].wait(timeout=100) == 0
+        assert nodes[2].wait(timeout=support.TIMEOUT_S) == 0
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
     def test_a_node_with_another_sample_is_refused_with_the_reason(self, corpus, tmp_path):
         nodes = start_nodes(tmp_path, 2, "--dim", 16, per_node=lambda rank: ["--sample", ["0.001", "0.002"][rank]])
-        _, err = nodes[1].communicate(timeout=100)
+        _, err = nodes[1].communicate(timeout=support.TIMEOUT_S)
         assert nodes[1].returncode == 1 and "--sample 0.002" in err and "--sample 0.001" in err, err
         nodes[0].send_signal(signal.SIGTERM)  # it awaits the other
-        assert nodes[0].communicate(timeout=100) and nodes[0].returncode == 0
+        assert nodes[0].communicate(timeout=support.TIMEOUT_S) and nodes[0].returncode == 0

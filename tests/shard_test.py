@@ -33,13 +33,13 @@ class TestRefusals:
     @pytest.mark.parametrize("shard", ["rows", "columns"])
     def test_what_has_no_meaning_is_named(self, shard, options, words, corpus, tmp_path):
         node, = start_nodes(tmp_path, 1, *options, shard=shard)
-        assert words in node.communicate(timeout=60)[1] and node.returncode == (1 if "--listen" in options else 2)
+        assert words in node.communicate(timeout=support.TIMEOUT_S)[1] and node.returncode == (1 if "--listen" in options else 2)
 
     def test_a_model_of_another_kind_in_the_directory_is_left_as_it_is(self, corpus, tmp_path):
         support.run("train", corpus, "--out", tmp_path / "model", "--model", "cbow", "--dim", 16, exit=0)
         before = vectors(tmp_path / "model")
         node, = start_nodes(tmp_path, 1)
-        assert "not of cbow" in node.communicate(timeout=60)[1] and node.returncode == 1
+        assert "not of cbow" in node.communicate(timeout=support.TIMEOUT_S)[1] and node.returncode == 1
         assert np.array_equal(vectors(tmp_path / "model"), before)
 
 
@@ -52,7 +52,7 @@ class TestAgreement:
         nodes = start_nodes(tmp_path, 2, "--dim", 20, shard=shard, per_node=lambda rank: ["--" + option, values[rank]])
         # A ring's nodes compare among themselves; where rows are shared out, the first refuses and waits for another.
         for node in nodes if shard == "columns" else nodes[1:]:
-            _, err = node.communicate(timeout=100)
+            _, err = node.communicate(timeout=support.TIMEOUT_S)
             assert node.returncode == 1 and "give all nodes the same text and options" in err and f"--{option} " in err
         nodes[0].kill()
         nodes[0].communicate()
@@ -134,12 +134,12 @@ class TestShards:
         assert json.loads(alone.out)["tokens"] == epochs * words
 
     def test_when_a_node_is_killed_all_end_with_an_error_and_the_checkpoint_is_there(self, corpus, tmp_path):
-        nodes = start_nodes(tmp_path, 3, "--dim", 24, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 3)
+        nodes = start_nodes(tmp_path, 3, "--dim", 24, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 6)
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[2].kill()
         nodes[2].communicate()
         for node in nodes[:2]:
-            _, err = node.communicate(timeout=100)
+            _, err = node.communicate(timeout=support.TIMEOUT_S)
             assert node.returncode == 1 and "was not heard" in err, err
         support.run("nearest", tmp_path / "model", "aaax", exit=0)
 
@@ -147,7 +147,7 @@ class TestShards:
                                                 (["--sync", "ring"], "leave one of them out")])
     def test_options_that_do_not_fit_are_named(self, options, words, corpus, tmp_path):
         node, = start_nodes(tmp_path, 1, *options)
-        _, err = node.communicate(timeout=100)
+        _, err = node.communicate(timeout=support.TIMEOUT_S)
         assert node.returncode == 2 and words in err
 
     def test_tables_are_not_shared_out_without_a_cluster(self, corpus, tmp_path):
@@ -196,12 +196,12 @@ class TestColumns:
         assert np.abs(vectors(tmp_path / "model") - vectors(tmp_path / "whole")).max() < 1e-6
 
     def test_when_a_node_is_killed_the_others_end_with_an_error_and_the_checkpoint_is_there(self, corpus, tmp_path):
-        nodes = start_nodes(tmp_path, 3, "--dim", 20, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 3,
+        nodes = start_nodes(tmp_path, 3, "--dim", 20, "--epochs", 100_000, "--checkpoint-every", 0.1, "--dead-after", 6,
                             shard="columns")
         support.wait_for(lambda: (tmp_path / "model" / "latest").exists() or nodes[0].poll() is not None, "a checkpoint")
         nodes[2].kill()
         nodes[2].communicate()
         for node in nodes[:2]:
-            _, err = node.communicate(timeout=100)
+            _, err = node.communicate(timeout=support.TIMEOUT_S)
             assert node.returncode == 1 and "the ring broke" in err, err
         support.run("nearest", tmp_path / "model", "aaax", exit=0)

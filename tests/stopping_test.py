@@ -21,11 +21,11 @@ def await_training(model):
 
 
 def words_saved(model):
-    """Of the newest checkpoint; they come and go meanwhile."""
+    """How often each was counted, by the newest checkpoint; they come and go meanwhile."""
     try:
-        return len(vocabulary(model))
+        return dict(vocabulary(model))
     except OSError:
-        return 0
+        return {}
 
 
 def progress_saved(model):
@@ -57,7 +57,7 @@ class TestSignals:
         process.communicate(timeout=PATIENCE_S)
         (tmp_path / "texts/2").write_text("brandnew words come late\n" * 100)
         process = start("train", tmp_path / "texts", "--out", tmp_path / "m", *ENDLESS, "--json")
-        wait_for(lambda: dict(vocabulary(tmp_path / "m")).get("brandnew") == 100, "the new words")
+        wait_for(lambda: words_saved(tmp_path / "m").get("brandnew") == 100, "the new words")
         process.send_signal(signal.SIGTERM)
         stdout, _ = process.communicate(timeout=PATIENCE_S)
         assert any("text has changed" in note for note in json.loads(stdout)["notes"])
@@ -122,7 +122,7 @@ class TestSignals:
         process = start("train", "-", "--out", tmp_path / "m", *ENDLESS[:-2], "--json", stdin=-1)
         process.stdin.write(topical_text(20_000).encode())
         process.stdin.flush()
-        wait_for(lambda: words_saved(tmp_path / "m") == 120, "all words")
+        wait_for(lambda: len(words_saved(tmp_path / "m")) == 120, "all words")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE_S) == 0, process.stderr.read().decode()
         assert len(vocabulary(tmp_path / "m")) == 120

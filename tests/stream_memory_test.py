@@ -3,8 +3,7 @@ import pathlib
 import subprocess
 
 import pytest
-from stream_support import PATIENCE_S
-from support import PROGRAM, SANITIZED, start
+from support import PROGRAM, SANITIZED, TIMEOUT_S, start
 
 GENERATOR = pathlib.Path(PROGRAM).parent / "bench" / "bench_zipf_text"
 MILLION = 1_000_000
@@ -55,7 +54,7 @@ def samples(tmp_path_factory):
     try:
         taken = pump(generator, training)
         training.stdin.close()
-        assert training.wait(timeout=PATIENCE_S) == 0
+        assert training.wait(timeout=TIMEOUT_S) == 0
     finally:
         for process in (generator, training):
             process.kill()

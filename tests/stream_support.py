@@ -11,11 +11,10 @@ import threading
 import time
 
 import pytest
-from support import LACKS, MOCK_KAFKA, PROGRAM, SANITIZED, TIMEOUT_S, free_ports, newest, start, wait_for
+from support import LACKS, MOCK_KAFKA, PROGRAM, TIMEOUT_S, free_ports, newest, start, wait_for
 
-PATIENCE_S = 240 if SANITIZED else 60
 SHARING = ["--vocab-max", "5000", "--dim", "16", "--min-count", "1", "--threads", "1", "--sync-words", "1000", "--no-drift",
-           "--evaluate-every", "0", "--checkpoint-every", "0.2", "--dead-after", "2"]
+           "--evaluate-every", "0", "--checkpoint-every", "0.2", "--dead-after", "5"]
 TELLS = "tells what the reader of this stream has to count exactly once and not more often"
 
 
@@ -288,7 +287,7 @@ class Training:
         """Ends it as Ctrl-C would."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            assert self.process.wait(timeout=PATIENCE_S) == 0, self.said()
+            assert self.process.wait(timeout=TIMEOUT_S) == 0, self.said()
         finally:
             self.kill()
 
