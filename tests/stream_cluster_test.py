@@ -45,7 +45,7 @@ class TestStreamCluster:
 
     def test_the_hybrid_model_makes_vectors_of_words_by_what_any_node_has_read(self, tmp_path):
         """Each node reads words of endings of its own, and the first one makes the generator."""
-        lines, endings = support.text_of_endings().splitlines(), support.ENDINGS
+        lines, endings = support.text_of_endings(sentences=6000).splitlines(), support.ENDINGS
         for rank, own in enumerate([endings[:1], endings[1:]]):
             (tmp_path / f"part-{rank}.txt").write_text("".join(line + "\n" for line in lines if line.endswith(tuple(own))))
         out, err = launch(tmp_path, "part-{rank}.txt", "--stream", "--model", "hybrid").communicate(timeout=support.TIMEOUT_S)
