@@ -126,6 +126,22 @@ class TestStreamCluster:
         nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
         assert all(near["word"].startswith("a") for near in nearest[0]["neighbours"]), nearest
 
+    def test_sources_that_all_nodes_name_are_divided_and_go_on_where_they_stood_with_other_nodes(self, tmp_path):
+        texts = [f"part-{number}.txt" for number in range(5)]
+        for number, text in enumerate(texts):
+            (tmp_path / text).write_text("words of all\n" * 100 + f"only{number} here\n")
+        for nodes, options in [(2, []), (3, []), (3, ["--ingest", "2"])]:
+            done = support.run("launch", "-n", nodes, "--", "train", *texts, "--out", "model", "--json", "--stream",
+                               *quick(texts), "--divide", *options, cwd=tmp_path, exit=0)
+            assert json.loads(done.out)["vocab"] == 9, done.err
+            found = counts(tmp_path / "model")
+            assert found["all"] == 500 and [found[f"only{number}"] for number in range(5)] == [1] * 5, (nodes, options)
+
+    def test_sources_of_which_some_node_would_have_none_are_misuse(self, tmp_path):
+        done = support.run("launch", "-n", 3, "--", "train", "a.txt", "b.txt", "--out", "model", "--stream", *quick([]),
+                           "--divide", cwd=tmp_path, exit=2)
+        assert "--ingest 2" in done.err
+
     def test_nodes_that_go_on_count_nothing_twice(self, tmp_path):
         for rank in range(2):
             (tmp_path / f"part-{rank}.txt").write_text("words of both\n" * 200 + f"word of {rank}\n")

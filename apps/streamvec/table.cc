@@ -329,6 +329,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      "how many of the last nodes only own rows", 0, 65535},
     {"ingest", Kind::kInteger, "N", "0", "0: every node reads", "train",
      "of streams: how many nodes, the last but for --servers, only read, for those that train", 0, 65535},
+    {"divide", Kind::kFlag, "", "false", "", "train",
+     "of streams: all nodes name the same sources, and each source is read by one of them"},
     {"sync", Kind::kChoice, "bsp|backup|ssp|softsync|async|ring|hybrid|auto|sandblaster", "bsp", "", "train simulate",
      "how the nodes keep in step: in rounds of all, of all but --backups, at most --staleness apart, in groups, or "
      "freely; ring: all values in rounds, by all-reduce; hybrid: rows by their owners, the rest by a ring; "

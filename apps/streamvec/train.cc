@@ -19,6 +19,7 @@
 #include "streamvec/source/http/crawl_source.h"
 #include "streamvec/train/cluster_settings.h"
 #include "streamvec/train/device_choice.h"
+#include "streamvec/train/source_division.h"
 #include "streamvec/train/training_start.h"
 
 namespace streamvec::cli {
@@ -206,6 +207,7 @@ Status set_cluster_options(const Arguments& arguments, ClusterSettings& cluster)
   }
   cluster.servers = static_cast<int32_t>(arguments.integer("servers"));
   cluster.ingest = static_cast<int32_t>(arguments.integer("ingest"));
+  cluster.divide = arguments.flag("divide");
   cluster.sync = arguments.text("sync");
   cluster.combine = arguments.text("combine");
   cluster.codec = arguments.text("codec");
@@ -308,6 +310,7 @@ Status misuse_of_etcd(const Arguments& arguments) {
     return error(Code::kInvalidArgument,
                  "--etcd needs --address HOST:PORT, where the others reach this node, and finds "
                  "the --nodes by itself");
+  if (arguments.flag("divide")) return no_division_of_found_nodes();
   for (const std::string& source : arguments.words)
     if (source.find(kRankMark) != std::string::npos)
       return error(Code::kInvalidArgument, source, ": nodes that are found by --etcd have no numbers for ", kRankMark,
@@ -329,6 +332,7 @@ Status misuse_of_train(const Arguments& arguments) {
   if (cluster.on() && !cluster.mpi && files != 0 && files != 3)
     return error(Code::kInvalidArgument, "--cluster-ca, --cluster-certificate and --cluster-key go together; give all ",
                  "three, not ", files);
+  STREAMVEC_RETURN_IF_ERROR(own_sources(cluster, arguments.words).status());
   return check_before_sources_are_opened(options);
 }
 

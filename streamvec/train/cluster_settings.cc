@@ -6,6 +6,7 @@
 #include "streamvec/cluster/staleness_finder.h"
 #include "streamvec/train/sandblaster_trainer.h"
 #include "streamvec/train/shard_start.h"
+#include "streamvec/train/source_division.h"
 
 namespace streamvec {
 namespace {
@@ -59,7 +60,11 @@ Status check_cluster(const TrainOptions& options) {
   if (!cluster.on() && cluster.shard != "no")
     return error(Code::kInvalidArgument, "--shard ", cluster.shard,
                  " shares tables out among the nodes of a cluster; give --nodes, or leave it out");
+  if (!cluster.on() && cluster.divide)
+    return error(Code::kInvalidArgument, "--divide deals sources out to the nodes of a cluster, and there is none; ",
+                 "give --nodes, or leave it out");
   if (!cluster.on()) return {};
+  if (cluster.divide && cluster.registry != nullptr) return no_division_of_found_nodes();
   if (cluster.rank < 0 || cluster.rank >= static_cast<int32_t>(cluster.nodes.size()))
     return error(Code::kInvalidArgument, "--rank is ", cluster.rank, "; it must be 0 to ", cluster.nodes.size() - 1,
                  ", the place of this node in --nodes");
@@ -76,6 +81,9 @@ Status check_cluster(const TrainOptions& options) {
                                       : "--shard and sandblaster take",
                  " nobody in while it trains; choose another --job, or wait for its end");
   if (options.stream.on) return check_stream_cluster(options);
+  if (cluster.divide)
+    return error(Code::kInvalidArgument,
+                 "--divide deals streams out, and of files every node reads its own share; try --stream");
   if (cluster.ingest != 0)
     return error(Code::kInvalidArgument, "--ingest is ", cluster.ingest,
                  ", and of files every node reads its own share; try --stream");

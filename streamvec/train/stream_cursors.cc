@@ -92,6 +92,7 @@ FoundCursors find_cursors(const ClusterSettings& cluster, const json& saved) {
   // Nodes with ranks that are there read sources of their own, which may be called the same.
   const auto is_free = [&](const std::string& node) {
     if (node == name || cluster.joins) return false;
+    if (cluster.divide) return true;  // whoever had it, it is read here alone
     for (int32_t rank = 0; ranked && cluster.on() && rank < static_cast<int32_t>(cluster.nodes.size()); ++rank)
       if (node == std::to_string(rank)) return false;
     return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -28,6 +29,7 @@
 #include "streamvec/train/sandblaster_trainer.h"
 #include "streamvec/train/shard_start.h"
 #include "streamvec/train/slot_mapper.h"
+#include "streamvec/train/source_division.h"
 #include "streamvec/train/stream_trainer.h"
 #include "streamvec/train/taking_over.h"
 #include "streamvec/train/training_start.h"
@@ -393,6 +395,16 @@ Status check_of_files(const StreamOptions& stream) {
   return {};
 }
 
+// So that each has its place under its own name: files that are opened together are one source.
+Result<std::vector<std::unique_ptr<Source>>> open_one_by_one(const std::vector<std::string>& sources) {
+  std::vector<std::unique_ptr<Source>> opened;
+  for (const std::string& source : sources) {
+    STREAMVEC_ASSIGN_OR_RETURN(auto one, open_each({source}));
+    std::move(one.begin(), one.end(), std::back_inserter(opened));
+  }
+  return opened;
+}
+
 // As they turn out to be meant.
 TrainOptions as(TrainOptions options, const std::optional<std::string>& model, bool stream) {
   options.model = model;
@@ -445,8 +457,9 @@ Result<TrainProgress> train_opened(const TrainOptions& given, std::vector<std::u
 Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::string>& sources,
                             const std::string& out, const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_options(options));
-  STREAMVEC_ASSIGN_OR_RETURN(auto opened, open_each(sources));
-  return train_opened(options, std::move(opened), sources, out, hooks);
+  STREAMVEC_ASSIGN_OR_RETURN(const std::vector<std::string> own, own_sources(options.cluster, sources));
+  STREAMVEC_ASSIGN_OR_RETURN(auto opened, options.cluster.divide ? open_one_by_one(own) : open_each(own));
+  return train_opened(options, std::move(opened), own, out, hooks);
 }
 
 Result<TrainProgress> train(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
