@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -110,24 +111,23 @@ class Ranks final : public MpiTransport {
     }
     work_.notify_all();
     if (!thread_.joinable()) return;
-    ended_.get_future().wait();
+    ended_->get_future().wait();
     breaks_off_ ? thread_.detach() : thread_.join();
   }
 
   Status start() {
-    std::promise<Status> started;
-    auto status = started.get_future();
-    thread_ = std::thread([&] {
+    const auto started = std::make_shared<std::promise<Status>>();
+    auto status = started->get_future();
+    thread_ = std::thread([this, started, ended = ended_] {
       const Status began = begin();
-      const bool ok = began.ok();
-      started.set_value(began);  // `started` is gone after this
-      if (ok) run();
-      // From here on nothing of this object is used, which may be gone.
+      started->set_value(began);
+      if (began.ok()) run();
+      // Read before `ended` says that this object may go.
       const bool breaks_off = breaks_off_;
       const int code_min = code_min_;
       const double patience_s = patience_s_;
-      if (!breaks_off) return ended_.set_value();
-      abort_at_exit(code_min, patience_s, [ended = &ended_] { ended->set_value(); });
+      if (!breaks_off) return ended->set_value();
+      abort_at_exit(code_min, patience_s, [&] { ended->set_value(); });
     });
     return status.get();
   }
@@ -397,7 +397,7 @@ class Ranks final : public MpiTransport {
   bool breaks_off_ = false;  // since not all have parted; this and what follows: of MPI's thread until `ended_`
   int code_min_ = 0;         // of the whole program then
   double patience_s_ = 0;
-  std::promise<void> ended_;
+  const std::shared_ptr<std::promise<void>> ended_ = std::make_shared<std::promise<void>>();  // of both threads
   std::thread thread_;
 };
 
