@@ -1,5 +1,6 @@
 """Nodes on hosts of their own, whose network is cut: what they send is lost, and nothing says so."""
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -26,6 +27,11 @@ def hosts():
             made = stack.enter_context(namespaces.hosts(f"sv{os.getpid() % 100_000}", NODES))
         except (RuntimeError, OSError) as why:
             pytest.skip(f"hosts with a network of their own: {why}")
+        # Where bridges are filtered hosts do not hear each other; one that does hear refuses a port that nobody listens to.
+        ask = f"import socket; s = socket.socket(); s.settimeout(20); print(s.connect_ex(('{made[1].address}', 9)))"
+        answer = subprocess.run([*made[0].before, sys.executable, "-c", ask], capture_output=True, text=True).stdout.strip()
+        if answer != str(errno.ECONNREFUSED):
+            pytest.skip(f"hosts with a network of their own do not hear each other (connect: {answer})")
         yield made
 
 
@@ -86,7 +92,7 @@ class TestCut:
     def test_the_others_go_on_without_one_that_is_cut_off_and_it_ends_with_an_error(self, hosts, corpus, tmp_path, way):
         cut = Cut(hosts, tmp_path, way, victim=2)
         assert cut.codes == [0, 0, 1], cut.complaints
-        assert cut.took_s < 3 * DEAD_AFTER_S
+        assert cut.took_s < 6 * DEAD_AFTER_S
         assert any("left out" in note for note in cut.said[0]["notes"])
         assert "not heard" in cut.complaints[2]
         support.run("nearest", tmp_path / "model", "aaax", exit=0)

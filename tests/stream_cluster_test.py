@@ -141,6 +141,22 @@ class TestStreamCluster:
         done = support.run("launch", "-n", 3, "--", "train", "a.txt", "b.txt", "--out", "model", "--stream", *quick([]),
                            "--divide", cwd=tmp_path, exit=2)
         assert "--ingest 2" in done.err
+        done = support.run("train", "a.txt", "b.txt", "--out", "model", "--stream", *quick([]), "--divide", "--nodes",
+                           "127.0.0.1:1,127.0.0.1:2", "--servers", 2, cwd=tmp_path, exit=2)
+        assert "at least one has to train" in done.err
+
+    def test_nodes_that_divide_different_lists_do_not_begin(self, tmp_path):
+        nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(2))
+        for name in ["a.txt", "b.txt", "c.txt"]:
+            (tmp_path / name).write_text("some words\n")
+        ran = [subprocess.Popen([support.PROGRAM, "train", *sources, "--out", "model", "--stream", *quick([]), "--divide", "--nodes",
+                                 nodes, "--rank", str(rank)], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+               for rank, sources in enumerate([["a.txt", "b.txt"], ["a.txt", "c.txt"]])]
+        _, complaint = ran[1].communicate(timeout=support.TIMEOUT_S)
+        ran[0].kill()
+        ran[0].communicate()
+        assert ran[1].returncode == 1
+        assert "--divide of 2 sources" in complaint
 
     def test_nodes_that_go_on_count_nothing_twice(self, tmp_path):
         for rank in range(2):

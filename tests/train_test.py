@@ -12,7 +12,6 @@ from support import (QUICK, SANITIZED, TIMEOUT_S, assert_one_line, await_handler
                      train, tree, vocabulary, wait_for, weights)
 
 
-
 class TestJson:
     def test_the_object_has_the_promised_fields(self, text, tmp_path):
         result = train(text, "--out", tmp_path / "m")

@@ -148,11 +148,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      .summary = "train on this machine as a cluster of several processes",
      .details =
          "Starts `train` once for every node, with the options after --; each reads the same sources and trains on its "
-         "share of them, and --sync says how they keep in step. Of streams each node reads all that it is given, "
-         "of a broker's with shared=1 its share; {rank} in a word after -- becomes the node's number, from 0. The "
-         "first "
-         "node writes the model and the report. Without --threads the cores are divided among the nodes. For several "
-         "machines, start `train` on each with --nodes and --rank.",
+         "share of them, and --sync says how they keep in step. Of streams each node reads all that it is given, with "
+         "--divide its part, of a broker's with shared=1 its share; {rank} in a word after -- becomes the node's "
+         "number, from 0. The first node writes the model and the report. Without --threads the cores are divided "
+         "among the nodes. For several machines, start `train` on each with --nodes and --rank.",
      .examples = "streamvec launch -n 4 -- train corpus.txt --out model --sync ssp\n"
                  "streamvec launch -n 2 -- train kafka://host/news?shared=1 --out model --vocab-max 200000\n"
                  "streamvec launch -n 4 --servers 2 -- train corpus.txt --out model --json\n",
@@ -355,7 +354,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"group", Kind::kInteger, "N", "2", "", "train simulate", "of softsync: pushes that make a step", 1, 65535},
     {"ring-rank", Kind::kInteger, "N", "0", "0: whole matrices", "train",
      "of rbsg on several nodes: send changes as products of two thin matrices of this rank (PowerSGD)", 0, 4096},
-    {"sync-words", Kind::kInteger, "N", "0", "0: by the length of the run", "train simulate",
+    {"sync-words", Kind::kInteger, "N", "0", "0: of damped by the length of the run, else 10,000", "train simulate",
      "words that a node trains on between two pushes at least, if no other waits for one", 0, kIntegerMax},
     {"dead-after", Kind::kReal, "SECONDS", "10", "", "train", "a node that is silent for longer is left out", 0.1,
      kSecondsMax},

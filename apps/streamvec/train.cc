@@ -332,8 +332,8 @@ Status misuse_of_train(const Arguments& arguments) {
   if (cluster.on() && !cluster.mpi && files != 0 && files != 3)
     return error(Code::kInvalidArgument, "--cluster-ca, --cluster-certificate and --cluster-key go together; give all ",
                  "three, not ", files);
-  STREAMVEC_RETURN_IF_ERROR(own_sources(cluster, arguments.words).status());
-  return check_before_sources_are_opened(options);
+  STREAMVEC_RETURN_IF_ERROR(check_before_sources_are_opened(options));
+  return own_sources(cluster, arguments.words).status();
 }
 
 Result<int> run_train(const Arguments& arguments) {

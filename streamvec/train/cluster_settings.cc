@@ -129,7 +129,7 @@ Result<Scheme> scheme_of(const ClusterSettings& cluster, int64_t dim) {
 PushInterval push_interval(const ClusterSettings& cluster, int64_t words) {
   const bool given = cluster.words_min > 0;
   // Only `damped` knows what nodes that were far apart have to say to each other: the other rules are for small steps,
-  // and lose .05 to .4 of loss by long ones (docs/BENCHMARKS.md, How far apart each rule may push).
+  // and lose .05 to .4 of loss by long ones (docs/BENCHMARKS.md, Every scheme on one job).
   const int64_t most = cluster.combine == "damped" ? kWordsMost : kWordsMin;
   const int64_t words_min = given ? cluster.words_min : std::clamp(words / kPushesOfRun, kWordsMin, most);
   return {words_min, std::max(45 * kWordsMin, (given ? 45 : 3) * words_min)};

@@ -425,7 +425,8 @@ Result<std::unique_ptr<StreamSynchronizer>> join_stream(const TrainOptions& opti
   std::ostringstream text;
   text << "a stream into at most " << options.vocab_max << " words of " << parameters.dim() << " dimensions, --seed "
        << options.seed << ", --model " << model << encoder_text(settings, parameters) << ", --ingest "
-       << settings.ingest << roles_text(settings) << stream_options_text(options) << sync_options_text(settings);
+       << settings.ingest << (settings.division.empty() ? "" : ", " + settings.division) << roles_text(settings)
+       << stream_options_text(options) << sync_options_text(settings);
   set_fingerprint(0, text.str(), cluster);
   cluster.fingerprint_of += ", " + std::to_string(vocabulary.size()) + " words known before";
   use_registry(settings, has_rows, cluster);

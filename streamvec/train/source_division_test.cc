@@ -54,6 +54,24 @@ TEST(OwnSources, TooFewAreRefusedByAllNodesWithWhatToTry) {
   }
 }
 
+TEST(OwnSources, ANameThatOnlyLooksSharedHasOneReader) {
+  const std::vector<std::string> sources = {"x-shared=1.txt", "https://host/feed?shared=1"};
+  EXPECT_THAT(own_of(dividing(2), 0, sources), ElementsAre("x-shared=1.txt"));
+  EXPECT_THAT(own_of(dividing(2), 1, sources), ElementsAre("https://host/feed?shared=1"));
+}
+
+TEST(OwnSources, WhereNobodyReadsThatIsSaid) {
+  EXPECT_EQ(own_sources(dividing(2, 0, 2), {"a"}).status().code(), Code::kInvalidArgument);
+}
+
+TEST(OwnSources, AnotherListOrOrderIsAnotherDivision) {
+  const ClusterSettings cluster = dividing(2);
+  EXPECT_EQ(division_text(cluster, {"a", "b"}), division_text(cluster, {"a", "b"}));
+  EXPECT_NE(division_text(cluster, {"a", "b"}), division_text(cluster, {"b", "a"}));
+  EXPECT_NE(division_text(cluster, {"a", "b"}), division_text(cluster, {"a", "c"}));
+  EXPECT_NE(division_text(cluster, {"a"}), division_text(ClusterSettings(), {"a"}));
+}
+
 TEST(OwnSources, AreAllWhereNothingIsDivided) {
   ClusterSettings cluster = dividing(3);
   cluster.divide = false;

@@ -459,13 +459,16 @@ Result<TrainProgress> train(const TrainOptions& options, const std::vector<std::
   STREAMVEC_RETURN_IF_ERROR(check_options(options));
   STREAMVEC_ASSIGN_OR_RETURN(const std::vector<std::string> own, own_sources(options.cluster, sources));
   STREAMVEC_ASSIGN_OR_RETURN(auto opened, options.cluster.divide ? open_one_by_one(own) : open_each(own));
-  return train_opened(options, std::move(opened), own, out, hooks);
+  TrainOptions divided = options;
+  divided.cluster.division = division_text(options.cluster, sources);
+  return train_opened(divided, std::move(opened), own, out, hooks);
 }
 
 Result<TrainProgress> train(const TrainOptions& options, std::vector<std::unique_ptr<Source>> sources,
                             const std::string& out, const TrainHooks& hooks) {
   STREAMVEC_RETURN_IF_ERROR(check_options(options));
   if (sources.empty()) return error(Code::kInvalidArgument, "no source is given to train on");
+  if (options.cluster.divide) return error(Code::kInvalidArgument, "sources are divided by their names; give these");
   std::vector<std::string> names;
   for (const auto& source : sources) names.push_back(source->name());
   return train_opened(options, std::move(sources), names, out, hooks);

@@ -58,6 +58,7 @@ struct ClusterSettings {
   int32_t servers = 0;               // how many of the last only own rows; 0: the workers do
   int32_t ingest = 0;                // of streams: how many workers, the last, only read, for the others
   bool divide = false;               // of streams: all name the same sources, each of which one node reads
+  std::string division;              // of what, as train() fills it in: all nodes have to agree on it
   std::string sync = "bsp";        // bsp, backup, ssp, softsync, async (sync/scheme.h), ring, hybrid, auto, sandblaster
   std::string combine = "damped";  // damped, adasum, mean, sum
   std::string codec = "auto";      // auto, onebit, fourbit, strom, fp16, fp32

@@ -1,6 +1,7 @@
 #include "streamvec/transport/mpi/abort_at_exit.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,11 +16,14 @@
 namespace streamvec {
 namespace {
 
-constexpr auto kAbortWithin = std::chrono::minutes(2);  // else the process ends by itself, and the others with it
+constexpr double kAbortWithin_s = 60;  // else the process ends by itself, and the others with it
 
 struct Exit {
   std::mutex mutex;
   std::condition_variable changed;
+  pid_t process = 0;
+  double patience_s = 0;
+  int code_min = 0;
   std::optional<int> code;
   bool aborted = false;
 };
@@ -34,29 +38,34 @@ void hand_over(int code, void*) {
   std::cout.flush();
   std::fflush(nullptr);
   Exit& exit = the_exit();
+  if (::getpid() != exit.process) return;  // a child that has no MPI
   std::unique_lock lock(exit.mutex);
-  exit.code = code;
+  exit.code = std::max(code & 0xff, exit.code_min);
   exit.changed.notify_all();
-  exit.changed.wait_for(lock, kAbortWithin, [&] { return exit.aborted; });
+  const std::chrono::duration<double> within(exit.patience_s + kAbortWithin_s);
+  exit.changed.wait_for(lock, within, [&] { return exit.aborted; });
+  std::_Exit(*exit.code);
 }
 
 }  // namespace
 
 void abort_at_exit(int code_min, double patience_s, const std::function<void()>& arranged) {
   Exit& exit = the_exit();
+  exit.process = ::getpid();
+  exit.patience_s = patience_s;
+  exit.code_min = code_min;
   ::on_exit(hand_over, nullptr);
   arranged();
   std::unique_lock lock(exit.mutex);
   exit.changed.wait(lock, [&] { return exit.code.has_value(); });
   std::this_thread::sleep_for(std::chrono::duration<double>(patience_s));
-  const int code = std::max(*exit.code, code_min);
   // Open MPI's mpirun ends all when one rank leaves like this. Of its aborts one in ten hung or crashed it (4.1.4).
-  if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr) std::_Exit(code);
-  MPI_Abort(MPI_COMM_WORLD, code);
+  if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr) std::_Exit(*exit.code);
+  MPI_Abort(MPI_COMM_WORLD, *exit.code);
   exit.aborted = true;  // MPI that comes back from it has left the end to us
   exit.changed.notify_all();
   lock.unlock();
-  for (;;) std::this_thread::sleep_for(kAbortWithin);
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 }  // namespace streamvec

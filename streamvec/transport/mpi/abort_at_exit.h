@@ -8,7 +8,7 @@ namespace streamvec {
 
 // Serves the end of this process, by the thread that makes the calls of MPI: `arranged` is called, then the process
 // goes on without that thread. When it exits, what it has printed is flushed, and after `patience_s` the program of all
-// ranks ends with the exit code of this process, `code_min` at least; mpirun makes 1 of 0.
+// ranks ends with the exit code of this process, `code_min` at least; Open MPI's mpirun makes 1 of 0.
 [[noreturn]] void abort_at_exit(int code_min, double patience_s, const std::function<void()>& arranged);
 
 }  // namespace streamvec

@@ -98,6 +98,19 @@ Status stopped_first(MpiTransport& mpi) {
   return error(Code::kUnavailable, "the first is silent");
 }
 
+// The last one says farewell long before the others do, and is stopped then.
+Status stopped_later(MpiTransport& mpi) {
+  if (mpi.self() + 1 != static_cast<NodeId>(mpi.ranks())) {
+    std::this_thread::sleep_for(seconds(2));
+    return {};
+  }
+  std::thread([] {
+    std::this_thread::sleep_for(seconds(1));
+    std::raise(SIGSTOP);
+  }).detach();
+  return {};
+}
+
 // Longer than a silent one is waited for.
 Status slow(MpiTransport& mpi) {
   if (mpi.self() == 1) std::this_thread::sleep_for(seconds(5));
@@ -105,9 +118,15 @@ Status slow(MpiTransport& mpi) {
 }
 
 int run(const std::string& name) {
-  const std::map<std::string, std::function<Status(MpiTransport&)>> all = {
-      {"all_to_all", all_to_all}, {"ring", ring},       {"last_words", last_words},       {"killed", killed},
-      {"stuck", stuck},           {"stopped", stopped}, {"stopped_first", stopped_first}, {"slow", slow}};
+  const std::map<std::string, std::function<Status(MpiTransport&)>> all = {{"all_to_all", all_to_all},
+                                                                           {"ring", ring},
+                                                                           {"last_words", last_words},
+                                                                           {"killed", killed},
+                                                                           {"stuck", stuck},
+                                                                           {"stopped", stopped},
+                                                                           {"stopped_first", stopped_first},
+                                                                           {"slow", slow},
+                                                                           {"stopped_later", stopped_later}};
   auto mpi =
       MpiTransport::start({.inbox_bytes_max = 8 << 20, .farewell_s = name == "stuck" ? 3.0 : 60.0, .silent_s = 3});
   const Status status = mpi.ok() ? all.at(name)(**mpi) : mpi.status();

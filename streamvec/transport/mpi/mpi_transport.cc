@@ -32,7 +32,7 @@ constexpr size_t kLength = sizeof(uint32_t);
 constexpr size_t kSmallBelow = 16 << 10, kBatchBytes = 64 << 10;
 constexpr size_t kUnderWayMax = 64;  // messages to a rank that MPI knows of at once
 constexpr auto kAskEvery = std::chrono::milliseconds(500), kAskAtLeast = std::chrono::milliseconds(2000);
-constexpr double kOthersSpeak_s = 60;  // for the first of the ranks that are left to print what came of all
+constexpr double kSpeaks_s = 60;  // for the first of the ranks that are left to print what came of all
 
 Status mpi_error(const char* doing, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -93,8 +93,17 @@ struct Peer {
   bool farewell_sent = false, farewell_came = false;
   Clock::time_point heard = Clock::now();
 
-  bool has_parted() const { return farewell_sent && farewell_came && receives.empty(); }
+  // Whoever says farewell may be stopped after that, and MPI_Finalize would wait for it: it answers once more first.
+  bool has_parted(Clock::time_point end_begun) const {
+    return farewell_sent && farewell_came && receives.empty() && heard >= end_begun;
+  }
 };
+
+// Of a transport that has broken off: reachable, and never freed.
+std::vector<Peer>*& the_kept() {
+  static std::vector<Peer>* kept = nullptr;
+  return kept;
+}
 
 Clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -122,7 +131,8 @@ class Ranks final : public MpiTransport {
       const Status began = begin();
       started->set_value(began);
       if (began.ok()) run();
-      // Read before `ended` says that this object may go.
+      // Read before `ended` says that this object may go. Of MPI's open requests what they point to has to stay.
+      if (breaks_off_) the_kept() = new std::vector<Peer>(std::move(peers_));
       const bool breaks_off = breaks_off_;
       const int code_min = code_min_;
       const double patience_s = patience_s_;
@@ -319,6 +329,8 @@ class Ranks final : public MpiTransport {
   void end() {
     const Clock::time_point begun = Clock::now(), until = begun + duration_of(options_.farewell_s);
     Clock::time_point asked = begun;
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (rank != rank_) say(rank, kAskTag);  // before the farewell, so that it is answered before the other can end
     while (!broken_ && Clock::now() < until && waits_for_any(begun)) {
       inbox_.close();  // what still comes is for nobody
       if (!move()) std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -328,10 +340,10 @@ class Ranks final : public MpiTransport {
       for (int rank = 0; rank < ranks_; ++rank)
         if (rank != rank_ && !peers_[static_cast<size_t>(rank)].farewell_came) say(rank, kAskTag);
     }
-    breaks_off_ = broken_ || !has_parted();
+    breaks_off_ = broken_ || !has_parted(begun);
     if (breaks_off_) {
       code_min_ = broken_ || waits_for_any(begun);
-      patience_s_ = broken_ || speaks_for_all(begun) ? 0 : kOthersSpeak_s;
+      patience_s_ = broken_ || speaks_for_all(begun) ? 0 : kSpeaks_s + options_.silent_s;
       wait_for_closing();
     }
     inbox_.close();
@@ -358,9 +370,9 @@ class Ranks final : public MpiTransport {
     MPI_Request_free(&request);
   }
 
-  bool has_parted() const {
+  bool has_parted(Clock::time_point begun) const {
     for (int rank = 0; rank < ranks_; ++rank)
-      if (rank != rank_ && !peers_[static_cast<size_t>(rank)].has_parted()) return false;
+      if (rank != rank_ && !peers_[static_cast<size_t>(rank)].has_parted(begun)) return false;
     return true;
   }
 
@@ -368,13 +380,13 @@ class Ranks final : public MpiTransport {
   bool is_silent(int rank, Clock::time_point begun) const {
     const auto silent = duration_of(options_.silent_s);
     const Peer& peer = peers_[static_cast<size_t>(rank)];
-    return rank != rank_ && !peer.has_parted() &&
+    return rank != rank_ && !peer.has_parted(begun) &&
            Clock::now() - std::max(peer.heard, begun + kAskAtLeast - silent) >= silent;
   }
 
   bool waits_for_any(Clock::time_point begun) const {
     for (int rank = 0; rank < ranks_; ++rank)
-      if (rank != rank_ && !peers_[static_cast<size_t>(rank)].has_parted() && !is_silent(rank, begun)) return true;
+      if (rank != rank_ && !peers_[static_cast<size_t>(rank)].has_parted(begun) && !is_silent(rank, begun)) return true;
     return false;
   }
 

@@ -63,6 +63,13 @@ def test_a_stopped_rank_is_waited_for_until_it_has_been_silent_and_the_first_say
     assert took_s < 30
 
 
+def test_a_rank_that_is_stopped_after_its_farewell_holds_nobody():
+    done, took_s = run("stopped_later")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "rank 0: ok" in done.stdout
+    assert took_s < 30
+
+
 def test_where_the_first_rank_is_stopped_another_says_why_all_end():
     done, took_s = run("stopped_first")
     assert done.returncode != 0
