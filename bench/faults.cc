@@ -38,16 +38,16 @@
 namespace streamvec {
 namespace {
 
-constexpr Way kWays[] = {{"bsp"},
-                         {"ssp", Admission::kSsp},
-                         {"async", Admission::kAsync},
-                         {"auto", Admission::kSsp, 0, Way::Keeps::kAll, true},
-                         {"backup", Admission::kBackup, 0, Way::Keeps::kLess},
-                         {"softsync", Admission::kSoftsync, 0, Way::Keeps::kLess},
-                         {"ring", Admission::kBsp, kTables},
-                         {"hybrid", Admission::kBsp, 1},
-                         {"turns", Admission::kBsp, kTables, Way::Keeps::kAll, false, true},
-                         {"step", Admission::kBsp, kTables, Way::Keeps::kOneStep, false, true}};
+constexpr Way kWays[] = {{.name = "bsp"},
+                         {.name = "ssp", .admission = Admission::kSsp},
+                         {.name = "async", .admission = Admission::kAsync},
+                         {.name = "auto", .admission = Admission::kSsp, .adaptive = true},
+                         {.name = "backup", .admission = Admission::kBackup, .keeps = Way::Keeps::kLess},
+                         {.name = "softsync", .admission = Admission::kSoftsync, .keeps = Way::Keeps::kLess},
+                         {.name = "ring", .ring_tables = kTables},
+                         {.name = "hybrid", .ring_tables = 1},
+                         {.name = "turns", .ring_tables = kTables, .in_turns = true},
+                         {.name = "step", .ring_tables = kTables, .keeps = Way::Keeps::kOneStep, .in_turns = true}};
 
 // All faults of a run, and what came of them.
 struct Outcome {

@@ -39,7 +39,7 @@ Result<std::vector<std::string>> own_sources(const ClusterSettings& cluster, con
 }
 
 std::string division_text(const ClusterSettings& cluster, const std::vector<std::string>& sources) {
-  if (!cluster.divide) return "no --divide";
+  if (!cluster.divide) return "";
   uint64_t hash = 0;
   for (const std::string& source : sources) hash = XXH3_64bits_withSeed(source.data(), source.size(), hash);
   char text[64];

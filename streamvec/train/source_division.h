@@ -14,7 +14,8 @@ namespace streamvec {
 // Those of this node; of one that reads none, and where nothing is divided, all. Streams that divide themselves
 // (shared=1) are every reader's. kInvalidArgument where a reader would have none.
 Result<std::vector<std::string>> own_sources(const ClusterSettings& cluster, const std::vector<std::string>& sources);
-// For all nodes to compare: who has another list, or in another order, would read what is another's.
+// For all nodes to compare: who has another list, or in another order, would read what is another's. "": nothing is
+// divided.
 std::string division_text(const ClusterSettings& cluster, const std::vector<std::string>& sources);
 // Why those that are found by a registry, and come and go, have no sources dealt out.
 Status no_division_of_found_nodes();
