@@ -19,6 +19,7 @@ constexpr auto kDueLook = std::chrono::milliseconds(5), kNoTime = std::chrono::m
 constexpr double kStepLook = 0.02;                             // seconds: of a ring that takes turns
 constexpr auto kRingStopLook = std::chrono::milliseconds(50);  // between two looks at a wish to stop
 constexpr size_t kPart = size_t{1} << 20;                      // values of one broadcast
+constexpr int64_t kTeamChunk = int64_t{1} << 20;               // bytes of values that a team packs at once
 
 }  // namespace
 
@@ -40,6 +41,10 @@ Status RingNode::begin() {
   ring.interrupted = [this] { return interrupted(); };
   ring.silent_max_s = options_.unheard_after_s;
   ring.in_bf16 = options_.form == RingOptions::Form::kBf16;
+  if (options_.slopes != nullptr) {
+    ring.team = options_.team;
+    ring.chunk_bytes = kTeamChunk;
+  }
   make_room();
   standing_.rows_met = replica_->rows_met();
   collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
@@ -287,11 +292,13 @@ Status RingNode::reduce() {
   std::vector<size_t> begins(replica_->parts().begin(), replica_->parts().end());
   begins.back() = values_.size();  // with what this node adds
   const RingCollective::Parts parts{
-      begins, [this](size_t part, std::span<float> means) {
-        options_.turns->go_on([&] { use_tables([&] { replica_->make_part(part, means); }); });
-      }};
-  return few_bits ? collective_->all_reduce_made_in_few_bits(values_, whole, left_out_, parts, Deadline::never())
-                  : collective_->all_reduce_made(values_, parts, Deadline::never());
+      begins, [this](size_t part, std::span<float> means) { use_tables([&] { replica_->make_part(part, means); }); }};
+  Status status;
+  options_.turns->go_on([&] {  // the next batch waits, and the team works for the ring meanwhile
+    status = few_bits ? collective_->all_reduce_made_in_few_bits(values_, whole, left_out_, parts, Deadline::never())
+                      : collective_->all_reduce_made(values_, parts, Deadline::never());
+  });
+  return status;
 }
 
 // Nobody trains any more.

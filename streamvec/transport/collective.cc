@@ -100,6 +100,21 @@ Status RingCollective::for_each_chunk(std::span<float> part, const Use& use) con
   return {};
 }
 
+template <typename Value, typename Use>
+void RingCollective::for_each_piece(std::span<const float> values, std::span<Value> chunk, const ValueForm& form,
+                                    char* bytes, const Use& use) const {
+  const size_t at = place_in(values, chunk), units = (chunk.size() + ValueForm::kUnit - 1) / ValueForm::kUnit;
+  if (options_.team == nullptr || units < 2) return use(at, chunk, bytes);
+  const auto members = static_cast<size_t>(options_.team->size());
+  const auto begin_of = [&](size_t member) {
+    return std::min(chunk.size(), units * member / members * ValueForm::kUnit);
+  };
+  options_.team->run([&](int32_t member) {
+    const size_t begin = begin_of(static_cast<size_t>(member)), end = begin_of(static_cast<size_t>(member) + 1);
+    if (begin < end) use(at + begin, chunk.subspan(begin, end - begin), bytes + form.bytes(at, begin));
+  });
+}
+
 // Every part goes round twice less a step: first it is summed up, then the mean is handed out. Who has received a
 // chunk sends it on at once, unless the part is its own to make something of.
 Status RingCollective::reduce(std::span<float> values, const Parts* parts, Forms forms, Deadline deadline) {
@@ -135,7 +150,8 @@ Status RingCollective::send_values(std::span<const float> values, std::span<cons
                                    std::string& bytes, Deadline deadline) {
   const size_t begin = place_in(values, chunk);
   bytes.resize(form.bytes(begin, chunk.size()));
-  form.encode(begin, chunk, bytes.data());
+  for_each_piece(values, chunk, form, bytes.data(),
+                 [&](size_t at, std::span<const float> piece, char* to) { form.encode(at, piece, to); });
   return send_chunk(Kind::kReduce, std::ssize(values), bytes, deadline);
 }
 
@@ -159,13 +175,19 @@ Status RingCollective::reduce_part(int64_t step, std::span<float> values, std::s
 Status RingCollective::reduce_chunk(int64_t step, std::span<float> values, std::span<float> chunk, ValueForm& form,
                                     Deadline deadline) {
   const int64_t summed = ranks() - 2, last = 2 * ranks() - 3;
-  const size_t begin = place_in(values, chunk);
   std::string frame;
   STREAMVEC_RETURN_IF_ERROR(receive_values(values, chunk, form, frame, deadline));
   char* bytes = frame.data() + kHeader;
-  if (step <= summed) form.add(begin, chunk, step == summed ? static_cast<float>(ranks()) : 1, bytes);
-  if (step >= summed) form.decode(begin, bytes, chunk);  // as all have it, rounded
-  return step == last ? Status() : pass_on(std::move(frame), deadline);
+  const float divisor = step == summed ? static_cast<float>(ranks()) : 1;
+  if (step <= summed)
+    for_each_piece(values, chunk, form, bytes,
+                   [&](size_t at, std::span<const float> piece, char* to) { form.add(at, piece, divisor, to); });
+  if (step < summed) return pass_on(std::move(frame), deadline);
+  if (step < last) STREAMVEC_RETURN_IF_ERROR(pass_on(frame, deadline));  // the next rank waits for it
+  // As all have it, rounded.
+  for_each_piece(values, chunk, form, bytes,
+                 [&](size_t at, std::span<float> piece, char* from) { form.decode(at, from, piece); });
+  return {};
 }
 
 // The sums of the others and this rank's own, whole; then what is made of their mean, as all get it.
@@ -177,15 +199,20 @@ Status RingCollective::make_part(std::span<float> values, std::span<float> part,
   const auto find_mean = [&](std::span<float> chunk) -> Status {
     STREAMVEC_RETURN_IF_ERROR(receive_values(values, chunk, forms.sums, bytes, deadline));
     came.resize(chunk.size());
-    forms.sums.decode(place_in(values, chunk), bytes.data() + kHeader, came);
-    for (size_t i = 0; i < chunk.size(); ++i) chunk[i] = share * (came[i] + chunk[i]);
+    for_each_piece(
+        values, chunk, forms.sums, bytes.data() + kHeader, [&](size_t at, std::span<float> piece, char* from) {
+          const auto sums = std::span(came).subspan(static_cast<size_t>(piece.data() - chunk.data()), piece.size());
+          forms.sums.decode(at, from, sums);
+          for (size_t i = 0; i < piece.size(); ++i) piece[i] = share * (sums[i] + piece[i]);
+        });
     return {};
   };
   STREAMVEC_RETURN_IF_ERROR(for_each_chunk(part, find_mean));
   parts.make(static_cast<size_t>(place(rank_ + 1)), part);
   return for_each_chunk(part, [&](std::span<float> chunk) -> Status {
     STREAMVEC_RETURN_IF_ERROR(send_values(values, chunk, forms.outcome, bytes, deadline));
-    forms.outcome.decode(place_in(values, chunk), bytes.data(), chunk);
+    for_each_piece(values, chunk, forms.outcome, bytes.data(),
+                   [&](size_t at, std::span<float> piece, char* from) { forms.outcome.decode(at, from, piece); });
     return {};
   });
 }

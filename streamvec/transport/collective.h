@@ -12,6 +12,7 @@
 
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/status.h"
+#include "streamvec/core/thread_team.h"
 #include "streamvec/transport/transport.h"
 #include "streamvec/transport/value_form.h"
 
@@ -46,6 +47,9 @@ class RingCollective final : public Collective {
     // Of the same: kUnavailable when nothing has come from the rank before for so long, counted while this one ran.
     // Ranks that wait tell the next that they live. 0: waits end by their deadline alone.
     double silent_max_s = 0;
+    // Borrowed: it helps to put values into the form in which they travel, and back, while a function of this group is
+    // under way. Of values that are packed by several threads chunks may be longer.
+    ThreadTeam* team = nullptr;
     // Values of all_reduce_mean() travel rounded to bf16, each time that one more rank has added its own: half the
     // bytes, and a mean that is off by some thousandth.
     bool in_bf16 = false;
@@ -98,6 +102,10 @@ class RingCollective final : public Collective {
   Status reduce(std::span<float> values, const Parts* parts, Forms forms, Deadline deadline);
   template <typename Use>
   Status for_each_chunk(std::span<float> part, const Use& use) const;
+  // Calls use(place of its first value, piece, its bytes) for all of a chunk, on several threads where there are some.
+  template <typename Value, typename Use>
+  void for_each_piece(std::span<const float> values, std::span<Value> chunk, const ValueForm& form, char* bytes,
+                      const Use& use) const;
   Status send_part(std::span<const float> values, std::span<float> part, ValueForm& form, Deadline deadline);
   Status reduce_part(int64_t step, std::span<float> values, std::span<float> part, Forms forms, Deadline deadline);
   Status send_values(std::span<const float> values, std::span<const float> chunk, ValueForm& form, std::string& bytes,

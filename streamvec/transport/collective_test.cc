@@ -35,7 +35,7 @@ class Ring : public ::testing::Test {
       int count, const std::function<void(RingCollective&)>& work, RingCollective::Options options = {},
       const std::function<bool(int)>& alive = [](int) { return true; }) {
     std::vector<NodeId> ring;
-    for (int rank = 0; rank < count; ++rank) ring.push_back(kFirst + static_cast<NodeId>(rank));
+    for (int rank = 0; rank < count; ++rank) ring.push_back(next_++);
     std::vector<std::unique_ptr<Transport>> nodes;
     for (const NodeId node : ring) {
       nodes.push_back(network_.join(node));
@@ -45,22 +45,27 @@ class Ring : public ::testing::Test {
     for (int rank = 0; rank < count; ++rank)
       if (alive(rank))
         threads.emplace_back([&, rank] {
-          RingCollective collective(*nodes[static_cast<size_t>(rank)], ring, options);
+          ThreadTeam team(team_size_);
+          RingCollective::Options mine = options;
+          if (team_size_ > 1) mine.team = &team;
+          RingCollective collective(*nodes[static_cast<size_t>(rank)], ring, mine);
           work(collective);
         });
     for (std::thread& thread : threads) thread.join();
   }
 
   // Of small chunks.
-  RankRunner runner() {
-    return [this](int count, const std::function<void(RingCollective&)>& work) {
-      run_ranks(count, work, {.chunk_bytes = 4 * 300});
+  RankRunner runner(int64_t chunk_values = 300) {
+    return [=, this](int count, const std::function<void(RingCollective&)>& work) {
+      run_ranks(count, work, {.chunk_bytes = 4 * chunk_values});
     };
   }
 
   static Deadline soon() { return Deadline::after(seconds(20)); }
 
   InprocNetwork network_;
+  NodeId next_ = kFirst;
+  int32_t team_size_ = 1;  // of each rank
 };
 
 std::vector<float> values_of(int rank, size_t size) {
@@ -182,9 +187,9 @@ TEST_F(Ring, InFourBitsARoundOfNumbersThatAreNotFiniteLeavesNothingForTheNext) {
 }
 
 // Parts of any length, also of none. The last is as long as no other.
-std::vector<size_t> uneven_begins(int ranks) {
+std::vector<size_t> uneven_begins(int ranks, int unit = 60) {
   std::vector<size_t> begins = {0};
-  for (int rank = 0; rank < ranks; ++rank) begins.push_back(begins.back() + static_cast<size_t>(rank * rank * 60));
+  for (int rank = 0; rank < ranks; ++rank) begins.push_back(begins.back() + static_cast<size_t>(rank * rank * unit));
   begins.back() += 9;
   return begins;
 }
@@ -195,12 +200,12 @@ float made_of(float mean, size_t part) {
 }
 
 // The sum of all rounds' values, as each rank has them.
-std::vector<std::vector<double>> sums_of_made_parts(const RankRunner& run, int ranks, int rounds, bool few_bits) {
-  const std::vector<size_t> begins = uneven_begins(ranks);
-  const size_t size = begins.back();
-  std::vector<std::vector<double>> sums(static_cast<size_t>(ranks), std::vector<double>(size));
-  std::vector<std::atomic<int>> made(static_cast<size_t>(ranks));
-  run(ranks, [&](RingCollective& ring) {
+std::vector<std::vector<double>> sums_of_made_parts(const RankRunner& run, const std::vector<size_t>& begins,
+                                                    int rounds, bool few_bits) {
+  const size_t ranks = begins.size() - 1, size = begins.back();
+  std::vector<std::vector<double>> sums(ranks, std::vector<double>(size));
+  std::vector<std::atomic<int>> made(ranks);
+  run(static_cast<int>(ranks), [&](RingCollective& ring) {
     std::vector<float> left_out(size);
     const RingCollective::Parts parts{begins, [&](size_t part, std::span<float> means) {
                                         ++made[part];
@@ -226,7 +231,7 @@ TEST_P(RingParts, AllGetWhatARankMadeOfTheMeansOfItsPart) {
   const auto [ranks, few_bits] = GetParam();
   const int rounds = few_bits ? 40 : 2;
   const std::vector<size_t> begins = uneven_begins(ranks);
-  const auto sums = sums_of_made_parts(runner(), ranks, rounds, few_bits);
+  const auto sums = sums_of_made_parts(runner(), begins, rounds, few_bits);
   for (const auto& sum : sums) EXPECT_EQ(sum, sums[0]);
   // Half a step of what was made, of the means twice what is left out of them.
   const double slack = few_bits ? (2 * 50 + ranks) / 14.0 + 2 * 50.0 / 254 * ranks + 0.1 : 1e-3;
@@ -234,6 +239,18 @@ TEST_P(RingParts, AllGetWhatARankMadeOfTheMeansOfItsPart) {
     for (size_t i = begins[part]; i < begins[part + 1]; ++i)
       ASSERT_NEAR(sums[0][i], rounds * made_of(static_cast<float>(mean_of_ranks(ranks, begins.back(), i)), part), slack)
           << "value " << i;
+}
+
+// Chunks of several units, and of one and some more.
+TEST_P(RingParts, WhatATeamPacksIsWhatOneThreadPacks) {
+  const auto [ranks, few_bits] = GetParam();
+  const std::vector<size_t> begins = uneven_begins(ranks, 2 * static_cast<int>(ValueForm::kUnit) + 700);
+  const auto run = runner(5 * static_cast<int64_t>(ValueForm::kUnit) + 100);
+  const auto alone = sums_of_made_parts(run, begins, 2, few_bits);
+  const auto alone_in_four_bits = sums_in_four_bits(run, ranks, begins.back(), 3, 2);
+  team_size_ = 3;
+  EXPECT_EQ(sums_of_made_parts(run, begins, 2, few_bits), alone);
+  EXPECT_EQ(sums_in_four_bits(run, ranks, begins.back(), 3, 2), alone_in_four_bits);
 }
 
 INSTANTIATE_TEST_SUITE_P(RanksAndForms, RingParts,

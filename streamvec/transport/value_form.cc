@@ -46,6 +46,7 @@ class Bf16Form final : public ValueForm {
 };
 
 constexpr size_t kBlock = 256, kGroup = 16;
+static_assert(ValueForm::kUnit % kBlock == 0);
 
 size_t filled(size_t count) {
   return (count + kGroup - 1) / kGroup * kGroup;

@@ -7,9 +7,12 @@
 
 namespace streamvec {
 
-// Both sides cut all values into the same pieces; `at` is where a piece begins. Not thread-safe.
+// Both sides cut all values into the same pieces; `at` is where a piece begins. Several threads may be at pieces that
+// have nothing in common.
 class ValueForm {
  public:
+  // A piece may be cut again, for several threads, after every so many of its values: its bytes are the same.
+  static constexpr size_t kUnit = 4'096;
   virtual ~ValueForm() = default;
   virtual size_t bytes(size_t at, size_t count) const = 0;
   // REQUIRES: room for bytes(at, values.size()), here and below.
