@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "streamvec/cuda/card_testing.h"
 
@@ -92,6 +97,81 @@ TEST_F(Nccl, ARankThatWaitsForOthersInVainEndsAtTheDeadline) {
 TEST_F(Nccl, CardsAndGroupsThatAreNotThereAreRefused) {
   EXPECT_THAT(join_nccl_group(group_, 0, 1, ranks_, soon()).status().message(), HasSubstr("CUDA_VISIBLE_DEVICES"));
   EXPECT_EQ(join_nccl_group("short", 0, 1, 0, soon()).status().code(), Code::kInvalidArgument);
+}
+
+// NCCL takes processes that name different hosts for ranks on several machines, and lets them share a card.
+constexpr int kProcesses = 3;
+constexpr const char* kPartVariable = "STREAMVEC_TEST_NCCL_PART";  // rank, whether the last one leaves early, group
+
+std::string in_hex(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes)
+    for (const int shift : {4, 0}) text += "0123456789abcdef"[static_cast<unsigned char>(byte) >> shift & 15];
+  return text;
+}
+
+std::string from_hex(const std::string& text) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+// This program once for each rank, on the first card; what each exits with.
+std::vector<int> run_processes(const std::string& group, bool last_leaves) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  std::vector<int> codes(kProcesses);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kProcesses; ++rank)
+    threads.emplace_back([&, rank] {
+      std::ostringstream command;
+      command << "NCCL_HOSTID=host" << rank << " " << kPartVariable << "='" << rank << " " << last_leaves << " "
+              << in_hex(group) << "' '" << program << "' --gtest_filter=NcclPart.*";
+      codes[static_cast<size_t>(rank)] = std::system(command.str().c_str());
+    });
+  for (std::thread& thread : threads) thread.join();
+  return codes;
+}
+
+void take_part(Collective& group) {
+  for (const size_t size : {size_t{1'000}, size_t{1} << 20}) {
+    std::vector<float> values(size);
+    for (size_t i = 0; i < size; ++i) values[i] = static_cast<float>(i % 97) * static_cast<float>(group.rank());
+    ASSERT_TRUE(group.all_reduce_mean(values, soon()).ok());
+    for (size_t i = 0; i < size; ++i) ASSERT_FLOAT_EQ(values[i], static_cast<float>(i % 97));
+  }
+  std::vector<std::string> all;
+  ASSERT_TRUE(group.all_gather(std::string(static_cast<size_t>(group.rank()), 'x'), all, soon()).ok());
+  EXPECT_THAT(all, ::testing::ElementsAre("", "x", "xx"));
+  std::string bytes = group.rank() == 1 ? "from the second" : "";
+  ASSERT_TRUE(group.broadcast(bytes, 1, soon()).ok());
+  EXPECT_EQ(bytes, "from the second");
+}
+
+// Run by the two tests below, each time in a process of its own.
+TEST(NcclPart, IsThatOfOneProcess) {
+  const char* const part = std::getenv(kPartVariable);
+  if (part == nullptr) GTEST_SKIP() << "part of other tests";
+  std::istringstream told(part);
+  int rank = 0;
+  bool last_leaves = false;
+  std::string group;
+  told >> rank >> last_leaves >> group;
+  const auto joined = join_nccl_group(from_hex(group), rank, kProcesses, 0, soon());
+  ASSERT_TRUE(joined.ok()) << joined.status().message();
+  if (!last_leaves) return take_part(**joined);
+  if (rank == kProcesses - 1) std::_Exit(0);  // without a word
+  std::vector<float> values(1'000);
+  const Status reduced = (*joined)->all_reduce_mean(values, Deadline::after(std::chrono::seconds(5)));
+  EXPECT_FALSE(reduced.ok());
+  EXPECT_EQ((*joined)->all_reduce_mean(values, soon()).message(), reduced.message()) << "and stays so";
+}
+
+TEST_F(Nccl, ProcessesReduceGatherAndHandOut) {
+  EXPECT_THAT(run_processes(group_, false), ::testing::Each(0));
+}
+
+TEST_F(Nccl, AProcessThatDiesIsMissedByTheOthers) {
+  EXPECT_THAT(run_processes(group_, true), ::testing::Each(0));
 }
 
 }  // namespace
