@@ -261,7 +261,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"kernel", Kind::kChoice, "auto|reference|simd|bf16|amx", "auto", "", "train simulate",
      "which arithmetic; auto is the fastest this machine has (glove has simd and reference alone)"},
     {"batch", Kind::kInteger, "N", "0", "0, the kernel's own", "train",
-     "centre words taken at one point (to 4096); of rbsg pairs (8192); not of glove", 0, 1000000},
+     "centre words taken at one point (to 4096); of rbsg pairs (8192, in a ring 9216); not of glove", 0, 1000000},
     {"vocab-max", Kind::kInteger, "N", "0", "0, no limit", "train", "most words kept, the frequent ones first", 0,
      kSlotsMax},
     {"stream", Kind::kFlag, "", "false", "", "train",

@@ -57,6 +57,9 @@ class Rbsg {
  public:
   enum Side { kCentre, kContext };
   static constexpr int64_t kBatchPairs = 8'192;  // of a batch, unless another size is asked for
+  // Of a node where all make one step of theirs: fewer rounds, and words of a batch share more. The rate is that of
+  // kBatchPairs, times the root of how many more pairs all have together (sync/shared_step.h).
+  static constexpr int64_t kSharedBatchPairs = 9'216;
   struct BatchStats {
     int64_t pairs = 0;
     double loss = 0;       // summed over the pairs, taken before the step

@@ -9,7 +9,7 @@
 namespace streamvec {
 namespace {
 
-constexpr int32_t kPool = 256;        // negatives that a batch shares
+constexpr int64_t kPool = 256;        // negatives that a batch shares, a larger one more
 constexpr double kWarmUpSteps = 100;  // of all nodes, in which the rate rises to what it should be
 
 WindowOptions whole_chunk(WindowOptions windows) {
@@ -21,10 +21,7 @@ WindowOptions whole_chunk(WindowOptions windows) {
 class RbsgWorker final : public ModelWorker {
  public:
   RbsgWorker(const ModelOptions& options, Rbsg& rbsg)
-      : batch_size_(options.batch > 0 ? options.batch : Rbsg::kBatchPairs),
-        nodes_(options.nodes),
-        planner_(whole_chunk(options.windows)),
-        rbsg_(rbsg) {
+      : batch_size_(options.batch), nodes_(options.nodes), planner_(whole_chunk(options.windows)), rbsg_(rbsg) {
     batch_.told_at_once = options.stream;  // a chunk of a stream has its own figures
   }
 
@@ -33,8 +30,8 @@ class RbsgWorker final : public ModelWorker {
     planner_.begin(chunk, tables, random);
     while (planner_.next(plan_)) {
       collect_pairs();
-      const auto pairs = static_cast<int64_t>(centres_.size());
-      const int64_t batches = std::max<int64_t>(1, (pairs + batch_size_ / 2) / batch_size_);
+      const auto pairs = static_cast<int64_t>(centres_.size()), size = batch_size();
+      const int64_t batches = std::max<int64_t>(1, (pairs + size / 2) / size);
       for (int64_t b = 0; b < batches; ++b)
         train(pairs * b / batches, pairs * (b + 1) / batches, tables, lr, random, stats);
     }
@@ -67,10 +64,15 @@ class RbsgWorker final : public ModelWorker {
   void train(int64_t begin, int64_t end, const SamplingTables& tables, float lr, Random& random, StepStats& stats) {
     batch_.centres.assign(centres_.begin() + begin, centres_.begin() + end);
     batch_.contexts.assign(contexts_.begin() + begin, contexts_.begin() + end);
-    batch_.negatives.resize(kPool);
+    batch_.negatives.resize(static_cast<size_t>(kPool * std::max(batch_size(), Rbsg::kBatchPairs) / Rbsg::kBatchPairs));
     tables.negatives.sample(random, batch_.negatives);
     const double warmth = std::min(1.0, nodes_ * (rbsg_.steps() + 1) / kWarmUpSteps);
     add(rbsg_.train_batch(batch_, static_cast<float>(lr * rate_of_nodes() * warmth)), stats);
+  }
+
+  int64_t batch_size() const {
+    if (batch_size_ > 0) return batch_size_;
+    return rbsg_.leaves_steps() ? Rbsg::kSharedBatchPairs : Rbsg::kBatchPairs;
   }
 
   // Nodes that tell each other their steps are as one with a batch of all of theirs, whose slope is that much surer:
@@ -85,7 +87,7 @@ class RbsgWorker final : public ModelWorker {
     stats.slope += done.loss;  // the slopes of single pairs are never there: their loss stands for them
   }
 
-  const int64_t batch_size_;
+  const int64_t batch_size_;  // asked for; 0: as usual
   const double nodes_;
   WindowPlanner planner_;
   Rbsg& rbsg_;

@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "streamvec/core/random.h"
+#include "streamvec/core/turns.h"
 #include "streamvec/model/model.h"
 
 namespace streamvec {
@@ -47,6 +51,48 @@ TEST(RbsgWorker, CutsAChunkIntoBatchesOfAboutTheSizeAskedFor) {
     EXPECT_NEAR(static_cast<double>(stats.pairs), 2600, 150);
     EXPECT_EQ(parameters.rbsg->steps(), steps);
   }
+}
+
+// 20,800 pairs.
+TEST(RbsgWorker, NodesThatMakeOneStepHaveLargerBatchesUnlessTheSizeIsAskedFor) {
+  const Text text;
+  Chunk chunk;
+  for (int i = 0; i < 8; ++i)
+    for (int32_t begin = 0; const int32_t end : text.chunk.sentence_ends) {
+      chunk.slots.insert(chunk.slots.end(), text.chunk.slots.begin() + begin, text.chunk.slots.begin() + end);
+      chunk.sentence_ends.push_back(static_cast<int32_t>(chunk.slots.size()));
+      begin = end;
+    }
+  const SamplingTables tables(text.vocabulary, 0);
+  const auto batches = [&](int64_t asked_for, bool shares) {
+    Parameters parameters = parameters_for(text.vocabulary);
+    const auto turns = std::make_shared<Turns>(Turns::Options{.always = true});
+    if (shares) (void)parameters.rbsg->share_slopes();
+    parameters.rbsg->take_turns(turns);
+    auto worker =
+        std::move(make_model_worker({.model = "rbsg", .windows = {.window = 2}, .batch = asked_for}, parameters))
+            .value();
+    std::atomic<bool> over = false;
+    int count = 0;
+    std::thread exchanges([&] {
+      while (true) {
+        turns->await_step(0.01);
+        if (!turns->stepped() && over) return;
+        if (!turns->stepped()) continue;
+        ++count;
+        EXPECT_TRUE(turns->begin_exchange([] { return false; }, [] {}));
+        turns->end_exchange([] {});
+      }
+    });
+    Random random(3);
+    (void)worker->step(chunk, tables, 1e-3f, random);
+    over = true;
+    exchanges.join();
+    return count;
+  };
+  EXPECT_EQ(batches(0, false), 3);
+  EXPECT_EQ(batches(0, true), 2);
+  EXPECT_EQ(batches(8'192, true), 3);
 }
 
 TEST(RbsgWorker, LearnsWhichWordsStandTogether) {
