@@ -90,17 +90,20 @@ void StreamCluster::stop_relay() {
 }
 
 void StreamCluster::await_relay() {
+  if (only_reads(options_.cluster)) parts_.replay.finish();
   if (relay_.joinable()) relay_.join();
 }
 
-// Of a node that only reads: chunks, each once, to those that train.
+// Of a node that only reads: chunks, each once, to those that train. When nobody takes them any more the intake still
+// has to finish the document that it has begun.
 void StreamCluster::send_chunks() {
   std::vector<ReplaySample> samples;
   for (bool more = true; more;) {
     samples.clear();
-    const Result<int64_t> taken = parts_.replay.sample(16, Deadline::after(kFinishLook), samples);
-    more = taken.ok() ? *taken > 0 : taken.status().code() == Code::kDeadlineExceeded && !relay_stop_;
-    for (const ReplaySample& sample : samples) more = more && sender_.send(*sample.item);
+    const Result<int64_t> taken = parts_.replay.sample(16, Deadline::never(), samples);
+    more = taken.ok() && *taken > 0;
+    for (const ReplaySample& sample : samples)
+      if (!sender_.send(*sample.item)) relay_over_ = true;
   }
   sender_.end();
   relay_over_ = true;

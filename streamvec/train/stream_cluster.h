@@ -71,7 +71,8 @@ class StreamCluster {
   Status serve() { return node_->finish({}).status(); }
 
   // Where some nodes only read: chunks are sent or taken by a thread, from start_relay() until stop_relay(), after
-  // which none is sent any more; await_relay() once nobody waits for chunks. relayed(): all that was read is sent.
+  // which none is sent any more; await_relay() once the intake has stopped. relayed(): all that was read is sent, or
+  // nobody takes it.
   void start_relay();
   void stop_relay();
   void await_relay();

@@ -264,6 +264,18 @@ TEST_F(StreamCluster, NodesThatOnlyReadFillTheReplayOfThoseThatTrain) {
   EXPECT_GT(share_among_their_own(model()), 0.9);
 }
 
+TEST_F(StreamCluster, AStopEndsNodesThatReadFasterThanOthersTrain) {
+  options_.cluster.ingest = 1;
+  std::atomic<bool> stops[2] = {false, false};
+  std::thread later([&] {
+    await_a_document_read_by({1});
+    stops[0] = true;
+  });
+  const auto results = run({"tail:" + path("none"), "planted:?tokens=100000000"}, stops);
+  later.join();
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+}
+
 TEST_F(StreamCluster, AStopEndsNodesThatOnlyRead) {
   options_.cluster.ingest = 1;
   std::ofstream(path("more")) << "some words that come early\n";
