@@ -46,6 +46,12 @@ StreamNews news() {
   return news;
 }
 
+ReplayItem withdrawal() {
+  ReplayItem item;
+  item.record = 77;
+  return item;
+}
+
 ReplayItem chunk() {
   ReplayItem item;
   item.chunk.slots = {3, 900, 3};
@@ -98,7 +104,7 @@ FuzzStart fuzz_start() {
       .seeds = {push(CodecKind::kFp32), push(CodecKind::kFp16), push(CodecKind::kOneBit), push(CodecKind::kStrom),
                 push(CodecKind::kFourBit), encode(Control{ControlKind::kView, view, 0, {}, {}}), encode(Control{}),
                 encode(ask), encode(newcomers), encode(report()), encode(news()), encode_chunk(chunk()),
-                in_parts("words", 9).front()},
+                encode_chunk(withdrawal()), in_parts("words", 9).front()},
       .words = {"kind", "epoch", "workers", "servers", "trained", "fingerprint", "pieces", "standing", "addresses"}};
 }
 

@@ -2,6 +2,7 @@
 import json
 import shutil
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -26,6 +27,17 @@ def quick(options):
 def launch(tmp_path, *source, **options):
     return subprocess.Popen([support.PROGRAM, "launch", "-n", "2", "--", "train", *source, "--out", "model", "--json", *quick(source)],
                             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def dates_in_replay(model):
+    """When what the checkpoint has in replay was written: FORMATS.md, replay.bin."""
+    replay = (support.newest(model) / "replay.bin").read_bytes()
+    dates, at = [], 8 + 4 + 128
+    while at < len(replay):
+        _, _, _, date, _, _, _, _, slots, sentences, _ = struct.unpack_from("<3Qqdif4I", replay, at)
+        dates.append(date)
+        at += 64 + 4 * (slots + sentences)
+    return dates
 
 
 class TestStreamCluster:
@@ -125,6 +137,29 @@ class TestStreamCluster:
         assert "never" not in counts(tmp_path / "model")
         nearest = json.loads(support.run("nearest", tmp_path / "model", "aaax", "-k", 5, "--json", exit=0).out)
         assert all(near["word"].startswith("a") for near in nearest[0]["neighbours"]), nearest
+
+    def test_a_record_that_a_node_withdraws_is_its_own_where_another_calls_one_the_same(self, tmp_path):
+        """Both read a file of the same name, each in a folder of its own."""
+        text = "words that come with others in every record of the day " * 6
+        nodes = ",".join(f"127.0.0.1:{port}" for port in support.free_ports(3))
+        first = {1: 1_500_000_000, 2: 1_600_000_000}
+        running = []
+        for rank in range(3):
+            folder = tmp_path / f"node{rank}"
+            folder.mkdir()
+            lines = [f"first\t{first[rank]}\t{text * 100}\n"] if rank > 0 else []  # long: it waits for its words' slots
+            lines += [f"{number}\t{first[rank]}\t{text}\n" for number in range(400) if rank > 0]
+            lines += [f"{number}\t\t\tgone\n" for number in range(400) if rank == 2]
+            (folder / "news.tsv").write_text("".join(lines))
+            running.append(subprocess.Popen([support.PROGRAM, "train", "tsv:news.tsv?id=1&time=2&text=3&delete=4", "--stream", "--out",
+                                             tmp_path / "model", "--nodes", nodes, "--rank", str(rank), "--ingest", "2", *quick([])],
+                                            cwd=folder, stderr=subprocess.PIPE, text=True))
+        for process in running:
+            _, err = process.communicate(timeout=support.TIMEOUT_S)
+            assert process.returncode == 0, err
+        dates = dates_in_replay(tmp_path / "model")
+        assert dates.count(first[1]) >= 400
+        assert dates.count(first[2]) < 100, "only the long one"
 
     def test_sources_that_all_nodes_name_are_divided_and_go_on_where_they_stood_with_other_nodes(self, tmp_path):
         texts = [f"part-{number}.txt" for number in range(5)]

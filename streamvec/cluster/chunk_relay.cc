@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kStampLook{1};  // until changes of hands have come, too
 
+bool is_text(const Chunk& chunk) {
+  return std::is_sorted(chunk.sentence_ends.begin(), chunk.sentence_ends.end()) && !chunk.sentence_ends.empty() &&
+         chunk.sentence_ends.front() >= 0 && chunk.sentence_ends.back() == std::ssize(chunk.slots) &&
+         std::all_of(chunk.slots.begin(), chunk.slots.end(), [](Slot slot) { return slot >= 0; });
+}
+
 }  // namespace
 
 std::string encode_chunk(const ReplayItem& item) {
@@ -39,30 +45,64 @@ Result<std::shared_ptr<const ReplayItem>> decode_chunk(std::string_view bytes) {
     numbers->resize(static_cast<size_t>(in.get_count(sizeof(int32_t))));
     in.get_all(std::span<int32_t>(*numbers));
   }
-  const Chunk& chunk = item->chunk;
-  const bool whole = std::is_sorted(chunk.sentence_ends.begin(), chunk.sentence_ends.end()) &&
-                     !chunk.sentence_ends.empty() && chunk.sentence_ends.front() >= 0 &&
-                     chunk.sentence_ends.back() == std::ssize(chunk.slots) &&
-                     std::all_of(chunk.slots.begin(), chunk.slots.end(), [](Slot slot) { return slot >= 0; });
+  const bool whole = item->withdraws() ? item->record != 0 && item->chunk.sentence_ends.empty() : is_text(item->chunk);
   if (!in.ok() || !in.at_end() || !whole || !std::isfinite(item->t))
     return error(Code::kInvalidArgument, "a chunk of text that nobody can read; the sender runs another version");
   return std::shared_ptr<const ReplayItem>(std::move(item));
 }
 
+void ChunkSender::announce(std::shared_ptr<const ReplayItem> item) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t record = item->record;
+  announced_[record] = std::move(item);
+}
+
+std::vector<uint64_t> ChunkSender::withdrawn() const {
+  const std::lock_guard lock(mutex_);
+  std::set<uint64_t> records;
+  for (const auto& [record, item] : announced_) records.insert(record);
+  for (const auto& [node, worker] : workers_)
+    for (const auto& [sent, record] : worker.withdrawn) records.insert(record);
+  return {records.begin(), records.end()};
+}
+
+std::map<NodeId, ChunkSender::Worker>::iterator ChunkSender::with_most_room() {
+  return std::min_element(workers_.begin(), workers_.end(),
+                          [](const auto& a, const auto& b) { return a.second.outstanding() < b.second.outstanding(); });
+}
+
+bool ChunkSender::has_room(const ReplayItem& item) const {
+  const auto room = [](const auto& worker) { return worker.second.outstanding() < kOutstandingMax; };
+  return !workers_.empty() && (item.withdraws() ? std::all_of(workers_.begin(), workers_.end(), room)
+                                                : std::any_of(workers_.begin(), workers_.end(), room));
+}
+
 bool ChunkSender::send(const ReplayItem& item) {
   std::unique_lock lock(mutex_);
-  auto best = workers_.end();
-  changed_.wait(lock, [&] {
-    best = std::min_element(workers_.begin(), workers_.end(), [](const auto& a, const auto& b) {
-      return a.second.sent - a.second.taken < b.second.sent - b.second.taken;
-    });
-    const bool room = best != workers_.end() && best->second.sent - best->second.taken < kOutstandingMax;
-    return room || closed_ || (known_ && workers_.empty());
-  });
-  if (closed_ || best == workers_.end()) return false;
-  ++best->second.sent;
-  out_.emplace_back(best->first, encode_chunk(item));
+  changed_.wait(lock, [&] { return left_alone() || has_room(item); });
+  if (left_alone()) return false;
+  const std::string bytes = encode_chunk(item);
+  if (!item.withdraws()) {
+    const auto best = with_most_room();
+    ++best->second.sent;
+    out_.emplace_back(best->first, bytes);
+    return true;
+  }
+  for (auto& [node, worker] : workers_) {
+    worker.withdrawn.emplace_back(++worker.sent, item.record);
+    out_.emplace_back(node, bytes);
+  }
+  if (const auto latest = announced_.find(item.record); latest != announced_.end() && latest->second.get() == &item)
+    announced_.erase(latest);
   return true;
+}
+
+void ChunkSender::await_withdrawn() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] {
+    return left_alone() || std::all_of(workers_.begin(), workers_.end(),
+                                       [](const auto& worker) { return worker.second.withdrawn.empty(); });
+  });
 }
 
 void ChunkSender::end() {
@@ -86,7 +126,11 @@ void ChunkSender::set_workers(const std::set<NodeId>& workers) {
 
 void ChunkSender::taken(NodeId worker, int64_t chunks) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = workers_.find(worker); found != workers_.end()) found->second.taken = chunks;
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  found->second.taken = chunks;
+  auto& withdrawn = found->second.withdrawn;
+  while (!withdrawn.empty() && withdrawn.front().first <= chunks) withdrawn.pop_front();
   changed_.notify_all();
 }
 
@@ -140,11 +184,24 @@ std::shared_ptr<const ReplayItem> ChunkReceiver::next(const std::function<uint64
       from = last_ = reader->first;
       std::shared_ptr<const ReplayItem> item = std::move(waiting.front());
       waiting.pop_front();
+      if (item->withdraws()) leave_out(item->record, from);
       return item;
     }
     if (deadline.passed()) return nullptr;
     changed_.wait_until(lock, std::min(deadline.when(), Deadline::Clock::now() + kStampLook));
   }
+}
+
+// What others have sent of a record that this reader withdraws: a shared source was theirs before. It leaves its place
+// to nothing, so that they hear of as many as they have sent.
+void ChunkReceiver::leave_out(uint64_t record, NodeId reader) {
+  static const auto nothing = std::make_shared<const ReplayItem>();
+  if (record == 0) return;
+  for (auto& [node, other] : readers_)
+    if (node != reader)
+      std::replace_if(
+          other.waiting.begin(), other.waiting.end(), [&](const auto& item) { return item->record == record; },
+          nothing);
 }
 
 void ChunkReceiver::taken(NodeId from) {

@@ -1,6 +1,9 @@
 // Chunks on their way from nodes that only read to the replay of nodes that train. A reader gives each chunk to the one
 // that has the most room; who trains puts it into its replay when that wants more, and says so, so that at most
 // kOutstandingMax chunks of a reader wait for a node and a reader reads no faster than is trained on.
+//
+// An item that withdraws a record goes to all, in its place among the chunks, and counts as one: so it takes out what
+// was sent before it, wherever that is, and nothing that was written later under the same name.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +27,7 @@
 namespace streamvec {
 
 std::string encode_chunk(const ReplayItem& item);
-// kInvalidArgument for bytes that encode_chunk() does not write.
+// kInvalidArgument for bytes that encode_chunk() does not write, and for what is neither text nor withdraws a record.
 Result<std::shared_ptr<const ReplayItem>> decode_chunk(std::string_view bytes);
 
 // Of a node that only reads. Thread-safe.
@@ -32,10 +35,18 @@ class ChunkSender {
  public:
   static constexpr int64_t kOutstandingMax = 64;
 
-  // Waits for room. False when nobody is left to send it to, or close() was called.
+  // By threads that read: send() will be called with this item, which withdraws a record, or with a later one of that
+  // record.
+  void announce(std::shared_ptr<const ReplayItem> item);
+  // Records that are withdrawn and that somebody may still have in replay.
+  std::vector<uint64_t> withdrawn() const;
+
+  // Waits for room at one of them, at all when the item withdraws a record. False when nobody is left to send it to, or
+  // close() was called.
   bool send(const ReplayItem& item);
-  void end();    // no more will come: those who train are told
-  void close();  // nobody answers any more
+  void end();              // no more will come: those who train are told
+  void await_withdrawn();  // until all have erased what they were told to, nobody is left, or close() was called
+  void close();            // nobody answers any more
 
   // By the talking thread: who trains now, what one of them has put into its replay in all, and what is to be told.
   void set_workers(const std::set<NodeId>& workers);
@@ -44,12 +55,20 @@ class ChunkSender {
 
  private:
   struct Worker {
+    int64_t outstanding() const { return sent - taken; }
     int64_t sent = 0, taken = 0;
+    // Records on their way to be withdrawn, each with `sent` at that time.
+    std::deque<std::pair<int64_t, uint64_t>> withdrawn;
     bool told_end = false;
   };
 
+  std::map<NodeId, Worker>::iterator with_most_room();
+  bool has_room(const ReplayItem& item) const;
+  bool left_alone() const { return closed_ || (known_ && workers_.empty()); }
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::map<uint64_t, std::shared_ptr<const ReplayItem>> announced_;  // by record, the latest that is not sent yet
   std::map<NodeId, Worker> workers_;
   std::vector<std::pair<NodeId, std::string>> out_;
   bool known_ = false, ended_ = false, closed_ = false;
@@ -64,11 +83,11 @@ class ChunkReceiver {
   Status receive(NodeId from, std::string_view chunk);
   std::vector<std::pair<NodeId, int64_t>> take_taken();
 
-  // By a thread for it: the next chunk that was mapped at no later a change of hands than `stamp` says this node has
+  // By a thread for it: the next item that was mapped at no later a change of hands than `stamp` says this node has
   // heard of. nullptr when none came in time.
   std::shared_ptr<const ReplayItem> next(const std::function<uint64_t()>& stamp, Deadline deadline, NodeId& from);
-  void taken(NodeId from);  // it is in replay
-  // No reader will send more, and all chunks are in replay.
+  void taken(NodeId from);  // it is in replay, or its record is erased there
+  // No reader will send more, and nothing waits.
   bool over() const;
 
  private:
@@ -77,6 +96,8 @@ class ChunkReceiver {
     int64_t taken = 0, told = 0;
     bool ended = false;
   };
+
+  void leave_out(uint64_t record, NodeId reader);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

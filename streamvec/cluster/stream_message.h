@@ -44,8 +44,8 @@ Result<StreamNews> decode_stream_news(std::string_view bytes);
 enum class StreamKind : char {
   kReport = 'r',
   kNews = 'n',
-  kChunk = 'k',    // of a node that only reads (chunk_relay.h)
-  kTaken = 't',    // how many of these have come into replay
+  kChunk = 'k',    // of a node that only reads: text, or a record that is withdrawn (chunk_relay.h)
+  kTaken = 't',    // how many of these have come into replay or left it
   kAsk = 'q',      // of one that takes the leader's place: for changes of hands after one that it has heard of
   kChanges = 'w',  // the answer: VocabularyChanges
   kPart = 'p',     // of one of the others that is long (message_parts.h)

@@ -226,7 +226,7 @@ void Intake::finish_reader(Reader& reader, std::string_view state) {
 bool Intake::take(Reader& reader, Document& document) {
   const Clock::time_point begin = Clock::now();
   if (document.deleted) {
-    sinks_.replay.erase_record(reader.record_of(document.id));
+    withdraw(reader, reader.record_of(document.id));
   } else if (prepare(reader, document)) {
     map(reader, document);
   }
@@ -245,6 +245,15 @@ bool Intake::take(Reader& reader, Document& document) {
   ++totals_.documents;
   totals_.newest_time_s = std::max(totals_.newest_time_s, document.time_s);
   return true;
+}
+
+void Intake::withdraw(Reader& reader, uint64_t record) {
+  sinks_.replay.erase_record(record);
+  if (!sinks_.withdrawn) return;
+  auto item = std::make_shared<ReplayItem>();
+  item->record = record;
+  reader.items.push_back(std::move(item));
+  sinks_.withdrawn(reader.items.back());
 }
 
 // Tokenises, and says whether the document is wanted.

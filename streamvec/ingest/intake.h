@@ -50,6 +50,9 @@ class Intake {
     // state() also has where sources stood that are not among these now: they go on there when they come again.
     bool keeps_others = false;
     bool divided = false;  // shared sources wait until share() says what is theirs; else they read all
+    // Who reads, where chunks of several nodes come into one replay: records of a source that is not shared are its
+    // own, whatever others call theirs. "": nobody else's come there, or none has a source of the same name.
+    std::string node;
   };
   // What the documents become part of. All is borrowed. `admitted` is called under the vocabulary's lock with the slots
   // whose rows must start anew, before any chunk that names them is in replay.
@@ -64,6 +67,9 @@ class Intake {
     // Likewise, called when a document of many words is mapped and some have no slot: waits until those that may have
     // one have got it.
     std::function<void()> await_slots = {};
+    // Of a replay that is on the way to that of others. A record was withdrawn: `item`, which tells them so, comes into
+    // replay after this call, behind what was read before and ahead of what is read later.
+    std::function<void(const std::shared_ptr<const ReplayItem>& item)> withdrawn = {};
   };
   struct Totals {
     int64_t documents = 0, tokens = 0, bytes_replaced = 0, words_dropped = 0;
@@ -129,6 +135,7 @@ class Intake {
   void note_failure(Reader& reader, const Status& status);
   void retry_later(Reader& reader);
   bool take(Reader& reader, Document& document);
+  void withdraw(Reader& reader, uint64_t record);
   bool prepare(Reader& reader, const Document& document);
   void look_again(Reader& reader, size_t part);
   void map(Reader& reader, const Document& document);

@@ -27,12 +27,13 @@ struct Intake::Reader {
         withheld(shared && options.divided) {
     statistics.name = read_back(source->name()).get<std::string>();  // paths are any bytes
     keys = read_back(source->keys()).get<std::vector<std::string>>();
+    records_of = shared || options.node.empty() ? statistics.name : options.node + '\0' + statistics.name;
   }
 
   // A hash of the record's name. Never 0, which names no record.
   uint64_t record_of(const std::string& id) {
     record_sum.reset();
-    record_sum.update(statistics.name);
+    record_sum.update(records_of);
     record_sum.update(std::string_view("\0", 1));
     record_sum.update(id);
     return std::max<uint64_t>(record_sum.value(), 1);
@@ -40,6 +41,7 @@ struct Intake::Reader {
 
   std::unique_ptr<Source> source;
   std::vector<std::string> keys;  // Source::keys()
+  std::string records_of;         // what names of records belong to
   const int32_t index;
   const bool remote, shared;
   std::thread thread;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "streamvec/ingest/intake_testing.h"
 #include "streamvec/vocab/shared_vocabulary.h"
@@ -129,6 +130,54 @@ TEST(Intake, DeletedRecordsLeaveReplayAndAreNotCounted) {
   EXPECT_EQ(rig.replay->statistics().erased, 2);
   EXPECT_EQ(rig.intake->statistics()[0].deletes, 2);
   EXPECT_EQ(rig.count("a0"), 1);
+}
+
+// Documents of a script as it is, with these numbers in this order; below 0 the one is withdrawn.
+std::shared_ptr<Script> script_in_order(const std::vector<int64_t>& numbers) {
+  const auto script = script_of(static_cast<int64_t>(numbers.size()), "a");
+  script->document = [numbers, plain = script->document](int64_t at) {
+    const int64_t number = numbers[static_cast<size_t>(at)];
+    Document document = plain(std::abs(number));
+    document.deleted = number < 0;
+    if (document.deleted) document.text.clear();
+    return document;
+  };
+  return script;
+}
+
+TEST(Intake, AReplayOnTheWayToOthersTellsThemOfDeletesInTheirPlace) {
+  std::vector<const ReplayItem*> announced;
+  Rig rig({{"one", script_in_order({1, 2, -1, 1, 3, -7, -2})}}, Rig::fast(), {}, {.min_count = 1}, {}, {},
+          [&](const auto& item) { announced.push_back(item.get()); });
+  const auto items = rig.read_to_end();
+  std::vector<std::pair<uint64_t, bool>> came;
+  std::vector<const ReplayItem*> withdraw;
+  for (const auto& item : items) {
+    came.emplace_back(item->record, item->withdraws());
+    if (item->withdraws()) withdraw.push_back(item.get());
+  }
+  // What was deleted here left at once, and its delete follows: others may have had more of it.
+  ASSERT_EQ(came.size(), 5u);
+  const uint64_t first = came[0].first, third = came[2].first;
+  EXPECT_EQ(came[1], std::pair(first, false));
+  EXPECT_TRUE(came[0].second && came[3].second && came[4].second && !came[2].second);
+  EXPECT_EQ((std::set<uint64_t>{first, third, came[3].first, came[4].first}.size()), 4u);
+  EXPECT_EQ(announced, withdraw);
+}
+
+TEST(Intake, RecordsOfTwoNodesAreOnlyTheSameWhereTheyShareTheSource) {
+  const auto record = [](const std::string& node, const std::string& source, bool shared) {
+    const auto script = script_of(1, "a");
+    script->shared = shared;
+    Intake::Options options = Rig::fast();
+    options.node = node;
+    return Rig({{source, script}}, options).read_to_end().at(0)->record;
+  };
+  EXPECT_EQ(record("1", "news", false), record("1", "news", false));
+  EXPECT_NE(record("1", "news", false), record("2", "news", false));
+  EXPECT_NE(record("", "news", false), record("2", "news", false));
+  EXPECT_EQ(record("1", "news", true), record("2", "news", true));
+  EXPECT_NE(record("1", "news", true), record("1", "others", true));
 }
 
 TEST(Intake, DocumentsLeftOutAreCountedAsSuchAndPassed) {

@@ -86,7 +86,8 @@ class Rig {
  public:
   explicit Rig(const Scripts& scripts, Intake::Options options = fast(), const DocumentFilter::Options& filter = {},
                const StreamVocabulary::Options& words = {.min_count = 1}, const std::function<void()>& await_words = {},
-               const std::function<void()>& await_slots = {})
+               const std::function<void()>& await_slots = {},
+               const std::function<void(const std::shared_ptr<const ReplayItem>&)>& withdrawn = {})
       : vocabulary(words) {
     ReplayOptions replay_options;
     replay_options.selector = ReplaySelector::kInOrderOnce;
@@ -99,7 +100,7 @@ class Rig {
     intake = std::make_unique<Intake>(
         std::move(sources), std::move(DocumentFilter::create(filter)).value(), options,
         Intake::Sinks{vocabulary, tables, *replay, [this](std::span<const Slot> slots) { admitted += slots.size(); },
-                      await_words, await_slots});
+                      await_words, await_slots, withdrawn});
   }
   ~Rig() {
     intake->stop();
@@ -130,6 +131,17 @@ class Rig {
     start();
     taker_.join();
     intake->stop();
+  }
+  // All of replay, once the sources have ended: nobody else takes anything.
+  std::vector<std::shared_ptr<const ReplayItem>> read_to_end() {
+    EXPECT_TRUE(intake->start().ok());
+    while (!intake->over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::vector<ReplaySample> samples;
+    while (replay->sample(8, Deadline::never(), samples).value() > 0) {
+    }
+    std::vector<std::shared_ptr<const ReplayItem>> items;
+    for (const ReplaySample& sample : samples) items.push_back(sample.item);
+    return items;
   }
   int64_t count(const std::string& word) const {
     const Vocabulary words = vocabulary.to_vocabulary();

@@ -15,6 +15,9 @@ struct ReplayItem {
   int64_t time_s = 0;   // when the document was written, seconds since 1970; 0 unknown
   double t = 0;         // on the clock that half-lives are measured by: fading; finite
 
+  // Without words it is no text: on its way to the replay of others it tells that its record was withdrawn.
+  bool withdraws() const { return chunk.slots.empty(); }
+
   // Of memory, about, when the vectors have no slack.
   int64_t bytes() const {
     constexpr int64_t kOverhead = 48;  // the counts of shared ownership, the heap's own

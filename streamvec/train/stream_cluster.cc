@@ -106,6 +106,7 @@ void StreamCluster::send_chunks() {
       if (!sender_.send(*sample.item)) relay_over_ = true;
   }
   sender_.end();
+  sender_.await_withdrawn();
   relay_over_ = true;
 }
 
@@ -125,14 +126,21 @@ void StreamCluster::take_chunks() {
     const auto stamp = [this] { return parts_.vocabulary.stamp(); };
     const auto item = receiver_.next(stamp, Deadline::after(kFinishLook), from);
     if (item == nullptr) continue;
-    const auto known = [&](Slot slot) { return slot < parts_.parameters.options.rows_max; };
-    if (!std::all_of(item->chunk.slots.begin(), item->chunk.slots.end(), known)) continue;
-    renew_tables();
-    while (parts_.replay.insert(item, Deadline::after(kFinishLook)).code() == Code::kDeadlineExceeded && !relay_stop_) {
-    }
+    if (item->withdraws())
+      parts_.replay.erase_record(item->record);
+    else
+      take_chunk(item);
     receiver_.taken(from);
   }
   parts_.replay.finish();
+}
+
+void StreamCluster::take_chunk(const std::shared_ptr<const ReplayItem>& item) {
+  const auto known = [&](Slot slot) { return slot < parts_.parameters.options.rows_max; };
+  if (!std::all_of(item->chunk.slots.begin(), item->chunk.slots.end(), known)) return;
+  renew_tables();
+  while (parts_.replay.insert(item, Deadline::after(kFinishLook)).code() == Code::kDeadlineExceeded && !relay_stop_) {
+  }
 }
 
 void StreamCluster::help_to_save() {
@@ -186,7 +194,7 @@ void StreamCluster::read_share(const std::string& division) {
 }
 
 std::string StreamCluster::own_cursors() const {
-  return json_text(cursors_.named(options_.cluster, parts_.intake.state()));
+  return json_text(cursors_.named(options_.cluster, parts_.intake.state(), sender_.withdrawn()));
 }
 
 void StreamCluster::gather_cursors() {

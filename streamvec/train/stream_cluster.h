@@ -39,7 +39,7 @@ bool only_serves(const ClusterSettings& cluster);
 // files, where they stood in the stream before that. kDataLoss when it cannot be read.
 Status restore_sources(const ClusterSettings& cluster, const Checkpoint& existing, Intake& intake);
 
-// All but await_words(), await_slots() and trained() is called by the thread that watches the run.
+// All but await_words(), await_slots(), withdrawn() and trained() is called by the thread that watches the run.
 class StreamCluster {
  public:
   // What the run has; all borrowed.
@@ -71,8 +71,8 @@ class StreamCluster {
   Status serve() { return node_->finish({}).status(); }
 
   // Where some nodes only read: chunks are sent or taken by a thread, from start_relay() until stop_relay(), after
-  // which none is sent any more; await_relay() once the intake has stopped. relayed(): all that was read is sent, or
-  // nobody takes it.
+  // which none is sent any more; await_relay() once the intake has stopped. relayed(): all that was read is sent,
+  // and what was withdrawn is erased everywhere, or nobody takes it.
   void start_relay();
   void stop_relay();
   void await_relay();
@@ -80,6 +80,7 @@ class StreamCluster {
 
   void await_words() { exchange_->await_words(); }  // by threads that read sources, as the next
   void await_slots() { exchange_->await_slots(); }
+  void withdrawn(const std::shared_ptr<const ReplayItem>& item) { sender_.announce(item); }  // of one that only reads
   bool trained(int64_t tokens, double lr) { return node_->trained(tokens, lr).ok(); }
 
   void ask_to_stop() { exchange_->ask_to_stop(); }
@@ -121,6 +122,7 @@ class StreamCluster {
   void renew_tables();
   void send_chunks();
   void take_chunks();
+  void take_chunk(const std::shared_ptr<const ReplayItem>& item);
 
   const TrainOptions& options_;
   const std::string model_;

@@ -2,19 +2,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "streamvec/cluster/node_testing.h"
 #include "streamvec/core/deadline.h"
 #include "streamvec/core/testing_wait.h"
 #include "streamvec/model/hybrid_vectors.h"
+#include "streamvec/replay/table_file.h"
 #include "streamvec/source/planted.h"
 #include "streamvec/source/testing_files.h"
 #include "streamvec/train/checkpoint.h"
+#include "streamvec/train/stream_cursors.h"
 #include "streamvec/train/trainer.h"
 #include "streamvec/transport/inproc.h"
 
@@ -22,9 +26,12 @@ namespace streamvec {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class StreamCluster : public ::testing::Test {
  protected:
+  static constexpr int64_t kFirstDate = 1'700'000'000;
+
   StreamCluster() {
     options_.dim = 16;
     options_.threads = 1;
@@ -73,11 +80,35 @@ class StreamCluster : public ::testing::Test {
     return all;
   }
   // A minute at most: a node may have failed.
-  void await_a_document_read_by(std::initializer_list<size_t> nodes) const {
+  void await_documents_read_by(size_t node, int64_t count) const {
     const Deadline deadline = Deadline::after(std::chrono::minutes(1));
-    for (const size_t node : nodes)
-      while (documents_read_[node] == 0 && !deadline.passed())
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (documents_read_[node] < count && !deadline.passed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  void await_a_document_read_by(std::initializer_list<size_t> nodes) const {
+    for (const size_t node : nodes) await_documents_read_by(node, 1);
+  }
+  // Records that are named and dated by their numbers, and then those of them withdrawn that are divisible by 3. Before
+  // them a document so long that it waits until its words have slots: theirs have them from the first on.
+  std::string write_withdrawn_records(const std::string& name, int64_t count, const std::string& kind = "tsv:") {
+    const auto text = [](int lines) {
+      std::string text;
+      for (int i = 0; i < lines; ++i) text += "some words come with others of every day ";
+      return text;
+    };
+    std::ofstream file(path(name));
+    file << "first\t" << kFirstDate - 1 << "\t" << text(600) << "\n";
+    for (int64_t i = 0; i < count; ++i) file << i << "\t" << kFirstDate + i << "\t" << text(10) << "\n";
+    for (int64_t i = 0; i < count; i += 3) file << i << "\t\t\tgone\n";
+    return kind + path(name) + "?id=1&time=2&text=3&delete=4";
+  }
+  // Of the checkpoint: the records that its replay has.
+  std::set<int64_t> records_in_replay() const {
+    const Checkpoint saved = std::move(load_checkpoint(path("model"))).value();
+    std::set<int64_t> records;
+    const ReplaySnapshot replay = std::move(read_replay(saved.extra.at("replay.bin"))).value();
+    for (const ReplaySnapshot::Held& held : replay.held) records.insert(held.item->time_s - kFirstDate);
+    return records;
   }
   Snapshot model() const { return std::move(load_snapshot(path("model"))).value(); }
 
@@ -262,6 +293,50 @@ TEST_F(StreamCluster, NodesThatOnlyReadFillTheReplayOfThoseThatTrain) {
   EXPECT_GT(results[1]->pairs, 100'000);
   EXPECT_EQ(results[2]->pairs, 0);
   EXPECT_GT(share_among_their_own(model()), 0.9);
+}
+
+TEST_F(StreamCluster, ARecordThatAnotherNodeWithdrawsLeavesReplay) {
+  options_.cluster.ingest = 2;
+  const auto results = run({"tail:" + path("none"), "tail:" + path("none"), write_withdrawn_records("a", 600),
+                            write_withdrawn_records("b", 30)});
+  for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  const std::set<int64_t> records = records_in_replay();
+  EXPECT_GT(records.size(), 10);
+  for (const int64_t record : records) EXPECT_NE(record % 3, 0) << record;
+  const Checkpoint saved = std::move(load_checkpoint(path("model"))).value();
+  EXPECT_THAT(withdrawn_records(saved.cursors), IsEmpty()) << "all has come when the text is over";
+}
+
+TEST_F(StreamCluster, WhatWasOnItsWayToBeWithdrawnAtAStopIsGoneWhenTheRunGoesOn) {
+  options_.cluster.ingest = 1;
+  // Once 64 chunks are in replay each one more waits for a thousand to be trained on, and half of the records are to
+  // come before any is withdrawn.
+  options_.dim = 64;
+  options_.sample = 0;
+  options_.stream.replay_chunks = 256;
+  options_.stream.replay_ratio = 1'000;
+  const std::vector<std::string> sources = {"tail:" + path("none"), write_withdrawn_records("a", 100, "tail:")};
+  const auto withdrawn_in_replay = [&] {
+    const std::set<int64_t> records = records_in_replay();
+    EXPECT_GT(records.size(), 30);
+    return std::count_if(records.begin(), records.end(), [](int64_t record) { return record % 3 == 0; });
+  };
+  const auto run_until_read = [&](int64_t documents) {
+    std::atomic<bool> stops[2] = {false, false};
+    documents_read_[1] = 0;
+    std::thread later([&] {
+      await_documents_read_by(1, documents);
+      stops[0] = true;
+    });
+    const auto results = run(sources, stops);
+    later.join();
+    for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().message();
+  };
+  ASSERT_NO_FATAL_FAILURE(run_until_read(1 + 100 + 34));
+  ASSERT_GT(withdrawn_in_replay(), 10);
+  std::ofstream(path("a"), std::ios::app) << "last\t" << kFirstDate + 1 << "\tsome words more\n";
+  ASSERT_NO_FATAL_FAILURE(run_until_read(1));
+  EXPECT_EQ(withdrawn_in_replay(), 0);
 }
 
 TEST_F(StreamCluster, AStopEndsNodesThatReadFasterThanOthersTrain) {

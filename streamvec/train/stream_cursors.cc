@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char *kNodeCursors = "nodes", *kNodeName = "node", *kSourceCursors = "sources",
-                     *kCameFrom = "came_from";
+                     *kCameFrom = "came_from", *kWithdrawn = "withdrawn";
 constexpr const char* kFirst = "0";      // by its rank
 constexpr const char* kOther = "other";  // Intake::Options::keeps_others
 
@@ -141,6 +141,14 @@ std::map<std::string, std::string> shared_cursors(const json& saved) {
   return texts;
 }
 
+std::vector<uint64_t> withdrawn_records(const json& saved) {
+  std::vector<uint64_t> records;
+  for (const auto& [node, state] : by_name(saved))
+    for (const json& record : state.value(kWithdrawn, json::array()))
+      if (record.is_number_unsigned()) records.push_back(record);
+  return records;
+}
+
 json cursors_of(const ClusterSettings& cluster, const json& saved) {
   return find_cursors(cluster, saved).state;
 }
@@ -157,8 +165,9 @@ void NodeCursors::add_came_from(json& state) const {
       state[kCameFrom][had->first] = had->second;
 }
 
-json NodeCursors::named(const ClusterSettings& cluster, json state) const {
+json NodeCursors::named(const ClusterSettings& cluster, json state, const std::vector<uint64_t>& withdrawn) const {
   state[kNodeName] = name_of(cluster);
+  if (!withdrawn.empty()) state[kWithdrawn] = withdrawn;
   add_came_from(state);
   return state;
 }

@@ -23,6 +23,9 @@ nlohmann::json cursors_of(const ClusterSettings& cluster, const nlohmann::json& 
 std::vector<std::string> shared_sources(const nlohmann::json& state);
 std::map<std::string, std::string> shared_cursors(const nlohmann::json& saved);
 
+// Records that nodes which only read had withdrawn when replay may not have heard of it.
+std::vector<uint64_t> withdrawn_records(const nlohmann::json& saved);
+
 // Of a node, and of all where it writes. Not thread-safe.
 class NodeCursors {
  public:
@@ -30,8 +33,10 @@ class NodeCursors {
   // node are not that one's any more, so that they are found again when they move once more. Of nodes that do not say
   // where theirs stand, what it says is kept.
   void begin(const ClusterSettings& cluster, const nlohmann::json& saved);
-  // What this node tells the one that saves: the state of its intake, and who it is.
-  nlohmann::json named(const ClusterSettings& cluster, nlohmann::json state) const;
+  // What this node tells the one that saves: the state of its intake, who it is, and what is on its way of records that
+  // it has withdrawn.
+  nlohmann::json named(const ClusterSettings& cluster, nlohmann::json state,
+                       const std::vector<uint64_t>& withdrawn = {}) const;
 
   // Of the node that writes. What the checkpoint of a leader that is gone says of nodes that may never say it again.
   void keep(const nlohmann::json& saved);

@@ -46,6 +46,20 @@ TEST_F(StreamCursors, GoByRankWhereRanksAreGiven) {
   EXPECT_EQ(cursor_in(cursors_of(node(0, {"c:1", "d:1"}, false), saved)), "at 3");
 }
 
+TEST_F(StreamCursors, HaveTheRecordsWhoseWithdrawalIsOnItsWay) {
+  constexpr uint64_t kRecord = (uint64_t{1} << 63) + 5;
+  for (const bool found : {false, true}) {
+    NodeCursors cursors;
+    cursors.tell(
+        json_text(NodeCursors().named(node(1, {"a:1", "b:1"}, found), state_of("tail:b", "at 7"), {3, kRecord})));
+    json saved = state_of("tail:a", "at 3");
+    cursors.add_to(node(0, {"a:1", "b:1"}, found), saved);
+    EXPECT_EQ(withdrawn_records(parse_json(json_text(saved))), (std::vector<uint64_t>{3, kRecord}));
+    EXPECT_TRUE(withdrawn_records(state_of("tail:a", "at 3")).empty());
+  }
+  EXPECT_EQ(withdrawn_records({{"nodes", {{"1", {{"withdrawn", {-1, "two", 4u}}}}}}}), std::vector<uint64_t>{4});
+}
+
 TEST_F(StreamCursors, OfARankThatIsGoneAreKeptUntilItComesAgain) {
   const ClusterSettings first = node(0, {"a:1", "b:1"}, false);
   json saved = state_of("tail:a", "at 3");

@@ -187,6 +187,10 @@ class StreamTraining {
       sinks.await_words = [this] { cluster_->await_words(); };
       sinks.await_slots = [this] { cluster_->await_slots(); };
     }
+    if (only_reads(options_.cluster)) {
+      if (!options_.cluster.divide) options.node = std::to_string(options_.cluster.rank);
+      sinks.withdrawn = [this](const auto& item) { cluster_->withdrawn(item); };
+    }
     for (const auto& source : sources) source->join_stream(!clustered());
     intake_ = std::make_unique<Intake>(std::move(sources), std::move(filter), options, sinks);
     return {};
@@ -267,6 +271,7 @@ class StreamTraining {
       STREAMVEC_ASSIGN_OR_RETURN(ReplaySnapshot snapshot, read_replay(found->second));
       STREAMVEC_RETURN_IF_ERROR(check_slots(snapshot));
       STREAMVEC_RETURN_IF_ERROR(replay_->restore(std::move(snapshot)));
+      for (const uint64_t record : withdrawn_records(stream_places_of(existing))) replay_->erase_record(record);
     }
     if (const auto found = existing.extra.find(kFilterState); found != existing.extra.end())
       STREAMVEC_RETURN_IF_ERROR(intake_->restore_filter(found->second));
