@@ -13,6 +13,7 @@ namespace streamvec {
 namespace {
 
 using Counts = std::vector<std::pair<Slot, int64_t>>;
+const std::vector<int64_t> kNone(4, 0);
 
 class MetCountsTest : public ::testing::Test {
  protected:
@@ -60,10 +61,10 @@ TEST_F(MetCountsTest, WhatTheLeaderKnowsAndWhatItWasNotToldYetAddUp) {
   train({0, 0, 1});
   counts.take(1, 3);
   train({0});
-  counts.told(std::vector<uint32_t>{12, 1, 5});
+  counts.told(std::vector<uint32_t>{12, 1, 5}, kNone);
   EXPECT_EQ(met(), (std::vector<int64_t>{13, 1, 5}));
   EXPECT_EQ(counts.take(2, 3), (Counts{{0, 1}})) << "what others have trained on is not its own to tell";
-  counts.told(std::vector<uint32_t>{1, 0, 0, 9});  // of a leader that knows less
+  counts.told(std::vector<uint32_t>{1, 0, 0, 9}, kNone);  // of a leader that knows less
   EXPECT_EQ(met(), (std::vector<int64_t>{13, 1, 5}));
 }
 

@@ -153,12 +153,13 @@ void ClusterNode::greet() {
     if (phase_ <= Phase::kTraining) greeting.pieces = std::move(known.held);
     greeting.standing = std::move(known.standing);
   }
-  tell_leader(greeting);
+  // Before the greeting: from that on the leader may tell how often all have counted, with what comes here.
   if (options_.stream != nullptr) {
     StreamExchange::Outbox out;
     options_.stream->change_leader(self_, leader_, out);
     for (auto& [to, bytes] : out) send(to, std::move(bytes));
   }
+  tell_leader(greeting);
   if (phase_ <= Phase::kTraining || !is_worker_) return;
   Control finished{ControlKind::kFinished};
   finished.trained = own_totals_;

@@ -201,9 +201,12 @@ Status StreamExchange::receive_whole(NodeId from, NodeId leader, std::string_vie
 Status StreamExchange::apply(const StreamNews& news, std::vector<Slot>& restarted) {
   const uint64_t known = parts_.vocabulary.stamp();
   STREAMVEC_RETURN_IF_ERROR(apply_words(news.words, restarted));
-  met_.told(news.met);
   trips_.answered(news.answered);
   untold_.answered(news.answered, known, !news.words.counts.empty(), parts_.vocabulary);
+  if (!news.words.counts.empty()) {
+    parts_.vocabulary.add(untold_.unanswered(&VocabularyReport::slots, parts_.vocabulary));
+    met_.told(news.met, untold_.unanswered(&VocabularyReport::met, parts_.vocabulary));
+  }
   if (parts_.replay != nullptr)
     parts_.replay->set_reference(news.reference > 0 ? std::optional(news.reference) : std::nullopt);
   words_changed_.notify_all();

@@ -3,7 +3,8 @@
 // asks that one for what it lacks, makes the shared vocabulary of it, numbers on beyond all that the one before can
 // have told anybody, and tells each what it lacks. Counts are those that were told last, and what each node has counted
 // since. What only the one before knew is lost: changes that nobody has heard of, which are none then; counts of words
-// outside; and what it has counted itself since counts were told last.
+// outside; and what it has counted itself since counts were told last. What it had counted and told some and not
+// others may be in twice, or missing.
 #include <algorithm>
 #include <utility>
 

@@ -182,6 +182,19 @@ TEST_F(WordsOfADeadLeader, HowOftenAllHaveTrainedOnWordsIsKnownToTheNext) {
   EXPECT_EQ(of(2).hybrid->met(find(2, "known")), 13'230) << "without 5 that only the dead one knew of";
 }
 
+TEST_F(WordsOfADeadLeader, WhatTheNextOneHadNotToldItWhenCountsWereToldIsInItsCounts) {
+  admit("known", {2, 3});
+  of(2).read(std::vector<std::string>(7, "known"));
+  step(2, {});
+  of(2).read(std::vector<std::string>(3, "known"));
+  of(1).read(std::vector<std::string>(10'000, "known"));  // after so many words counts are told
+  step(1, {2, 3});
+  EXPECT_NEAR(of(2).vocabulary.weight(find(2, "known")), of(3).vocabulary.weight(find(3, "known")) + 10, 0.5);
+  succeed();
+  step(2, {});
+  EXPECT_EQ(of(2).hybrid->met(find(2, "known")), 10'010);
+}
+
 TEST_F(WordsOfADeadLeader, OneThatDiesAfterItWasAskedIsNotWaitedFor) {
   admit("known", {2, 3});
   admit("told", {3});

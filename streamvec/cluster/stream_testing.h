@@ -17,7 +17,7 @@
 
 namespace streamvec::testing {
 
-constexpr int64_t kStreamDim = 4, kSlots = 24;
+constexpr int64_t kStreamDim = 6, kSlots = 24;  // for five nodes
 constexpr int64_t kMessageBytes = 150;  // of a few words: longer ones go in parts
 
 inline StreamVocabulary::Options words_of_test() {
@@ -31,14 +31,16 @@ inline StreamVocabulary::Options words_of_test() {
 // A node that reads words of its own and "trains" by adding 1 to the rows of each, in its own column; the last column
 // tells the change with which a row began. Words are counted as met, too, for a generator that nobody makes.
 struct StreamMember {
-  StreamMember(NodeId self, bool leads) : id(self), vocabulary(StreamVocabulary::follower(words_of_test(), shared)) {
+  StreamMember(NodeId self, bool leads, const StreamVocabulary::Options& words = words_of_test(),
+               int64_t message_bytes_max = kMessageBytes)
+      : id(self), shared(words), vocabulary(StreamVocabulary::follower(words, shared)) {
     for (Matrix& table : tables) table = std::move(Matrix::make(0, kStreamDim, kSlots)).value();
     EXPECT_TRUE(hybrid->only_count().ok());
     StreamExchange::Parts parts{.vocabulary = vocabulary,
                                 .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
                                 .restarted = [this](std::span<const Slot> slots) { restart(slots); },
                                 .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); },
-                                .message_bytes_max = kMessageBytes,
+                                .message_bytes_max = message_bytes_max,
                                 .hybrid = hybrid.get()};
     std::optional<SharedVocabulary> lead;
     if (leads) lead.emplace(std::move(shared), true);
@@ -81,7 +83,7 @@ struct StreamMember {
 
   const NodeId id;
   std::mutex words_mutex, rows_mutex;
-  StreamVocabulary shared{words_of_test()};
+  StreamVocabulary shared;
   StreamVocabulary vocabulary;
   Matrix tables[2];
   std::vector<float> added = std::vector<float>(kSlots, 0.0f);

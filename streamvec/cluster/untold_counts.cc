@@ -33,6 +33,15 @@ void UntoldCounts::begin(Slot slot) {
     if (static_cast<size_t>(slot) < sums->size()) (*sums)[static_cast<size_t>(slot)] = 0;
 }
 
+std::vector<int64_t> UntoldCounts::unanswered(std::vector<std::pair<Slot, int64_t>> VocabularyReport::*part,
+                                              const StreamVocabulary& words) const {
+  std::vector<int64_t> sums(static_cast<size_t>(words.size()), 0);
+  for (const auto& [number, report] : unanswered_)
+    for (const auto& [slot, times] : report.*part)
+      if (words.valid(slot, report.stamp)) sums[static_cast<size_t>(slot)] += times;
+  return sums;
+}
+
 void UntoldCounts::leave_out_own(VocabularyReport& report) {
   report.slots.clear();
   report.met.clear();

@@ -19,6 +19,10 @@ class UntoldCounts {
   void answered(int64_t number, uint64_t known, bool counts_told, const StreamVocabulary& words);
   void begin(Slot slot);  // with another word
 
+  // By slot, what unanswered reports have of words that are still there: `slots` or `met`.
+  std::vector<int64_t> unanswered(std::vector<std::pair<Slot, int64_t>> VocabularyReport::*part,
+                                  const StreamVocabulary& words) const;
+
   // The same as reports to another leader, which has had none of this node. `own`: which is this node, whose own counts
   // have already what was in slots when it was met.
   std::vector<VocabularyReport> all(const StreamVocabulary& words, bool own) const;

@@ -103,6 +103,9 @@ class StreamVocabulary {
   // Takes over what has changed; `admitted` gets the slots whose row must start anew. Changes that are known already
   // change nothing. kDataLoss when some before these were missed, or they cannot be.
   Status follow(const VocabularyChanges& changes, std::vector<Slot>& admitted);
+  // Adds to the counts, by slot: of a follower that was told all counts, what it has reported and they have not in them
+  // yet. What it has not reported it adds by itself.
+  void add(std::span<const int64_t> times);
   // Counts what another node's map() has counted, at time t, and admits, as map() does. Occurrences in slots that have
   // changed hands since the node looked them up are left out.
   void count(const VocabularyReport& report, double t, std::vector<Slot>& admitted);

@@ -145,7 +145,16 @@ Status StreamVocabulary::follow(const VocabularyChanges& changes, std::vector<Sl
     held_[slot].count = changes.counts[slot] * now_weight_;
     held_sum_ += held_[slot].count;
   }
+  add(unreported_);
   return {};
+}
+
+void StreamVocabulary::add(std::span<const int64_t> times) {
+  for (size_t slot = 0; slot < times.size(); ++slot) {
+    const double more = static_cast<double>(times[slot]) * now_weight_;
+    held_[slot].count += more;
+    held_sum_ += more;
+  }
 }
 
 void StreamVocabulary::count(const VocabularyReport& report, double t, std::vector<Slot>& admitted) {
