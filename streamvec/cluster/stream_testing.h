@@ -18,7 +18,7 @@
 namespace streamvec::testing {
 
 constexpr int64_t kStreamDim = 6, kSlots = 24;  // for five nodes
-constexpr int64_t kMessageBytes = 150;  // of a few words: longer ones go in parts
+constexpr int64_t kMessageBytes = 150;          // of a few words: longer ones go in parts
 
 inline StreamVocabulary::Options words_of_test() {
   StreamVocabulary::Options options;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 
@@ -15,25 +17,41 @@ using namespace streamvec::testing;  // NOLINT: the helpers of this folder
 
 constexpr int64_t kShardedDim = 12;
 
+// Planted faults, to see that they are found.
+enum class Mistake {
+  kNone,
+  kTwice,      // a change is added twice
+  kDropped,    // one in three is not added
+  kOvertaken,  // a question is answered before what was added before it
+  kLate,       // it is answered when the answer is waited for: what was added since is in it
+};
+
 // Rows at hand that are read when they are asked for, as an owner reads them; what was added since is not in them.
 class RowsElsewhere final : public RemoteRows {
  public:
-  explicit RowsElsewhere(Parameters& parameters) : parameters_(parameters) {}
+  explicit RowsElsewhere(Parameters& parameters, Mistake mistake = Mistake::kNone)
+      : parameters_(parameters), mistake_(mistake) {}
   uint64_t ask(std::span<const uint32_t> rows) override {
-    std::vector<float>& values = answers_[++asked_];
-    for (const uint32_t key : rows) values.insert(values.end(), row(key), row(key) + kShardedDim);
+    questions_[++asked_].assign(rows.begin(), rows.end());
+    if (mistake_ != Mistake::kLate) answer(asked_);
     named_ = std::max(named_, rows.size());
+    if (mistake_ == Mistake::kOvertaken) add_waiting();
     return asked_;
   }
   Status await(uint64_t question, std::vector<float>& values) override {
     if (fails_from_ > 0 && question >= fails_from_) return error(Code::kUnavailable, "gone");
+    if (mistake_ == Mistake::kLate) answer(question);
     values = answers_.at(question);
     answers_.erase(question);
     return {};
   }
   void add(std::span<const uint32_t> rows, std::span<const float> changes) override {
-    for (size_t i = 0; i < rows.size(); ++i)
-      for (int64_t k = 0; k < kShardedDim; ++k) row(rows[i])[k] += changes[i * kShardedDim + static_cast<size_t>(k)];
+    ++added_;
+    rows_waiting_.assign(rows.begin(), rows.end());
+    changes_waiting_.assign(changes.begin(), changes.end());
+    if (mistake_ == Mistake::kOvertaken || (mistake_ == Mistake::kDropped && added_ % 3 == 0)) return;
+    if (mistake_ == Mistake::kTwice) add_waiting();
+    add_waiting();
   }
   void fail_from(uint64_t question) { fails_from_ = question; }
   uint64_t asked() const { return asked_; }
@@ -44,9 +62,22 @@ class RowsElsewhere final : public RemoteRows {
     Table& table = key % 2 == 0 ? parameters_.input : parameters_.output;
     return table.rows.row(key / 2);
   }
+  void answer(uint64_t question) {
+    for (const uint32_t key : questions_.at(question))
+      answers_[question].insert(answers_[question].end(), row(key), row(key) + kShardedDim);
+  }
+  void add_waiting() {
+    for (size_t i = 0; i < rows_waiting_.size(); ++i)
+      for (int64_t k = 0; k < kShardedDim; ++k)
+        row(rows_waiting_[i])[k] += changes_waiting_[i * kShardedDim + static_cast<size_t>(k)];
+  }
   Parameters& parameters_;
+  const Mistake mistake_;
+  std::map<uint64_t, std::vector<uint32_t>> questions_;
   std::map<uint64_t, std::vector<float>> answers_;
-  uint64_t asked_ = 0, fails_from_ = 0;
+  std::vector<uint32_t> rows_waiting_;
+  std::vector<float> changes_waiting_;
+  uint64_t asked_ = 0, added_ = 0, fails_from_ = 0;
   size_t named_ = 0;
 };
 
@@ -58,27 +89,40 @@ ShardedOptions sharded_options(int32_t blocks) {
   return options;
 }
 
-TEST(ShardedSgns, TakesTheStepsOfTheWorkerThatHasAllRows) {
-  for (const int32_t blocks : {1, 3, 1'000}) {
-    Parameters whole = random_parameters(50, kShardedDim), shared = random_parameters(50, kShardedDim);
-    const SamplingTables tables(rarer_and_rarer_words(50), 0, {.pace_max = 8});
-    const auto plain = make_worker("sgns", "simd", {}, whole);
-    RowsElsewhere elsewhere(shared);
-    const auto sharded = std::move(make_sharded_sgns_worker(sharded_options(blocks), elsewhere)).value();
-    for (uint64_t seed = 1; seed < 4; ++seed) {
-      const Chunk chunk = random_chunk(50, 700, seed);
-      Random random(seed), again(seed);
-      const StepStats one = plain->step(chunk, tables, 0.05f, random);
-      const StepStats other = sharded->step(chunk, tables, 0.05f, again);
-      EXPECT_EQ(one.pairs, other.pairs);
-      EXPECT_NEAR(one.loss, other.loss, 1e-4 * one.loss);
-    }
-    for (const auto& [rows, wanted] :
-         {std::pair{&shared.input.rows, &whole.input.rows}, std::pair{&shared.output.rows, &whole.output.rows}})
-      for (int64_t i = 0; i < 50; ++i)
-        for (int64_t k = 0; k < kShardedDim; ++k) ASSERT_NEAR(rows->row(i)[k], wanted->row(i)[k], 1e-4) << blocks;
-    EXPECT_TRUE(sharded->settle().ok());
+// How far the rows end from those of a worker that has them all.
+float distance_from_one_with_all_rows(int32_t blocks, Mistake mistake = Mistake::kNone) {
+  Parameters whole = random_parameters(50, kShardedDim), shared = random_parameters(50, kShardedDim);
+  const SamplingTables tables(rarer_and_rarer_words(50), 0, {.pace_max = 8});
+  const auto plain = make_worker("sgns", "simd", {}, whole);
+  RowsElsewhere elsewhere(shared, mistake);
+  const auto sharded = std::move(make_sharded_sgns_worker(sharded_options(blocks), elsewhere)).value();
+  for (uint64_t seed = 1; seed < 4; ++seed) {
+    const Chunk chunk = random_chunk(50, 700, seed);
+    Random random(seed), again(seed);
+    const StepStats one = plain->step(chunk, tables, 0.05f, random);
+    const StepStats other = sharded->step(chunk, tables, 0.05f, again);
+    EXPECT_EQ(one.pairs, other.pairs);
+    EXPECT_NEAR(one.loss, other.loss, (mistake == Mistake::kNone ? 1e-4 : 1) * one.loss);
   }
+  EXPECT_TRUE(sharded->settle().ok());
+  float most = 0;
+  for (const auto& [rows, wanted] :
+       {std::pair{&shared.input.rows, &whole.input.rows}, std::pair{&shared.output.rows, &whole.output.rows}})
+    for (int64_t i = 0; i < 50; ++i)
+      for (int64_t k = 0; k < kShardedDim; ++k) most = std::max(most, std::abs(rows->row(i)[k] - wanted->row(i)[k]));
+  return most;
+}
+
+constexpr float kRounding = 1e-4f;
+
+TEST(ShardedSgns, TakesTheStepsOfTheWorkerThatHasAllRows) {
+  for (const int32_t blocks : {1, 3, 1'000}) EXPECT_LT(distance_from_one_with_all_rows(blocks), kRounding) << blocks;
+}
+
+// What the test above is worth: with a mistake planted it fails.
+TEST(ShardedSgns, MistakesWithRowsThatLieElsewhereAreFound) {
+  for (const Mistake mistake : {Mistake::kTwice, Mistake::kDropped, Mistake::kOvertaken, Mistake::kLate})
+    EXPECT_GT(distance_from_one_with_all_rows(3, mistake), 10 * kRounding) << static_cast<int>(mistake);
 }
 
 TEST(ShardedSgns, AsksForTheRowsOfASectionOnly) {
