@@ -33,8 +33,8 @@ using namespace streamvec::testing;  // NOLINT: the function of this folder's te
 class SandblasterByHand {
  public:
   struct Options {
+    NodeId dies = 0;  // after some steps; 0: nobody
     uint64_t seed = 1;
-    NodeId dies = 0;  // after some steps
     // Planted faults, to see that they are found.
     bool add_twice = false;     // some portions that two nodes bring are added twice
     bool drop_portion = false;  // an owner says that it has a portion, and has not added it
@@ -275,7 +275,7 @@ std::string outcome_of(const SandblasterByHand::Options& options) {
 TEST(SandblasterByHand, TakesTheStepsOfPlainLbfgsWhoeverDies) {
   for (const NodeId dies : {0, 2, 4})
     for (uint64_t seed = 1; seed <= 2; ++seed)
-      EXPECT_EQ(outcome_of({.seed = seed, .dies = dies}), "") << "node " << dies << " dies, seed " << seed;
+      EXPECT_EQ(outcome_of({.dies = dies, .seed = seed}), "") << "node " << dies << " dies, seed " << seed;
 }
 
 // What the test above is worth: with a mistake planted it fails.
