@@ -162,6 +162,7 @@ bool RingNode::await_due() {
       continue;
     }
     lock.unlock();
+    collective_->tell_alive();
     if (collective_->ranks() > 1 && (finished || is_idle())) {
       (void)collective_->is_called(Deadline::after(kDueLook));
     } else {
@@ -325,7 +326,11 @@ void RingNode::stand_at(const RingStanding& standing) {
 // False: something else has to be done first.
 bool RingNode::begin_exchange(const std::function<void()>& use) {
   const auto use_now = [&] { use_tables(use); };
-  if (options_.turns) return options_.turns->begin_exchange([this] { return interrupted(); }, use_now);
+  const auto waits_no_longer = [this] {
+    collective_->tell_alive();  // a step may take long
+    return interrupted();
+  };
+  if (options_.turns) return options_.turns->begin_exchange(waits_no_longer, use_now);
   use_now();
   return true;
 }

@@ -264,7 +264,7 @@ TEST(RingNode, FramesThatGetLostAreSentAgain) {
 
 // Two nodes of one value each that add up in turns with their steps.
 struct TwoInTurns {
-  explicit TwoInTurns(const Turns::Options& how, double idle_max_s) {
+  TwoInTurns(const Turns::Options& how, double idle_max_s, double unheard_after_s = 100) {
     for (int i = 0; i < 2; ++i) {
       tables[i] = std::move(Matrix::make(1, 2)).value();
       DenseTable dense;
@@ -275,6 +275,7 @@ struct TwoInTurns {
       options.turns = turns[i] = std::make_shared<Turns>(how);
       options.words_min = 0;
       options.idle_max_s = idle_max_s;
+      options.unheard_after_s = unheard_after_s;
       options.dead_after_s = 100;  // rounds that come only because none has for long do not come
       auto transport = network.join(static_cast<NodeId>(i + 1));
       transport->add_peer(static_cast<NodeId>(2 - i), "");
@@ -316,6 +317,17 @@ TEST(RingNode, OneThatHasFinishedBeginsNoRoundsOfItsOwn) {
   nodes.expect_the_end();
   EXPECT_EQ(nodes.tables[0].row(0)[1], 3);
   EXPECT_LE(nodes.rings[0]->clock(), 2 + 3 + 1);
+}
+
+TEST(RingNode, OneThatIsLongAtAStepIsHeardMeanwhile) {
+  TwoInTurns nodes({.patience = 1e9, .wait_max_s = 60}, 2, 1.5);
+  nodes.turns[1]->begin_step();
+  nodes.step(0);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  nodes.turns[1]->end_step();
+  EXPECT_TRUE(eventually("the step", [&] { return nodes.tables[1].row(0)[0] == 1; }));
+  for (auto& ring : nodes.rings) ring->finish();
+  nodes.expect_the_end();
 }
 
 // Node 2 is late with every step and node 1 comes back to each after a pause, so that rounds of no step would fit in.

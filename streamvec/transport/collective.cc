@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "streamvec/core/clock.h"
+
 namespace streamvec {
 namespace {
 
@@ -59,7 +61,7 @@ void RingCollective::form(std::vector<NodeId> ring, uint32_t number) {
   STREAMVEC_CHECK(self != ring_.end());
   rank_ = static_cast<int>(self - ring_.begin());
   sent_ = received_ = 0;
-  silent_s_ = told_alive_s_ = 0;
+  silent_s_ = 0;
   broken_ = {};
   stash_.clear();
   for (auto& [from, frame] : std::exchange(early_, {}))
@@ -351,17 +353,20 @@ bool RingCollective::is_ours(NodeId from, std::string& frame) {
   return header.kind != static_cast<uint32_t>(Kind::kAlive);
 }
 
-Status RingCollective::note_silence(double seconds) {
+void RingCollective::tell_alive() {
   constexpr double kAliveShare = 8;  // as often within the silence that is borne
+  const double now_s = clock_seconds();
+  if (options_.silent_max_s <= 0 || ranks() == 1 || now_s - told_alive_s_ < options_.silent_max_s / kAliveShare) return;
+  told_alive_s_ = now_s;
+  std::string alive(kHeader, '\0');
+  set_header(alive, {.kind = static_cast<uint32_t>(Kind::kAlive), .group = number_});
+  transport_.send(next(), std::move(alive));
+}
+
+Status RingCollective::note_silence(double seconds) {
   if (options_.silent_max_s <= 0) return {};
+  tell_alive();
   silent_s_ += seconds;
-  told_alive_s_ += seconds;
-  if (told_alive_s_ > options_.silent_max_s / kAliveShare) {
-    told_alive_s_ = 0;
-    std::string alive(kHeader, '\0');
-    set_header(alive, {.kind = static_cast<uint32_t>(Kind::kAlive), .group = number_});
-    transport_.send(next(), std::move(alive));
-  }
   if (silent_s_ <= options_.silent_max_s) return {};
   return error(Code::kUnavailable, "nothing came from node ", previous(), " for ", options_.silent_max_s,
                " s, though others hear it");

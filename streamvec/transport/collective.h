@@ -88,6 +88,8 @@ class RingCollective final : public Collective {
   Status broadcast(std::string& bytes, int root, Deadline deadline) override;
   // The rank before has begun an operation that this one has not, or does so in time.
   bool is_called(Deadline deadline);
+  // Of a rank that is at no operation for long: to be called now and then, so that the next hears that it lives.
+  void tell_alive();
 
  private:
   enum class Kind : uint32_t { kReduce, kBytes, kAlive };
@@ -137,7 +139,8 @@ class RingCollective final : public Collective {
   uint64_t sent_ = 0, received_ = 0;
   std::deque<std::string> stash_;                      // came while we waited to send
   std::vector<std::pair<NodeId, std::string>> early_;  // of later groups
-  double silent_s_ = 0, told_alive_s_ = 0;             // waited since the rank before was heard, and the next told
+  double silent_s_ = 0;                                // waited since the rank before was heard
+  double told_alive_s_ = 0;                            // when the next was told
   Status broken_;
 };
 
