@@ -158,7 +158,7 @@ class TestStreamCluster:
             _, err = process.communicate(timeout=support.TIMEOUT_S)
             assert process.returncode == 0, err
         dates = dates_in_replay(tmp_path / "model")
-        assert dates.count(first[1]) >= 400
+        assert dates.count(first[1]) >= 300
         assert dates.count(first[2]) < 100, "only the long one"
 
     def test_sources_that_all_nodes_name_are_divided_and_go_on_where_they_stood_with_other_nodes(self, tmp_path):

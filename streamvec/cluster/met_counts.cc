@@ -35,7 +35,7 @@ std::vector<std::pair<Slot, int64_t>> MetCounts::take(double now_s, int64_t word
 }
 
 void MetCounts::told(std::span<const uint32_t> all, std::span<const int64_t> on_their_way) {
-  for (size_t slot = 0; slot < std::min(all.size(), known_.size()); ++slot) {
+  for (size_t slot = 0; slot < std::min({all.size(), on_their_way.size(), known_.size()}); ++slot) {
     const int64_t more = int64_t{all[slot]} + on_their_way[slot] - known_[slot];
     if (more <= 0) continue;
     hybrid_->add_met(static_cast<Slot>(slot), more);

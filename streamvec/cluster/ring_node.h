@@ -44,7 +44,8 @@ struct RingOptions {
   // Training threads are held between two pieces of text while it waits. None: threads train on them meanwhile.
   std::function<void(const std::function<void()>&)> with_tables;
   std::shared_ptr<Turns> turns;  // of training; it is closed when the ring has ended or failed
-  ThreadTeam* team = nullptr;    // borrowed: it works for the ring when it is the ring's turn (DenseReplica::Options)
+  // Borrowed: it works for the ring when it is the ring's turn (DenseReplica::Options), of slopes for whole rounds.
+  ThreadTeam* team = nullptr;
   // Of what travels (transport/value_form.h); few bits are four of changes and steps, eight of sums of slopes.
   enum class Form { kWhole, kBf16, kFewBits };
   Form form = Form::kWhole;

@@ -276,6 +276,10 @@ struct TwoInTurns {
       options.words_min = 0;
       options.idle_max_s = idle_max_s;
       options.unheard_after_s = unheard_after_s;
+      options.with_tables = [this](const std::function<void()>& use) {
+        const std::lock_guard lock(mutex);
+        use();
+      };
       options.dead_after_s = 100;  // rounds that come only because none has for long do not come
       auto transport = network.join(static_cast<NodeId>(i + 1));
       transport->add_peer(static_cast<NodeId>(2 - i), "");
@@ -298,7 +302,13 @@ struct TwoInTurns {
     EXPECT_TRUE(eventually("the end", [&] { return over(0) && over(1); }));
   }
 
+  float value(int i, int of) {
+    const std::lock_guard lock(mutex);
+    return tables[i].row(0)[of];
+  }
+
   InprocNetwork network;
+  std::mutex mutex;  // of what rings change while nobody is at a step
   Matrix tables[2];
   std::shared_ptr<Turns> turns[2];
   std::unique_ptr<RingNode> rings[2];
@@ -309,7 +319,7 @@ TEST(RingNode, OneThatHasFinishedBeginsNoRoundsOfItsOwn) {
   TwoInTurns nodes({.patience = 1e9, .wait_max_s = 60}, 0.001);
   nodes.step(0);
   nodes.rings[0]->finish();
-  EXPECT_TRUE(eventually("the step", [&] { return nodes.tables[1].row(0)[0] == 1; }));
+  EXPECT_TRUE(eventually("the step", [&] { return nodes.value(1, 0) == 1; }));
   std::this_thread::sleep_for(milliseconds(200));
   EXPECT_LE(nodes.rings[0]->clock(), 2);  // of its step, and that it was the last
   for (int step = 0; step < 3; ++step) nodes.step(1);
@@ -325,7 +335,7 @@ TEST(RingNode, OneThatIsLongAtAStepIsHeardMeanwhile) {
   nodes.step(0);
   std::this_thread::sleep_for(std::chrono::seconds(4));
   nodes.turns[1]->end_step();
-  EXPECT_TRUE(eventually("the step", [&] { return nodes.tables[1].row(0)[0] == 1; }));
+  EXPECT_TRUE(eventually("the step", [&] { return nodes.value(1, 0) == 1; }));
   for (auto& ring : nodes.rings) ring->finish();
   nodes.expect_the_end();
 }

@@ -192,7 +192,11 @@ Status StreamExchange::receive_whole(NodeId from, NodeId leader, std::string_vie
   receive_division(news);
   save_ = news.save;
   saved_ = news.saved;
-  if (news.stop) stop_ = true;
+  if (news.stop) {
+    stop_ = true;
+    // Nobody takes chunks any more, and whoever would notice may be waiting for room for some.
+    if (parts_.sender != nullptr) parts_.sender->close();
+  }
   const auto lock = parts_.lock_vocabulary();
   return apply(news, restarted);
 }
@@ -203,7 +207,8 @@ Status StreamExchange::apply(const StreamNews& news, std::vector<Slot>& restarte
   STREAMVEC_RETURN_IF_ERROR(apply_words(news.words, restarted));
   trips_.answered(news.answered);
   untold_.answered(news.answered, known, !news.words.counts.empty(), parts_.vocabulary);
-  if (!news.words.counts.empty()) {
+  const bool counts_taken = news.words.stamp >= known && std::ssize(news.words.counts) == parts_.vocabulary.size();
+  if (counts_taken && !news.words.counts.empty()) {
     parts_.vocabulary.add(untold_.unanswered(&VocabularyReport::slots, parts_.vocabulary));
     met_.told(news.met, untold_.unanswered(&VocabularyReport::met, parts_.vocabulary));
   }

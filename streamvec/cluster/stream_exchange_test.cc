@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <latch>
 #include <string>
@@ -171,6 +172,25 @@ TEST(StreamExchange, ANodeThatReadsNothingTellsWhatItTrainsOn) {
   ASSERT_TRUE(leader.exchange->receive(2, 1, out[0].second, restarted).ok());
   ASSERT_TRUE(leader.exchange->step(2, 1, 1, view, false, out, restarted).ok());
   EXPECT_EQ(leader.hybrid->met(0), 3);
+}
+
+// Its thread that reads waits, and the one that would end it waits for that one.
+TEST(StreamExchangeStop, WordToStopEndsTheWaitForRoomOfOneThatOnlyReads) {
+  ChunkSender sender;
+  sender.set_workers({1});
+  StreamMember reader(2, false, testing::words_of_test(), testing::kMessageBytes, &sender);
+  ReplayItem withdrawal;
+  withdrawal.record = 7;
+  for (int64_t i = 0; i < ChunkSender::kOutstandingMax; ++i) ASSERT_TRUE(sender.send(withdrawal));
+  std::atomic<bool> sent = true;
+  std::thread waits([&] { sent = sender.send(withdrawal); });
+  StreamNews news;
+  news.stop = true;
+  std::vector<Slot> restarted;
+  ASSERT_TRUE(reader.exchange->receive(1, 1, encode(news), restarted).ok());
+  EXPECT_TRUE(eventually("the wait to end", [&] { return !sent; }));
+  sender.close();
+  waits.join();
 }
 
 TEST(StreamExchangeMessage, ComesBackAsItWasSentAndWhatIsCutShortIsRefused) {

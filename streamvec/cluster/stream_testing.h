@@ -32,7 +32,7 @@ inline StreamVocabulary::Options words_of_test() {
 // tells the change with which a row began. Words are counted as met, too, for a generator that nobody makes.
 struct StreamMember {
   StreamMember(NodeId self, bool leads, const StreamVocabulary::Options& words = words_of_test(),
-               int64_t message_bytes_max = kMessageBytes)
+               int64_t message_bytes_max = kMessageBytes, ChunkSender* sender = nullptr)
       : id(self), shared(words), vocabulary(StreamVocabulary::follower(words, shared)) {
     for (Matrix& table : tables) table = std::move(Matrix::make(0, kStreamDim, kSlots)).value();
     EXPECT_TRUE(hybrid->only_count().ok());
@@ -40,6 +40,7 @@ struct StreamMember {
                                 .lock_vocabulary = [this] { return std::unique_lock(words_mutex); },
                                 .restarted = [this](std::span<const Slot> slots) { restart(slots); },
                                 .first_row = [](RowKey, uint64_t born, std::span<float> row) { begin(born, row); },
+                                .sender = sender,
                                 .message_bytes_max = message_bytes_max,
                                 .hybrid = hybrid.get()};
     std::optional<SharedVocabulary> lead;

@@ -123,9 +123,9 @@ class Rbsg {
     bool grows;  // with characters, where these are shared
   };
   std::vector<SharedTable> shared_tables();
-  // From now on a batch, of so many pairs as a rule, leaves its slopes there, and steps nothing: whoever takes turns
-  // with batches does. Where it does not, they go with the next batch. No words with new characters may be told any
-  // more.
+  // From now on a batch leaves its slopes there, with the rate for one of so many pairs, and steps nothing: whoever
+  // takes turns with batches does. Where it does not, they go with the next batch. No words with new characters may be
+  // told any more.
   SharedSlopes& share_slopes(int64_t batch = kBatchPairs);
   bool leaves_steps() const { return shared_ != nullptr; }
   // From now on batches take turns with that. What changes values also holds what lock_values() gives, against those

@@ -9,8 +9,8 @@
 namespace streamvec {
 namespace {
 
-constexpr int64_t kPool = 256;        // negatives that a batch shares, a larger one more
-constexpr double kWarmUpSteps = 100;  // of all nodes, in which the rate rises to what it should be
+constexpr int64_t kPool = 256, kPoolMost = 1'024;  // negatives that a batch shares, one of more than kBatchPairs more
+constexpr double kWarmUpSteps = 100;               // of all nodes, in which the rate rises to what it should be
 
 WindowOptions whole_chunk(WindowOptions windows) {
   windows.centres = 1 << 30;
@@ -64,10 +64,14 @@ class RbsgWorker final : public ModelWorker {
   void train(int64_t begin, int64_t end, const SamplingTables& tables, float lr, Random& random, StepStats& stats) {
     batch_.centres.assign(centres_.begin() + begin, centres_.begin() + end);
     batch_.contexts.assign(contexts_.begin() + begin, contexts_.begin() + end);
-    batch_.negatives.resize(static_cast<size_t>(kPool * std::max(batch_size(), Rbsg::kBatchPairs) / Rbsg::kBatchPairs));
+    batch_.negatives.resize(static_cast<size_t>(negatives_for(end - begin)));
     tables.negatives.sample(random, batch_.negatives);
     const double warmth = std::min(1.0, nodes_ * (rbsg_.steps() + 1) / kWarmUpSteps);
     add(rbsg_.train_batch(batch_, static_cast<float>(lr * rate_of_nodes() * warmth)), stats);
+  }
+
+  static int64_t negatives_for(int64_t pairs) {
+    return std::min(kPoolMost, kPool * std::max(pairs, Rbsg::kBatchPairs) / Rbsg::kBatchPairs);
   }
 
   int64_t batch_size() const {

@@ -27,7 +27,7 @@ struct SharedSlopes {
   std::shared_ptr<const PackedGemm> products;  // Muon's
   Matrix* steps = nullptr;                     // one value: steps so far
   float adam_share = 1;                        // Adam's rate to Muon's
-  double batch = kUnit;                        // pairs that a node's batch has as a rule
+  double batch = kUnit;                        // pairs of the batch that `rate` is for
   double pairs = 0;                            // whose slopes are there; 0: none, or the last ones have been taken
   float rate = 0;                              // of a step of one such batch
 };

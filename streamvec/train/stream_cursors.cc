@@ -157,6 +157,7 @@ void NodeCursors::begin(const ClusterSettings& cluster, const json& saved) {
   if (!saved.is_object()) return;
   came_from_ = find_cursors(cluster, saved).came_from;
   keep(saved);
+  for (auto& [name, state] : kept_) state.erase(kWithdrawn);  // this run begins without them
 }
 
 void NodeCursors::add_came_from(json& state) const {

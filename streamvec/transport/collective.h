@@ -48,7 +48,7 @@ class RingCollective final : public Collective {
     // Ranks that wait tell the next that they live. 0: waits end by their deadline alone.
     double silent_max_s = 0;
     // Borrowed: it helps to put values into the form in which they travel, and back, while a function of this group is
-    // under way. Of values that are packed by several threads chunks may be longer.
+    // under way. Longer chunks pay then.
     ThreadTeam* team = nullptr;
     // Values of all_reduce_mean() travel rounded to bf16, each time that one more rank has added its own: half the
     // bytes, and a mean that is off by some thousandth.
