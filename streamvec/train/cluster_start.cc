@@ -248,14 +248,19 @@ void add_shared_step(const TrainOptions& options, Rbsg& rbsg, RingOptions& ring)
 Status add_counts(Hybrid& hybrid, RingOptions& ring) {
   STREAMVEC_ASSIGN_OR_RETURN(Matrix made, Matrix::make(hybrid.words(), 1));
   auto counts = std::make_shared<Matrix>(std::move(made));
+  const auto take_up = [&hybrid, counts] {
+    std::vector<float> met(static_cast<size_t>(counts->rows()));
+    hybrid.copy_met(met);
+    for (int64_t slot = 0; slot < counts->rows(); ++slot) *counts->row(slot) = met[static_cast<size_t>(slot)];
+    return met;
+  };
+  take_up();  // what all have met before they went on is nobody's change
   DenseTable dense;
   dense.live = counts.get();
   dense.combine = Combine::kSum;
   ring.tables.push_back(std::move(dense));
-  ring.with_tables = [&hybrid, counts](const std::function<void()>& use) {
-    std::vector<float> met(static_cast<size_t>(counts->rows()));
-    hybrid.copy_met(met);
-    for (int64_t slot = 0; slot < counts->rows(); ++slot) *counts->row(slot) = met[static_cast<size_t>(slot)];
+  ring.with_tables = [&hybrid, counts, take_up](const std::function<void()>& use) {
+    std::vector<float> met = take_up();
     use();
     for (int64_t slot = 0; slot < counts->rows(); ++slot)
       met[static_cast<size_t>(slot)] = *counts->row(slot) - met[static_cast<size_t>(slot)];

@@ -11,7 +11,10 @@
 #include <string>
 #include <thread>
 
+#include "streamvec/model/hybrid.h"
 #include "streamvec/source/testing_files.h"
+#include "streamvec/train/checkpoint.h"
+#include "streamvec/train/hybrid_state.h"
 #include "streamvec/train/trainer.h"
 #include "streamvec/transport/inproc.h"
 
@@ -19,6 +22,9 @@ namespace streamvec {
 namespace {
 
 using ::testing::HasSubstr;
+
+// What is said to a node that is not there yet is said again two seconds later.
+constexpr std::chrono::milliseconds kUntilItListens(50);
 
 // What a second node is told whose options differ; the first waits for another until it is to stop.
 Status second_with(bool stream, const std::function<void(TrainOptions&)>& change) {
@@ -43,8 +49,7 @@ Status second_with(bool stream, const std::function<void(TrainOptions&)>& change
     return train(options, {text}, directory.path() + "/model", hooks).status();
   };
   std::thread first([&] { (void)run(0); });
-  // What is said to a node that is not there yet is said again two seconds later.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(kUntilItListens);
   const Status told = run(1);
   stop = true;
   first.join();
@@ -94,6 +99,46 @@ TEST(NodesThatBegin, HaveToAgreeOnWhatIsFinished) {
   EXPECT_EQ(cluster_fingerprint(options, one), cluster_fingerprint(options, other));
   other.state.step = 1;
   EXPECT_NE(cluster_fingerprint(options, one), cluster_fingerprint(options, other));
+}
+
+// How often words were met, as the newest checkpoint of a hybrid model has it.
+int64_t met_in(const std::string& model) {
+  Checkpoint made = std::move(load_checkpoint(model)).value();
+  const auto hybrid = Hybrid::restore(made.extra[kHybridFile], model, made.vocabulary.size(),
+                                      made.optimizer[kHybridNgrams].view(), made.optimizer[kHybridDuals].view());
+  int64_t met = 0;
+  for (Slot slot = 0; slot < made.vocabulary.size(); ++slot) met += hybrid.value()->met(slot);
+  return met;
+}
+
+TEST(NodesThatGoOn, CountOnceHowOftenWordsWereMetBefore) {
+  const TemporaryDirectory directory;
+  const std::string text = directory.path() + "/text.txt", model = directory.path() + "/model";
+  for (std::ofstream file(text); file.tellp() < 4'000;) file << "some words come again and again\n";
+  std::vector<int64_t> met;
+  for (int run = 0; run < 2; ++run) {
+    InprocNetwork network;
+    std::vector<std::thread> nodes;
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      nodes.emplace_back([&, rank] {
+        TrainOptions options;
+        options.model = "hybrid";
+        options.dim = 8;
+        options.threads = 1;
+        options.sample = 0;
+        options.cluster.nodes = {"a thread", "another"};
+        options.cluster.network = &network;
+        options.cluster.rank = rank;
+        const auto trained = train(options, {text}, model, {});
+        EXPECT_TRUE(trained.ok()) << trained.status().message();
+      });
+      std::this_thread::sleep_for(kUntilItListens);
+    }
+    for (std::thread& node : nodes) node.join();
+    met.push_back(met_in(model));
+  }
+  EXPECT_GT(met[0], 0);
+  EXPECT_EQ(met[1], 2 * met[0]);
 }
 
 }  // namespace
