@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "streamvec/cluster/node_testing.h"
+#include "streamvec/core/testing_wait.h"
 #include "streamvec/transport/inproc.h"
 
 namespace streamvec {
@@ -17,10 +19,16 @@ constexpr int64_t kHybridRows = 40, kHybridDim = 8;
 // and, if there are any, of rows that have owners.
 class HybridCluster {
  public:
-  HybridCluster(size_t count, Combine combine, bool rows = false, double dead_after_s = 10)
+  // The last `late` nodes join while the others train.
+  HybridCluster(size_t count, Combine combine, bool rows = false, double dead_after_s = 10, size_t late = 0)
       : mutexes(count), ring_tables(count), row_tables(count), has_rows(rows) {
-    for (size_t i = 0; i < count; ++i) members.workers.push_back(static_cast<NodeId>(i + 1));
+    for (size_t i = 0; i < count - late; ++i) members.workers.push_back(static_cast<NodeId>(i + 1));
     members.servers = members.workers;
+    members.joinable = late > 0;
+    for (const NodeId node : members.workers) {
+      members.addresses[node] = "";
+      notebook.last.push_back({node, "", true, true});
+    }
     members.dead_after_s = dead_after_s;
     members.sync.dim = kHybridDim;
     members.sync.key_end = kHybridRows;
@@ -44,7 +52,21 @@ class HybridCluster {
       members.sync.live_mutex = &mutexes[i];
       ring_options.push_back(ring);
       member_options.push_back(members);
+      if (late == 0) continue;
+      member_options[i].registry = &notebook.page(static_cast<NodeId>(i + 1));
+      if (i + late >= count) make_late(i);
     }
+  }
+
+  // It begins elsewhere.
+  void make_late(size_t i) {
+    const auto id = static_cast<NodeId>(i + 1);
+    ClusterOptions& options = member_options[i];
+    for (std::vector<NodeId>* ids : {&options.workers, &options.servers}) ids->push_back(id);
+    options.addresses[id] = "";
+    options.leader = 1;
+    options.joins = ring_options[i].joins = true;
+    for (Matrix* table : {&ring_tables[i], &row_tables[i]}) table->row(0)[i] = 1'000;
   }
 
   void join(size_t i) {
@@ -97,6 +119,7 @@ class HybridCluster {
   }
 
   InprocNetwork network;
+  testing::Notebook notebook;
   ClusterOptions members;
   RingOptions ring;
   std::vector<ClusterOptions> member_options;
@@ -178,6 +201,56 @@ TEST(HybridNode, TrainingGoesOnWhenANodeDiesWithAndWithoutRows) {
         EXPECT_LE(HybridCluster::sum((*tables)[node], 1), 20);
       }
   }
+}
+
+TEST(HybridNode, NodesThatJoinEndWithWhatAllHaveLearntWithAndWithoutRows) {
+  for (const bool rows : {false, true}) {
+    HybridCluster cluster(4, Combine::kSum, rows, 10, 2);
+    for (const size_t i : {0u, 1u}) cluster.join(i);
+    for (const size_t i : {0u, 1u}) ASSERT_TRUE(cluster.nodes[i]->await_start().ok());
+    for (const size_t i : {0u, 1u}) ASSERT_TRUE(cluster.train(i, 20).ok());
+    for (const size_t i : {2u, 3u}) cluster.join(i);
+    for (const size_t i : {2u, 3u}) ASSERT_TRUE(cluster.nodes[i]->await_start().ok());
+    for (const Status& status : cluster.run({280, 380, 100, 200})) ASSERT_TRUE(status.ok()) << status.message();
+    const std::vector<int> steps = {300, 400, 100, 200};
+    for (size_t node = 0; node < 4; ++node)
+      for (size_t column = 0; column < 4; ++column) {
+        EXPECT_EQ(HybridCluster::sum(cluster.ring_tables[node], column), steps[column]) << "node " << node;
+        if (!rows) continue;
+        EXPECT_EQ(HybridCluster::sum(cluster.row_tables[node], column), steps[column]) << "node " << node;
+      }
+    EXPECT_EQ(cluster.nodes[0]->stats().nodes, 4);
+  }
+}
+
+// It still tells the others how far it has come, and they go on.
+TEST(HybridNode, NobodyJoinsARingWhoseLeaderHasNoMoreText) {
+  HybridCluster cluster(3, Combine::kSum, false, 10, 1);
+  for (const size_t i : {0u, 1u}) cluster.join(i);
+  for (const size_t i : {0u, 1u}) ASSERT_TRUE(cluster.nodes[i]->await_start().ok());
+  std::thread first([&] { EXPECT_TRUE(cluster.nodes[0]->finish({}).ok()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  cluster.join(2);
+  EXPECT_THAT(cluster.nodes[2]->await_start().status().message(), ::testing::HasSubstr("takes nobody in any more"));
+  EXPECT_TRUE(cluster.train(1, 20).ok());
+  EXPECT_TRUE(cluster.nodes[1]->finish({}).ok());
+  first.join();
+  EXPECT_EQ(HybridCluster::sum(cluster.ring_tables[0], 1), 20);
+}
+
+// The other has formed a ring with the one that joins, which has not heard that it takes part.
+TEST(HybridNode, OneThatWasTakenInByALeaderThatDiedBeforeItKnewIsToComeAgain) {
+  HybridCluster cluster(3, Combine::kSum, false, 2.5, 1);
+  for (const size_t i : {0u, 1u}) cluster.join(i);
+  for (const size_t i : {0u, 1u}) ASSERT_TRUE(cluster.nodes[i]->await_start().ok());
+  cluster.network.drop_next(1, 3, 1'000'000);
+  cluster.join(2);
+  ASSERT_TRUE(eventually("a membership of three", [&] { return cluster.nodes[1]->stats().nodes == 3; }));
+  cluster.nodes.erase(0);
+  cluster.notebook.forget(1);
+  EXPECT_THAT(cluster.nodes[2]->await_start().status().message(), ::testing::HasSubstr("start it again, and it joins"));
+  EXPECT_TRUE(cluster.train(1, 20).ok());
+  EXPECT_TRUE(cluster.nodes[1]->finish({}).ok());
 }
 
 TEST(HybridNode, EverybodyEndsWithAnErrorWhenTheLeaderDies) {

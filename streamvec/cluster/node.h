@@ -89,10 +89,12 @@ class ClusterNode final : public StreamSynchronizer {
   std::string differences_of(NodeId node, const Control& hello) const;
   void receive_hello(NodeId from, const Control& hello);
   void welcome();
+  bool takes_nobody_in() const;
   void know(NodeId node, const std::string& address);
   void forget_gone(double now_s);
   void receive_from_leader(const Control& control);
   void take_view(const View& view);
+  void add_to_known(const View& view);
   void lead(double now_s);
   void decide_orders(double now_s);
   bool may_tell_orders(double now_s);

@@ -95,6 +95,13 @@ Control ClusterNode::hello() const {
 void ClusterNode::receive_hello(NodeId from, const Control& hello) {
   const bool is_first = all_of({0, options_.workers, options_.servers}).count(from) > 0;
   if (!is_first) know(from, hello.address);
+  // Others may have been told that it takes part, and would have to forget it and then know it again.
+  if (!is_first && is_among(known_.workers, from)) {
+    leading_->receive(from, hello);
+    return refuse(from,
+                  "the node that led is gone after it had taken this one in, and before this one took part; "
+                  "start it again, and it joins");
+  }
   if (hello.fingerprint != options_.fingerprint || (is_first && hello.rows != options_.rows))
     return refuse(from, differences_of(from, hello));
   if (!is_first) welcome_.insert(from);
@@ -126,14 +133,16 @@ void ClusterNode::refuse(NodeId node, const std::string& why) {
 }
 
 // At a moment when each of our pushes is answered: we know every row as its owner has it then, but for what others have
-// changed, which the owners will tell the newcomer.
+// changed, which the owners will tell the newcomer. And when it takes part at once: others do not hear that the text is
+// over.
 void ClusterNode::welcome() {
-  if (welcome_.empty() || view_.epoch <= led_since_ || replica_ == nullptr || !replica_->idle()) return;
+  if (welcome_.empty() || view_.epoch <= led_since_ || orders_) return;
+  if (has_rows() && (replica_ == nullptr || !replica_->idle())) return;
   if (options_.registry != nullptr && !options_.registry->reached()) return;  // who joins has to be written down
   if (options_.stream != nullptr && !options_.stream->has_words()) return;
   const bool owns_rows = options_.servers == options_.workers;
   for (const NodeId node : std::exchange(welcome_, {})) {
-    if (text_over_ || leading_->ending()) {
+    if (takes_nobody_in()) {
       refuse(node, "the run is about to end, and takes nobody in any more");
       continue;
     }
@@ -143,10 +152,15 @@ void ClusterNode::welcome() {
       for (auto& [to, bytes] : words) send(to, std::move(bytes));
     }
     Outbox out;
-    replica_->tell_base(node, out);
+    if (replica_ != nullptr) replica_->tell_base(node, out);
     send_out(out);
     leading_->admit(node, owns_rows);
   }
+}
+
+// A ring is not over before the text of the node that leads is.
+bool ClusterNode::takes_nobody_in() const {
+  return text_over_ || leading_->ending() || (options_.companion != nullptr && phase_ != Phase::kTraining);
 }
 
 void ClusterNode::receive_from_leader(const Control& control) {
@@ -192,11 +206,7 @@ void ClusterNode::take_view(const View& view) {
     if (view_.epoch < led_since_) early_.forget(node);  // the new leader may number otherwise what only that one knew
   }
   view_ = view;
-  for (auto [known, now] : {std::pair{&known_.workers, &view.workers}, std::pair{&known_.servers, &view.servers}}) {
-    std::vector<NodeId> all;
-    std::set_union(known->begin(), known->end(), now->begin(), now->end(), std::back_inserter(all));
-    *known = std::move(all);
-  }
+  add_to_known(view);
   pace_.set_workers(workers_now());
   slow_owners_.begin_anew();
   Outbox out;
@@ -208,6 +218,14 @@ void ClusterNode::take_view(const View& view) {
   if (phase_ > Phase::kFinished && phase_ != Phase::kEnded)
     phase_ = Phase::kFinished;  // owners may have lost something
   changed_.notify_all();
+}
+
+void ClusterNode::add_to_known(const View& view) {
+  for (auto [known, now] : {std::pair{&known_.workers, &view.workers}, std::pair{&known_.servers, &view.servers}}) {
+    std::vector<NodeId> all;
+    std::set_union(known->begin(), known->end(), now->begin(), now->end(), std::back_inserter(all));
+    *known = std::move(all);
+  }
 }
 
 // A node that was left out has had the time to hear of it. If it did not, it hears nothing any more.

@@ -97,6 +97,7 @@ void ClusterNode::begin_to_lead(const Registry::Written& written, double now_s) 
   std::sort(last.servers.begin(), last.servers.end());
   for (const NodeId node : last.workers)
     if (is_among(known_.servers, node) && !is_among(last.servers, node)) last.retired.push_back(node);
+  add_to_known(last);
   // Before the beginning some may still read their text.
   const double greet_within_s = view_.epoch == 0 ? options_.start_within_s : options_.dead_after_s;
   leading_.emplace(Leader::successor({self_, last, greet_within_s, options_.dead_after_s}, now_s));

@@ -46,6 +46,7 @@ Status RingNode::begin() {
     ring.chunk_bytes = kTeamChunk;
   }
   make_room();
+  if (options_.joins) standing_.rounds = RingStanding::kNewcomer;
   standing_.rows_met = replica_->rows_met();
   collective_ = std::make_unique<RingCollective>(*transport_, std::vector{transport_->self()}, std::move(ring));
   thread_ = std::thread([this] { run(); });
@@ -214,6 +215,8 @@ Status RingNode::regroup() {
   }
   const RingAgreement agreement = agree(all);
   const RingStanding& furthest = all[agreement.furthest];
+  if (furthest.is_new())
+    return error(Code::kUnavailable, "nobody is left who could tell this node, which joins, what was learnt");
   if (standing_.rounds == furthest.rounds) {
     use_tables([&] { replica_->undo(); });
     if (options_.turns) options_.turns->drop_exchange();
@@ -243,7 +246,8 @@ Status RingNode::bring_up(const RingAgreement& agreement, const RingStanding& fu
   }
   if (standing_.rounds == furthest.rounds) return {};
   replica_->set_trained(steps_);
-  end_exchange([&] { replica_->adopt(agreed); });
+  const auto adopt = [&] { replica_->adopt(agreed); };
+  standing_.is_new() ? use_tables(adopt) : end_exchange(adopt);
   stand_at(furthest);
   return {};
 }

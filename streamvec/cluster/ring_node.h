@@ -6,8 +6,8 @@
 // make one step together (sync/shared_step.h) the next batch waits for it.
 //
 // Who takes part it is told (companion.h): a ring begins with the first membership, and with every later one it is
-// formed anew by those that are left (ring_standing.h). A node that hears nothing of the one before it, which others
-// hear, leaves.
+// formed anew by those that are left, and those that have joined (ring_standing.h). A node that hears nothing of the
+// one before it, which others hear, leaves.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@
 namespace streamvec {
 
 struct RingOptions {
-  std::vector<DenseTable> tables;  // borrowed, the same shapes and initial values everywhere
+  std::vector<DenseTable> tables;  // borrowed, the same shapes and, of those who begin, initial values everywhere
   // Borrowed, in place of tables: all nodes make one step of their slopes, after every batch (sync/shared_step.h).
   // `turns` always wait then, and there is a team.
   SharedSlopes* slopes = nullptr;
@@ -57,6 +57,7 @@ struct RingOptions {
   double unheard_after_s = 20;  // one node that hears nothing of another for as long leaves
   int32_t threads = 1;          // that train here
   double talking_share = 0.2;   // of their time, at most, goes into talking
+  bool joins = false;           // others have begun: this node trains when they have told it what they agree on
   bool keeps_nothing() const { return tables.empty() && slopes == nullptr; }
 };
 

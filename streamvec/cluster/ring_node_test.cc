@@ -92,15 +92,18 @@ struct RingSlopes {
 // tables; or leaves slopes.
 class Rings {
  public:
-  // The last node's network is gone after so many frames.
-  Rings(RingWay way, int64_t frames)
+  // The last node's network is gone after so many frames. It may begin with the others, or join them, from elsewhere.
+  Rings(RingWay way, int64_t frames, bool joins = false)
       : thin_(way == RingWay::kThin || way == RingWay::kThinTurns),
         takes_turns_(way >= RingWay::kTurns),
         in_four_bits_(way == RingWay::kFourBitTurns || way == RingWay::kFewBitOneStep),
         grows_(way == RingWay::kGrowingTurns),
-        one_step_(way == RingWay::kOneStep || way == RingWay::kFewBitOneStep) {
+        one_step_(way == RingWay::kOneStep || way == RingWay::kFewBitOneStep),
+        joins_(joins) {
     for (int i = 0; i < kRingNodes; ++i) {
-      RingOptions options = one_step_ ? with_slopes(i) : with_tables(i);
+      const bool is_late = joins && i + 1 == kRingNodes;
+      RingOptions options = one_step_ ? with_slopes(i, is_late) : with_tables(i, is_late);
+      options.joins = is_late;
       if (takes_turns_)
         options.turns = turns_[i] =
             std::make_shared<Turns>(Turns::Options{.patience = 1, .wait_max_s = 0.1, .always = one_step_});
@@ -118,25 +121,28 @@ class Rings {
       if (i + 1 == kRingNodes) dying_ = transport.get();
       rings_[i] = std::move(RingNode::start(options, std::move(transport))).value();
     }
-    for (auto& ring : rings_) ring->take_view({1, {1, 2, 3}, {}});
+    tell({0, 1, 2}, joins ? std::vector<NodeId>{1, 2} : std::vector<NodeId>{1, 2, 3});
   }
   void lose(NodeId from, NodeId to, int64_t frames) { network_.drop_next(from, to, frames); }
 
-  // All train and finish; who is left is told so once the last node is dead. What is wrong at the end; empty: nothing.
+  // All train and finish, the first ones not before the last has been let in; who is left is told so once that is dead.
+  // What is wrong at the end; empty: nothing.
   std::string run(uint64_t seed) {
     std::vector<std::thread> threads;
     for (int i = 0; i < kRingNodes; ++i) threads.emplace_back([this, i] { train(i); });
     const Deadline deadline = Deadline::after(std::chrono::seconds(100));
     Random random(seed);
     bool told = false;
+    if (joins_) {
+      std::this_thread::sleep_for(milliseconds(random.below(10)));
+      tell(in_any_order({0, 1, 2}, random), {1, 2, 3});
+      all_told_ = true;
+    }
     while (!over(0) || !over(1) || (!dying_->dead() && !over(2))) {
       std::this_thread::sleep_for(milliseconds(1));
       if (deadline.passed()) break;
       if (!dying_->dead() || std::exchange(told, true)) continue;
-      const int first = static_cast<int>(random.below(2));
-      rings_[first]->take_view({2, {1, 2}, {}});
-      std::this_thread::sleep_for(milliseconds(random.below(4)));
-      rings_[1 - first]->take_view({2, {1, 2}, {}});
+      tell(in_any_order({0, 1}, random), {1, 2});
     }
     for (int i = 0; i < kRingNodes; ++i)
       if (deadline.passed() || (i + 1 == kRingNodes && told)) rings_[i]->fail(error(Code::kAborted, "left out"));
@@ -145,10 +151,25 @@ class Rings {
   }
 
  private:
-  RingOptions with_tables(int i) {
+  // One after the other. Not those that take no part.
+  void tell(const std::vector<int>& nodes, const std::vector<NodeId>& members) {
+    ++epoch_;
+    for (const int node : nodes) {
+      if (!is_among(members, static_cast<NodeId>(node + 1))) continue;
+      rings_[node]->take_view({epoch_, members, {}});
+      if (epoch_ > 1) std::this_thread::sleep_for(milliseconds(node % 3));
+    }
+  }
+  static std::vector<int> in_any_order(std::vector<int> nodes, Random& random) {
+    for (size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[random.below(static_cast<uint32_t>(i))]);
+    return nodes;
+  }
+
+  RingOptions with_tables(int i, bool elsewhere) {
     RingOptions options;
     for (Matrix& table : tables_[i]) {
       table = std::move(Matrix::make(kRingRows, kRingCols, grows_ ? kRingRowsMax : 0)).value();
+      if (elsewhere) table.row(0)[i] = 500;
       DenseTable dense;
       dense.live = &table;
       dense.combine = Combine::kSum;
@@ -158,7 +179,8 @@ class Rings {
     }
     return options;
   }
-  RingOptions with_slopes(int i) {
+  RingOptions with_slopes(int i, bool elsewhere) {
+    if (elsewhere) *slopes_[i].steps.row(0) = slopes_[i].matrix.values.row(0)[i] = 500;
     RingOptions options;
     options.slopes = &slopes_[i].shared;
     options.team = &slopes_[i].team;
@@ -173,6 +195,7 @@ class Rings {
   void train(int i) {
     const Result<bool> started = rings_[i]->await_start();
     for (int step = 0; started.ok() && step < kRingSteps; ++step) {
+      while (joins_ && step == kRingSteps / 2 && !all_told_) std::this_thread::sleep_for(milliseconds(1));
       if (takes_turns_) turns_[i]->begin_step();
       {
         const std::lock_guard lock(mutexes_[i]);
@@ -226,22 +249,25 @@ class Rings {
     return steps >= kRingSteps && steps <= kRingNodes * kRingSteps ? "" : std::to_string(steps) + " steps";
   }
 
-  const bool thin_, takes_turns_, in_four_bits_, grows_, one_step_;
+  const bool thin_, takes_turns_, in_four_bits_, grows_, one_step_, joins_;
   InprocNetwork network_;
   std::mutex mutexes_[kRingNodes];
   Matrix tables_[kRingNodes][2];
   RingSlopes slopes_[kRingNodes];
-  std::atomic<bool> untaken_ = false;
+  std::atomic<bool> untaken_ = false, all_told_ = false;
+  uint32_t epoch_ = 0;
   std::shared_ptr<Turns> turns_[kRingNodes];
   DyingTransport* dying_ = nullptr;
   std::unique_ptr<RingNode> rings_[kRingNodes];
 };
 
+constexpr RingWay kRingWays[] = {RingWay::kPlain,     RingWay::kThin,         RingWay::kTurns,
+                                 RingWay::kThinTurns, RingWay::kFourBitTurns, RingWay::kGrowingTurns,
+                                 RingWay::kOneStep,   RingWay::kFewBitOneStep};
+
 // A round takes some 8 frames of a node, acknowledgements among them, and 16 with thin matrices.
 TEST(RingNode, WhoIsLeftGoesOnAfterWhicheverFrameANodeDies) {
-  for (const RingWay way :
-       {RingWay::kPlain, RingWay::kThin, RingWay::kTurns, RingWay::kThinTurns, RingWay::kFourBitTurns,
-        RingWay::kGrowingTurns, RingWay::kOneStep, RingWay::kFewBitOneStep}) {
+  for (const RingWay way : kRingWays) {
     constexpr int64_t kFrames = 40, kAtOnce = 20;
     for (int64_t frames = 0; frames < kFrames; frames += kAtOnce) {
       std::vector<std::thread> threads;
@@ -253,6 +279,33 @@ TEST(RingNode, WhoIsLeftGoesOnAfterWhicheverFrameANodeDies) {
       for (std::thread& thread : threads) thread.join();
     }
   }
+}
+
+TEST(RingNode, OneThatJoinsEndsWithWhatAllHaveLearntAndMayDieAfterAnyFrame) {
+  for (const RingWay way : kRingWays) {
+    constexpr int64_t kSeeds = 20, kThatLive = 4;
+    std::vector<std::thread> threads;
+    for (int64_t seed = 0; seed < kSeeds; ++seed)
+      threads.emplace_back([=] {
+        const int64_t frames = seed < kThatLive ? INT64_MAX : 2 * (seed - kThatLive);
+        EXPECT_EQ(Rings(way, frames, true).run(static_cast<uint64_t>(seed)), "")
+            << "seed " << seed << ", way " << static_cast<int>(way);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(RingNode, OneThatJoinsAndFindsNobodyWhoCouldTellItWhatWasLearntEnds) {
+  InprocNetwork network;
+  Matrix table = std::move(Matrix::make(1, 1)).value();
+  DenseTable dense;
+  dense.live = &table;
+  RingOptions options;
+  options.tables = {dense};
+  options.joins = true;
+  const auto ring = std::move(RingNode::start(options, network.join(3))).value();
+  ring->take_view({4, {3}, {}});
+  EXPECT_THAT(ring->await_start().status().message(), ::testing::HasSubstr("nobody is left who could tell this node"));
 }
 
 TEST(RingNode, FramesThatGetLostAreSentAgain) {

@@ -20,14 +20,23 @@
 namespace streamvec {
 namespace {
 
-constexpr int kSimulatedNodes = 4;
+constexpr int kSimulatedNodes = 4, kNewcomersMost = 2;  // at first, and that join later
 constexpr int64_t kSimulatedRows = 6, kSimulatedCols = 6;
 constexpr int kSimulatedSteps = 8;     // that a node trains
 constexpr int kTicksMax = 5'000;       // some hundreds are needed
 constexpr int kNoticedAfterMost = 60;  // ticks from a death to the membership without that node
+constexpr float kElsewhere = 1'000;    // where tables of those that join begin
 
 // What a driver of replicas may get wrong. The checks have to find each.
-enum class Mistake { kNone, kNothingTakenBack, kNobodyTells, kStageNotTold, kOldCount };
+enum class Mistake {
+  kNone,
+  kNothingTakenBack,
+  kNobodyTells,
+  kStageNotTold,
+  kOldCount,
+  kJoinsAsOneOfTheFirst,
+  kKeepsItsOwn
+};
 
 // What goes round: changes of a table, as they are or as two thin matrices, or slopes, of which all make one step.
 enum class Kind { kChanges, kThin, kOneStep };
@@ -35,6 +44,7 @@ enum class Kind { kChanges, kThin, kOneStep };
 struct Setting {
   uint64_t seed = 1;
   std::vector<int> deaths;  // ticks at which a node, drawn by the seed, dies
+  std::vector<int> joins;   // and at which one comes
   Kind kind = Kind::kChanges;
   Mistake mistake = Mistake::kNone;
 };
@@ -46,30 +56,28 @@ struct Setting {
 class SimulatedRings {
  public:
   explicit SimulatedRings(const Setting& setting) : setting_(setting), random_(setting.seed) {
+    for (Node& node : nodes_) node.id = static_cast<int>(&node - nodes_.data());
     for (int id = 0; id < kSimulatedNodes; ++id) {
-      Node& node = nodes_[static_cast<size_t>(id)];
-      node.id = id;
-      for (Matrix* matrix : {&node.table, &node.slopes, &node.momentum, &node.variance})
-        *matrix = std::move(Matrix::make(kSimulatedRows, kSimulatedCols)).value();
-      node.replica = setting.kind == Kind::kOneStep ? one_step(node) : changes(node);
+      begin(nodes_[static_cast<size_t>(id)], 0);
       members_[1].insert(id);
     }
   }
 
   // What is wrong at the end; empty: nothing.
   std::string run() {
-    size_t died = 0;
+    size_t died = 0, joined = 0;
     int told_at = -1;
     for (int tick = 0; tick < kTicksMax; ++tick) {
-      if (died < setting_.deaths.size() && tick == setting_.deaths[died]) {
+      for (; died < setting_.deaths.size() && tick == setting_.deaths[died]; ++died) {
         kill();
-        ++died;
         told_at = tick + static_cast<int>(random_.below(kNoticedAfterMost));
       }
+      for (; joined < setting_.joins.size() && tick == setting_.joins[joined]; ++joined) join();
       if (tick == told_at) tell_of_deaths();
       const std::vector<int> alive = living();
       step(nodes_[static_cast<size_t>(alive[random_.below(static_cast<uint32_t>(alive.size()))])]);
-      if (told_at <= tick && died == setting_.deaths.size() && all_over()) return differences();
+      const bool more = died < setting_.deaths.size() || joined < setting_.joins.size();
+      if (told_at <= tick && !more && all_over()) return differences();
     }
     return "it hangs";
   }
@@ -80,7 +88,8 @@ class SimulatedRings {
   enum class At { kWaiting, kFirst, kSecond, kMade, kRest, kGathering, kTelling };
   struct Node {
     int id = 0;
-    bool dead = false;
+    bool dead = true;  // or yet to come
+    bool came_late = false;
     Matrix table, slopes, momentum, variance;
     Matrix steps = std::move(Matrix::make(1, 1)).value();
     SharedSlopes shared;
@@ -114,6 +123,24 @@ class SimulatedRings {
     node.shared.rate = 1;
     node.shared.products = std::move(make_packed_gemm("simd")).value();
     return std::make_unique<SharedStep>(node.shared, team_);
+  }
+
+  void begin(Node& node, float first) {
+    node.dead = false;
+    for (Matrix* matrix : {&node.table, &node.slopes, &node.momentum, &node.variance})
+      *matrix = std::move(Matrix::make(kSimulatedRows, kSimulatedCols)).value();
+    for (int64_t row = 0; row < kSimulatedRows; ++row) std::fill_n(node.table.row(row), kSimulatedCols, first);
+    *node.steps.row(0) = first;
+    node.replica = setting_.kind == Kind::kOneStep ? one_step(node) : changes(node);
+  }
+  // Beside those whose deaths have not been noticed, or in their place.
+  void join() {
+    Node& node = nodes_[static_cast<size_t>(next_++)];
+    begin(node, kElsewhere);
+    if (setting_.mistake != Mistake::kJoinsAsOneOfTheFirst) node.standing.rounds = RingStanding::kNewcomer;
+    const std::set<int> before = members_[told_];
+    tell_of_deaths();
+    if (random_.uniform() < 0.5f) members_[told_].insert(before.begin(), before.end());
   }
 
   std::vector<int> living() const {
@@ -161,7 +188,7 @@ class SimulatedRings {
     if (node.ring < told_) return form(node);
     switch (node.at) {
       case At::kWaiting:
-        return node.trained < kSimulatedSteps && random_.uniform() < 0.5f ? train(node) : begin_round(node);
+        return has_text(node) && random_.uniform() < 0.5f ? train(node) : begin_round(node);
       case At::kGathering:
         if (all_have_brought(node)) agree_with_others(node);
         return;
@@ -173,6 +200,10 @@ class SimulatedRings {
     }
   }
 
+  // For one that comes when everybody's text is over there is none.
+  static bool has_text(const Node& node) {
+    return node.trained < kSimulatedSteps && node.standing.stage == Stage::kRounds;
+  }
   void train(Node& node) {
     if (setting_.kind == Kind::kOneStep) return leave_slopes(node);
     ++node.trained;
@@ -296,7 +327,8 @@ class SimulatedRings {
     node.at = At::kWaiting;
     if (node.standing.rounds == node.furthest.rounds) return;
     ++brought_up_;
-    node.replica->adopt(agreed);
+    node.came_late = node.standing.is_new() && node.furthest.stage != Stage::kRounds;
+    if (setting_.mistake != Mistake::kKeepsItsOwn || !node.standing.is_new()) node.replica->adopt(agreed);
     if (setting_.mistake == Mistake::kStageNotTold) node.furthest.stage = node.standing.stage;
     stand_at(node, node.furthest);
   }
@@ -308,7 +340,7 @@ class SimulatedRings {
     for (int64_t round = 0; round < one.standing.rounds; ++round) pairs += taken_.at(round);
     for (const Node& other : nodes_) {
       const auto batches = static_cast<int>(pairs / std::llround(pairs_of(other.id)) % kDigit);
-      if (other.dead ? batches > other.trained : batches != kSimulatedSteps)
+      if (other.dead ? batches > other.trained : batches != (other.came_late ? 0 : kSimulatedSteps))
         return "of " + std::to_string(other.trained) + " batches " + std::to_string(batches) + " were stepped";
       if (!other.dead && !equal(one.table, other.table, 0)) return "tables are not equal";
       if (!other.dead && *other.steps.row(0) != *one.steps.row(0)) return "numbers of steps are not equal";
@@ -349,7 +381,8 @@ class SimulatedRings {
   Random random_;
   ThreadTeam team_{1};
   std::map<int64_t, int64_t> taken_;  // pairs by round
-  std::array<Node, kSimulatedNodes> nodes_;
+  std::array<Node, kSimulatedNodes + kNewcomersMost> nodes_;
+  int next_ = kSimulatedNodes;
   uint32_t told_ = 1;
   std::map<uint32_t, std::set<int>> members_;
   std::map<std::pair<uint32_t, int>, Meeting> meetings_;
@@ -366,37 +399,70 @@ std::vector<Setting> settings_of(Kind kind, Mistake mistake, int64_t from, int64
   std::vector<Setting> settings;
   for (int64_t seed = from; seed < from + seeds; ++seed) {
     const auto first = static_cast<int>((seed - 1) % moments_of(kind));
-    settings.push_back({mix(7, static_cast<uint64_t>(seed - 1)), {first}, kind, mistake});
+    settings.push_back({mix(7, static_cast<uint64_t>(seed - 1)), {first}, {}, kind, mistake});
     if (first % 2 == 1) settings.back().deaths.push_back(first + 1 + first % 37);
   }
   return settings;
 }
 
+// Nodes that join at every moment: a third of the time two, at once or soon after; half of the time beside deaths.
+std::vector<Setting> joining_settings_of(Kind kind, Mistake mistake, int64_t from, int64_t seeds) {
+  std::vector<Setting> settings = settings_of(kind, mistake, from, seeds);
+  for (size_t i = 0; i < settings.size(); ++i) {
+    Setting& setting = settings[i];
+    const int first = setting.deaths.front();
+    setting.joins = {first};
+    if (i % 3 == 0) setting.joins.push_back(first + static_cast<int>(i % 4) * 7);
+    if (i % 4 < 2) setting.deaths.clear();
+    for (int& death : setting.deaths) death = std::max(death + static_cast<int>(setting.seed % 80) - 40, 0);
+  }
+  return settings;
+}
+
+// How many nodes were told what others agreed to.
+int64_t run_all(const std::vector<Setting>& settings) {
+  int64_t brought_up = 0;
+  for (const Setting& setting : settings) {
+    SimulatedRings rings(setting);
+    const std::string wrong = rings.run();
+    EXPECT_EQ(wrong, "") << "seed " << setting.seed << ", kind " << static_cast<int>(setting.kind) << ", deaths at "
+                         << ::testing::PrintToString(setting.deaths) << ", joins at "
+                         << ::testing::PrintToString(setting.joins);
+    brought_up += rings.brought_up();
+  }
+  return brought_up;
+}
+
 TEST(RingStanding, NothingIsLostOrCountedTwiceWhereverARoundIsCutShort) {
   for (const Kind kind : {Kind::kChanges, Kind::kThin, Kind::kOneStep}) {
     const int64_t seeds = seeds_or(moments_of(kind));
-    int64_t brought_up = 0;
-    for (const Setting& setting : settings_of(kind, Mistake::kNone, first_seed(), seeds)) {
-      SimulatedRings rings(setting);
-      EXPECT_EQ(rings.run(), "") << "seed " << setting.seed << ", deaths at " << setting.deaths.front() << " and "
-                                 << setting.deaths.back();
-      brought_up += rings.brought_up();
-    }
+    const int64_t brought_up = run_all(settings_of(kind, Mistake::kNone, first_seed(), seeds));
     EXPECT_GE(brought_up, 20 * seeds / moments_of(kind));  // some had ended a round and others had not
   }
 }
 
+TEST(RingStanding, NodesThatJoinEndWithWhatAllHaveLearntWheneverTheyComeAndWhoeverDies) {
+  for (const Kind kind : {Kind::kChanges, Kind::kThin, Kind::kOneStep}) {
+    const int64_t seeds = seeds_or(moments_of(kind));
+    EXPECT_GE(run_all(joining_settings_of(kind, Mistake::kNone, first_seed(), seeds)), seeds);
+  }
+}
+
 TEST(RingStanding, TheChecksFindEveryMistake) {
-  const auto is_found = [](Kind kind, Mistake mistake) {
-    const std::vector<Setting> settings = settings_of(kind, mistake, 1, moments_of(kind));
+  const auto is_found = [](const std::vector<Setting>& settings) {
     return std::any_of(settings.begin(), settings.end(),
                        [](const Setting& setting) { return !SimulatedRings(setting).run().empty(); });
   };
   for (const Mistake mistake :
        {Mistake::kNothingTakenBack, Mistake::kNobodyTells, Mistake::kStageNotTold, Mistake::kOldCount})
-    EXPECT_TRUE(is_found(Kind::kChanges, mistake)) << static_cast<int>(mistake);
+    EXPECT_TRUE(is_found(settings_of(Kind::kChanges, mistake, 1, moments_of(Kind::kChanges))))
+        << static_cast<int>(mistake);
   for (const Mistake mistake : {Mistake::kNobodyTells, Mistake::kStageNotTold})
-    EXPECT_TRUE(is_found(Kind::kOneStep, mistake)) << static_cast<int>(mistake);
+    EXPECT_TRUE(is_found(settings_of(Kind::kOneStep, mistake, 1, moments_of(Kind::kOneStep))))
+        << static_cast<int>(mistake);
+  for (const Kind kind : {Kind::kChanges, Kind::kOneStep})
+    for (const Mistake mistake : {Mistake::kJoinsAsOneOfTheFirst, Mistake::kKeepsItsOwn})
+      EXPECT_TRUE(is_found(joining_settings_of(kind, mistake, 1, moments_of(kind)))) << static_cast<int>(mistake);
 }
 
 TEST(RingStanding, TheFirstOfThoseThatAreFurthestTells) {

@@ -200,7 +200,7 @@ void Hybrid::copy_met(std::span<float> met) const {
 
 void Hybrid::add_met(std::span<const float> more) {
   for (size_t slot = 0; slot < more.size(); ++slot)
-    if (more[slot] >= 0.5f)
+    if (std::abs(more[slot]) >= 0.5f)
       met_[slot].fetch_add(static_cast<uint32_t>(std::lround(more[slot])), std::memory_order_relaxed);
 }
 

@@ -135,7 +135,8 @@ class Hybrid {
   void learn(const Chunk& chunk, Parameters& parameters);
   // How often the words were met, for a cluster to sum up: those of slots 0 .. met.size() - 1.
   void copy_met(std::span<float> met) const;
-  // Adds what other nodes have met; less than nothing is nothing.
+  // Adds what other nodes have met; less than nothing where this one has begun with more. REQUIRES: no count
+  // comes below 0.
   void add_met(std::span<const float> more);
 
   // Of a stream's cluster, where the node that leads makes the generator. The others only count, from only_count() on:

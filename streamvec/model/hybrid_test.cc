@@ -216,6 +216,15 @@ TEST(Hybrid, OneThatOnlyCountsKnowsNothingOfSpellingsUntilItIsToDistil) {
     EXPECT_EQ(place_of_largest(made_of(hybrid, std::string(kStem[stem]) + "ist")), stem) << kStem[stem];
 }
 
+// It has begun with what a checkpoint says, and the others know of less.
+TEST(Hybrid, OneThatJoinsTakesTheOthersCountsAlsoWhereTheyAreLess) {
+  Parameters parameters = planted();
+  Hybrid& hybrid = *parameters.hybrid;
+  for (const Slot slot : {0, 1}) hybrid.add_met(slot, 10);
+  hybrid.add_met(std::vector<float>{-3, 4, 5});
+  for (const auto& [slot, met] : {std::pair<Slot, int64_t>{0, 7}, {1, 14}, {2, 5}}) EXPECT_EQ(hybrid.met(slot), met);
+}
+
 TEST(Hybrid, WhatOnlyOtherNodesMeetIsDistilledToo) {
   Parameters parameters = planted();
   Hybrid& hybrid = *parameters.hybrid;

@@ -24,6 +24,14 @@ int64_t measured_rows(int64_t rows) {
   return std::clamp<int64_t>(rows, 1, kMeasuredRows);
 }
 
+// The mean square of the first rows.
+double length_of(const Matrix& table, int64_t rows) {
+  double length = 0;
+  for (int64_t row = 0; row < std::min(rows, kMeasuredRows); ++row)
+    length += double{dot(table.row(row), table.row(row), static_cast<int32_t>(table.cols()))};
+  return length / static_cast<double>(measured_rows(rows));
+}
+
 void scale_row(float* row, float factor, int32_t cols) {
   if (factor != 1) blend(row, factor, row, 0, cols, row);
 }
@@ -81,9 +89,7 @@ Status DenseReplica::add_table(const DenseTable& options) {
   STREAMVEC_ASSIGN_OR_RETURN(table.base, Matrix::make(rows, cols));
   for (int64_t row = 0; row < rows; ++row) std::copy_n(options.live->row(row), cols, table.base.row(row));
   table.rows = rows;
-  for (int64_t row = 0; row < std::min(rows, kMeasuredRows); ++row)
-    table.length += double{dot(table.base.row(row), table.base.row(row), static_cast<int32_t>(cols))};
-  table.length /= static_cast<double>(measured_rows(rows));
+  table.length = length_of(table.base, rows);
   table.squares = table.lengthens() ? 0 : -1;
   table.brought = static_cast<int64_t>(brought_.size());
   brought_.resize(brought_.size() + static_cast<size_t>(rows * cols));
@@ -293,9 +299,10 @@ void DenseReplica::copy_agreed(std::span<float> values) {
 }
 
 void DenseReplica::adopt(std::span<const float> agreed) {
-  STREAMVEC_CHECK(static_cast<int64_t>(agreed.size()) == agreed_size() && under_way_);
+  STREAMVEC_CHECK(static_cast<int64_t>(agreed.size()) == agreed_size());
   for (size_t at = 0; at < tables_.size(); ++at)
     adopt_table(at, agreed.subspan(static_cast<size_t>(tables_[at].brought)));
+  for (Table& table : tables_) table.length = length_of(table.base, table.rows);
   auto kept = agreed.begin() + static_cast<int64_t>(brought_.size());
   for (Table& table : tables_) {
     if (!table.low) continue;

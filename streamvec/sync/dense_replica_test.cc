@@ -344,5 +344,33 @@ TEST(DenseReplica, AlreadyTheFirstRoundIsDampedByHowLongTheOtherTablesRowsAre) {
   EXPECT_NEAR(values[2 * kDenseCols + 1], damped_share(kPull * kLong * kLong, kNodes), 1e-3);
 }
 
+// It begins elsewhere: what it adds counts as it would by a node that was there from the beginning.
+TEST(DenseReplica, OneThatJoinsGoesOnFromWhatTheOthersAgreedTo) {
+  DenseTable damped = combined_by(Combine::kDamped);
+  damped.pull.assign(kDenseRows, 0.1f);
+  Rounds rounds(2, damped);
+  for (int64_t node = 0; node < 2; ++node) at(rounds, static_cast<size_t>(node), 2, node) += 3;
+  Matrix elsewhere = std::move(Matrix::make(kDenseRows, kDenseCols)).value();
+  elsewhere.row(1)[1] = 7;
+  damped.live = &elsewhere;
+  const auto newcomer = std::move(DenseReplica::make({3, {damped}})).value();
+  for (int round = 0; round < 2; ++round) rounds.round();  // the second measures what the first has made
+  std::vector<float> agreed(static_cast<size_t>(newcomer->agreed_size()));
+  rounds.replicas[0]->copy_agreed(agreed);
+  newcomer->adopt(agreed);
+  for (int64_t i = 0; i < kDenseRows * kDenseCols; ++i)
+    EXPECT_NEAR(elsewhere.row(i / kDenseCols)[i % kDenseCols], at(rounds, 0, i / kDenseCols, i % kDenseCols), 1e-6);
+
+  DenseReplica& old = *rounds.replicas[0];
+  std::vector<float> by_old(static_cast<size_t>(old.size())), by_new(by_old.size());
+  old.set_nodes(3);
+  for (Matrix* table : {&rounds.tables[0], &elsewhere}) table->row(2)[0] += 1;
+  for (DenseReplica* replica : {&old, newcomer.get()}) {
+    replica->set_trained(1);
+    replica->bring(replica == &old ? by_old : by_new);
+  }
+  for (size_t i = 0; i < by_old.size(); ++i) EXPECT_NEAR(by_new[i], by_old[i], 1e-5);
+}
+
 }  // namespace
 }  // namespace streamvec

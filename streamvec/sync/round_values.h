@@ -51,7 +51,8 @@ class RoundValues {
   // What all agreed on by the last round, and what the next begins from. REQUIRES: no round is under way.
   virtual int64_t agreed_size() const = 0;
   virtual void copy_agreed(std::span<float> values) = 0;
-  // In place of take() or take_rest(), by a node that has not the means: what one that took them agreed to.
+  // What another agreed to, in place of take() or take_rest() by a node that has not the means; or by one that joins,
+  // before it has brought anything.
   virtual void adopt(std::span<const float> agreed) = 0;
 };
 

@@ -236,7 +236,8 @@ void SharedStep::copy_agreed(std::span<float> values) {
 }
 
 void SharedStep::adopt(std::span<const float> agreed) {
-  STREAMVEC_CHECK(static_cast<int64_t>(agreed.size()) == agreed_size() && under_way_);
+  STREAMVEC_CHECK(static_cast<int64_t>(agreed.size()) == agreed_size());
+  STREAMVEC_CHECK(under_way_ || slopes_.pairs == 0);
   auto from = agreed.begin();
   for_each_agreed([&](Matrix& matrix) {
     for (int64_t row = 0; row < matrix.rows(); ++row, from += matrix.cols())

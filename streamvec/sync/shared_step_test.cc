@@ -104,8 +104,8 @@ class SteppingNodes {
       for (size_t i = 0; i < sums.size(); ++i) sums[i] += double{values[i]};
     }
     std::vector<float> means(sums.size());
-    for (size_t i = 0; i < sums.size(); ++i) means[i] = static_cast<float>(sums[i] / static_cast<double>(nodes.size()));
-    for (size_t i = 0; finish && i < nodes.size(); ++i) {
+    for (size_t i = 0; i < sums.size(); ++i) means[i] = static_cast<float>(sums[i] / static_cast<double>(steps.size()));
+    for (size_t i = 0; finish && i < steps.size(); ++i) {
       const auto parts = steps[i]->parts();
       steps[i]->make_part(i, std::span(means).subspan(parts[i], parts[i + 1] - parts[i]));
     }
@@ -230,6 +230,30 @@ TEST(SharedStep, WhoMissedTheEndOfARoundGoesOnFromWhatAnotherAgreedTo) {
     EXPECT_EQ(values_of(cluster.nodes[1]), values_of(cluster.nodes[0])) << "Adam's moments, too";
   }
   EXPECT_EQ(*cluster.nodes[1].steps.row(0), 4);
+}
+
+// The one that joins has neither values nor moments of the others.
+TEST(SharedStep, OneThatJoinsGoesOnFromWhatTheOthersAgreedTo) {
+  SteppingNodes cluster(3);
+  auto newcomer = std::move(cluster.steps.back());
+  cluster.steps.pop_back();
+  for (Stepped::Table& table : cluster.nodes.back().tables) table.values.row(0)[0] = 7;
+  for (auto& step : cluster.steps) step->set_nodes(2);
+  for (int round = 0; round < 4; ++round) {
+    if (round == 2) {
+      std::vector<float> agreed(static_cast<size_t>(newcomer->agreed_size()));
+      cluster.steps[1]->copy_agreed(agreed);
+      newcomer->adopt(agreed);
+      cluster.steps.push_back(std::move(newcomer));
+      for (auto& step : cluster.steps) step->set_nodes(3);
+    }
+    for (uint64_t node = 0; node < cluster.steps.size(); ++node) cluster.nodes[node].train(round, node, 4'000);
+    cluster.round();
+  }
+  for (const Stepped& node : cluster.nodes) {
+    EXPECT_EQ(values_of(node), values_of(cluster.nodes[0]));
+    EXPECT_EQ(*node.steps.row(0), 4);
+  }
 }
 
 // The bands of a matrix of 150 rows are two of 75; biases are one row.

@@ -72,11 +72,10 @@ Status check_cluster(const TrainOptions& options) {
     return error(Code::kInvalidArgument, "--servers is ", cluster.servers, " of ", cluster.nodes.size(),
                  " nodes; at least one has to train");
   const std::string model = options.model.value_or("sgns");
-  const bool has_ring = cluster.sync == "ring" || cluster.sync == "hybrid" || model == "rbsg" ||
-                        (!options.stream.on && model == "hybrid");
-  if (cluster.joins && (has_ring || is_sharded(options) || cluster.sync == "sandblaster" || cluster.ingest > 0))
+  const bool in_ring = options.stream.on && model == "rbsg";
+  if (cluster.joins && (in_ring || is_sharded(options) || cluster.sync == "sandblaster" || cluster.ingest > 0))
     return error(Code::kFailedPrecondition, "the nodes of this job have begun, and ",
-                 has_ring             ? "a ring takes"
+                 in_ring              ? "the ring of a stream's --model rbsg takes"
                  : cluster.ingest > 0 ? "--ingest takes"
                                       : "--shard and sandblaster take",
                  " nobody in while it trains; choose another --job, or wait for its end");

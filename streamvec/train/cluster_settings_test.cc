@@ -33,6 +33,29 @@ TEST(ClusterSettings, ToShareTablesOutNeedACluster) {
   EXPECT_THAT(check_cluster(options).message(), HasSubstr("give --nodes"));
 }
 
+TEST(ClusterSettings, NodesJoinOwnersAndRingsOfFiles) {
+  const auto joins = [](bool stream, const std::string& sync, const std::string& model, const std::string& shard) {
+    TrainOptions options;
+    options.cluster.nodes = {"one", "another"};
+    options.cluster.joins = true;
+    options.cluster.sync = sync;
+    options.cluster.shard = shard;
+    options.stream.on = stream;
+    options.model = model;
+    options.vocab_max = 100;
+    const Status checked = check_cluster(options);
+    if (!checked.ok()) {
+      EXPECT_THAT(checked.message(), HasSubstr("nobody in while it trains"));
+    }
+    return checked.ok();
+  };
+  EXPECT_TRUE(joins(false, "ssp", "sgns", "no") && joins(true, "ssp", "sgns", "no"));
+  EXPECT_TRUE(joins(false, "ring", "cbow", "no") && joins(false, "hybrid", "sgns", "no"));
+  EXPECT_TRUE(joins(false, "bsp", "hybrid", "no") && joins(false, "ring", "rbsg", "no"));
+  EXPECT_FALSE(joins(true, "ring", "rbsg", "no"));
+  EXPECT_FALSE(joins(false, "sandblaster", "sgns", "no") || joins(false, "bsp", "sgns", "rows"));
+}
+
 TEST(ClusterSettings, OnlyShortRowsWithoutACodecGivenFindIt) {
   const auto finds = [](const char* codec, int64_t dim) {
     ClusterSettings settings;

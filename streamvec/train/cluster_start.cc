@@ -278,6 +278,7 @@ RingOptions ring_options(const TrainOptions& options, int32_t threads) {
   // By then who is dead has long been left out, two leaders one after the other included.
   ring.unheard_after_s = (options.cluster.registry != nullptr ? 4 : 2) * options.cluster.dead_after_s;
   ring.threads = threads;
+  ring.joins = options.cluster.joins;
   return ring;
 }
 
@@ -318,7 +319,7 @@ Result<ClusterOptions> owner_options(const TrainOptions& options, Parameters& pa
   return cluster;
 }
 
-// Another may take the leader's place and, but in rings, others may come later.
+// Another may take the leader's place, and others may come later.
 void use_registry(const ClusterSettings& settings, bool joinable, ClusterOptions& cluster) {
   if (settings.registry == nullptr) return;
   cluster.joinable = joinable;
@@ -402,7 +403,7 @@ Result<std::unique_ptr<Synchronizer>> join_cluster(const TrainOptions& options, 
   members.rows = cluster_fingerprint(options, start);
   members.fingerprint_of = cluster_fingerprint_text(options, start);
   STREAMVEC_RETURN_IF_ERROR(add_text(options, start, members));
-  use_registry(settings, ring.keeps_nothing(), members);
+  use_registry(settings, true, members);
   if (ring.keeps_nothing()) return as<Synchronizer>(ClusterNode::start(members, std::move(transport), tables));
   return as<Synchronizer>(HybridNode::start(members, tables, ring, std::move(transport)));
 }
