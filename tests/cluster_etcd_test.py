@@ -9,6 +9,14 @@ import support
 from etcd_support import ask_etcd, call_etcd, files_of, no_space_in, refusing, roster, roster_text
 
 
+def check_three(nodes, reports, words, model):
+    assert [node.returncode for node in nodes] == [0, 0, 0], reports
+    report = json.loads(reports[0][0])
+    assert report["nodes"] == 3
+    assert report["tokens"] == words  # each part counted once, whoever had it
+    support.run("nearest", model, "aaax", exit=0)
+
+
 @support.needs("gRPC")
 class TestEtcd:
     def start(self, tmp_path, etcd, port, *options):
@@ -60,11 +68,7 @@ class TestEtcd:
             reports = [node.communicate(timeout=200) for node in nodes]
             if killed.returncode == -signal.SIGKILL and all("nobody in" not in err for _, err in reports):
                 break
-        assert [node.returncode for node in nodes] == [0, 0, 0], reports
-        report = json.loads(reports[0][0])
-        assert report["nodes"] == 3
-        assert report["tokens"] == epochs * len(corpus.read_text().split())  # each part counted once, whoever had it
-        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+        check_three(nodes, reports, epochs * len(corpus.read_text().split()), tmp_path / "model")
 
     def start_and_join(self, tmp_path, etcd, job, options):
         """Two begin and a third joins, unless they end before: the nodes, the one that leads first."""
@@ -91,11 +95,7 @@ class TestEtcd:
             reports = [node.communicate(timeout=200) for node in nodes]
             if len(nodes) == 3 and nodes[2].returncode == 0:
                 break
-        assert [node.returncode for node in nodes] == [0, 0, 0], reports
-        report = json.loads(reports[0][0])
-        assert report["nodes"] == 3
-        assert report["tokens"] == epochs * len(corpus.read_text().split())  # each part counted once, whoever had it
-        support.run("nearest", tmp_path / "model", "aaax", exit=0)
+        check_three(nodes, reports, epochs * len(corpus.read_text().split()), tmp_path / "model")
 
     def begin_to_train(self, tmp_path, etcd, job, epochs, sync="bsp"):
         """Three nodes that train, by their numbers; the first leads."""

@@ -25,7 +25,8 @@ class MetCounts {
   // told, by rising slot.
   bool is_due(double now_s) const;
   std::vector<std::pair<Slot, int64_t>> take(double now_s, int64_t words);
-  // Likewise: the leader knows of so many, by slot, and of so many more this node has told it that are not in these. Both by slot; what is beyond the shorter one is left out.
+  // Likewise, by slot: the leader knows of so many, and of so many more this node has told it that are not in these.
+  // What is beyond the shorter one is left out.
   void told(std::span<const uint32_t> all, std::span<const int64_t> on_their_way);
 
   // Of the leader: what another has trained on, in slots that have kept their words; and what is to be told, when these
